@@ -1,0 +1,67 @@
+# Everything happens in .venv, made on first use with PYTHON (3.11 or newer) and made anew when pyproject.toml changes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check lint types layers docs docs-check bench format clean
+
+help:
+	@echo "make demo     install, then show the facts of two real files"
+	@echo "make test     run the tests"
+	@echo "make check    format, lint, types, layers, docs, tests: the one gate"
+	@echo "make bench    measure (PARTS='syntax …' for some of it)"
+	@echo "make docs     write the generated parts of the docs"
+	@echo "make format   format and fix what can be fixed"
+	@echo "make clean    remove everything that make made"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "cq needs Python 3.11 or newer; '$(PYTHON)' is not: try make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "installing into $(VENV)"
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)
+	@echo "== cq facts src/cq/model/location.py"
+	@$(BIN)/cq facts src/cq/model/location.py
+	@echo
+	@echo "== cq facts src/cq/surfaces/cli/__init__.py --format json (the first 400 characters)"
+	@$(BIN)/cq facts src/cq/surfaces/cli/__init__.py --format json | head -c 400; echo " …"
+
+test: $(STAMP)
+	@$(BIN)/python -m pytest
+
+check: lint types layers docs-check test
+
+lint: $(STAMP)
+	@$(BIN)/ruff format --quiet --check . || { echo "not formatted: run make format" >&2; exit 1; }
+	@$(BIN)/ruff check --quiet .
+
+types: $(STAMP)
+	@$(BIN)/basedpyright
+
+layers: $(STAMP)
+	@$(BIN)/lint-imports --no-cache --no-logo
+
+docs: $(STAMP)
+	@$(BIN)/python docs/generate.py
+
+docs-check: $(STAMP)
+	@$(BIN)/python docs/generate.py --check
+
+bench: $(STAMP)
+	@$(BIN)/python -m bench $(PARTS)
+
+format: $(STAMP)
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format --quiet .
+
+clean:
+	@rm -rf $(VENV) build dist bench/results .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find src tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} +

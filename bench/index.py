@@ -1,0 +1,205 @@
+"""How fast a tree becomes an index and stays one: beside reading, stating and parsing the same files, in the same run.
+
+Processor time is that of all processes of one run. Builds run in processes of their own, so that their memory
+is theirs; the memory of a build is its writer's peak plus its largest worker's peak for every worker.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.corpora import fetch
+from cq.indexing.refresh import Settings, refresh
+from cq.model.source import Skip
+from cq.source.files import find_files
+from cq.source.read import read_source
+from cq.syntax import get_language
+
+JOBS = 2
+_BUILD = """
+import resource, sys, time
+from pathlib import Path
+from cq.indexing.refresh import Settings, refresh
+started = time.perf_counter()
+report = refresh(Path(sys.argv[1]), Path(sys.argv[2]), Settings(jobs=int(sys.argv[3])))
+wall = time.perf_counter() - started
+own, below = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+print(wall, own.ru_utime + own.ru_stime + below.ru_utime + below.ru_stime, own.ru_maxrss, below.ru_maxrss, report.parsed)
+"""
+
+
+class Build(msgspec.Struct, frozen=True):
+    wall: float
+    cpu: float
+    memory_mb: float
+    index_mb: float
+
+
+def run(results: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory(prefix="cq-bench-") as scratch:
+        folder = Path(scratch)
+        tree = folder / "whole"
+        shutil.copytree(fetch("django"), tree, symlinks=True)
+        half = folder / "half"
+        sources = _read_tree(tree)
+        _copy_half(tree, half, sources)
+        source_bytes = sum(len(text) for text, _ in sources.values())
+        lines = sum(text.count(b"\n") for text, _ in sources.values())
+
+        read = _best(lambda: _read_tree(tree))
+        stat = _best(lambda: [os.lstat(tree / path) for path in sources], clock=time.perf_counter)
+        parse = _best(lambda: _parse(sources))
+        cold = min((build(folder / "i" / "index.db", tree) for _ in range(2)), key=lambda b: b.cpu)
+        small = min((build(folder / "h" / "index.db", half) for _ in range(2)), key=lambda b: b.cpu)
+        half_lines = sum(text.count(b"\n") for text, _ in _read_tree(half).values())
+        growth = lines / half_lines
+
+        index = folder / "i" / "index.db"
+        settings = Settings(jobs=JOBS)
+        refresh(index, tree, settings)
+        time.sleep(0.2)
+        refresh(index, tree, settings)
+        unchanged = _median(lambda: refresh(index, tree, settings), 10)
+        changed = _median_change(index, tree, settings)
+        peers = _peers(tree)
+        results["floors"] = {"read": read, "stat": stat, "parse": parse}
+        results["build"] = msgspec.to_builtins(cold)
+        results["tables"] = {
+            "Django, cold index": [
+                {"what": "read every file", "cpu s": read, "of the parse": read / parse},
+                {"what": "bare parse of every file with a grammar", "cpu s": parse, "of the parse": 1.0},
+                *({"what": name, "cpu s": cpu, "of the parse": cpu / parse} for name, cpu in peers.items()),
+                {"what": f"cq, {JOBS} workers", "cpu s": cold.cpu, "of the parse": cold.cpu / parse},
+            ],
+            "Django, afterwards": [
+                {"what": "stat of every file", "ms": stat * 1000},
+                {"what": "refresh, nothing changed", "ms": unchanged * 1000},
+                {"what": "refresh, one file changed", "ms": changed * 1000},
+            ],
+            "Size": [
+                {"what": "source", "MB": source_bytes / 1e6, "lines": lines},
+                {"what": "index", "MB": cold.index_mb, "of the source": cold.index_mb * 1e6 / source_bytes},
+                {"what": "peak memory", "MB": cold.memory_mb},
+            ],
+        }
+        results["goals"] = [
+            _goal("cold index in at most 4 times the bare parse's cpu", cold.cpu / parse, 4),
+            _goal("cold index within 5 s on 2 cores", cold.wall, 5),
+            _goal("peak memory at most 400 MB", cold.memory_mb, 400),
+            _goal("index at most 4 times the source", cold.index_mb * 1e6 / source_bytes, 4),
+            _goal("nothing changed: at most 100 ms", unchanged * 1000, 100),
+            _goal("one file changed: at most 150 ms", changed * 1000, 150),
+            _goal("doubling the tree at most 2.2 times the cpu", (cold.cpu / small.cpu) * 2 / growth, 2.2),
+            _goal(
+                "doubling the tree at most 2.2 times the memory", (cold.memory_mb / small.memory_mb) * 2 / growth, 2.2
+            ),
+        ]
+
+
+def build(index: Path, tree: Path) -> Build:
+    shutil.rmtree(index.parent, ignore_errors=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _BUILD, index, tree, str(JOBS)], capture_output=True, text=True, check=True
+    )
+    wall, cpu, own_kb, worker_kb, _ = map(float, done.stdout.split())
+    return Build(wall, cpu, (own_kb + JOBS * worker_kb) / 1024, index.stat().st_size / 1e6)
+
+
+def _read_tree(tree: Path) -> dict[str, tuple[bytes, str]]:
+    found: dict[str, tuple[bytes, str]] = {}
+    for entry in find_files(tree).files:
+        source = read_source(tree, entry)
+        if not isinstance(source, Skip):
+            found[entry.path] = (source.text, source.language)
+    return found
+
+
+def _copy_half(tree: Path, half: Path, sources: dict[str, tuple[bytes, str]]) -> None:
+    for path in sorted(sources)[::2]:
+        target = half / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(tree / path, target)
+
+
+def _parse(sources: dict[str, tuple[bytes, str]]) -> None:
+    for text, name in sources.values():
+        language = get_language(name)
+        if language is not None:
+            language.parse(text)
+
+
+def _best(work: Callable[[], object], rounds: int = 3, clock: Callable[[], float] = time.process_time) -> float:
+    times: list[float] = []
+    for _ in range(rounds):
+        started = clock()
+        work()
+        times.append(clock() - started)
+    return min(times)
+
+
+def _median(work: Callable[[], object], rounds: int) -> float:
+    times: list[float] = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def _median_change(index: Path, tree: Path, settings: Settings) -> float:
+    """A middle-sized file, a new line each time, settled before it is measured."""
+    file = sorted(tree.rglob("*.py"), key=lambda path: path.stat().st_size)[-200]
+    text = file.read_bytes()
+    times: list[float] = []
+    for number in range(7):
+        file.write_bytes(text + b"\nNUMBER_%d = %d\n" % (number, number))
+        started = time.perf_counter()
+        report = refresh(index, tree, settings)
+        times.append(time.perf_counter() - started)
+        if report.changed != 1:
+            raise RuntimeError(f"expected one changed file: {report}")
+        time.sleep(0.15)
+        refresh(index, tree, settings)
+    return statistics.median(times)
+
+
+def _peers(tree: Path) -> dict[str, float]:
+    """Tools that nobody here wrote, where the machine has them."""
+    commands = {
+        "ctags, definitions only": [
+            "ctags",
+            "-R",
+            "-f",
+            os.devnull,
+            "--languages=Python,JavaScript,HTML,CSS",
+            os.fspath(tree),
+        ],
+        "ripgrep, one full scan": ["rg", "--no-ignore", "--count", "zzz_never", os.fspath(tree)],
+    }
+    found: dict[str, float] = {}
+    for name, command in commands.items():
+        program = shutil.which(
+            command[0], path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        )
+        if program is None:
+            continue
+        before = os.times()
+        subprocess.run([program, *command[1:]], capture_output=True, check=False)
+        after = os.times()
+        found[name] = after.children_user - before.children_user + after.children_system - before.children_system
+    return found
+
+
+def _goal(goal: str, measured: float, limit: float) -> dict[str, Any]:
+    return {"goal": goal, "measured": round(measured, 2), "met": measured <= limit}

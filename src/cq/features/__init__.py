@@ -1,0 +1,1 @@
+"""One module per question. Read only: nothing here writes to the index."""

@@ -1,0 +1,1 @@
+"""From files to facts: the one place where sources, syntax and identity meet."""

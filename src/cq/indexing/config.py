@@ -1,0 +1,215 @@
+"""Configuration: flag over environment over file over default, each value with its source.
+
+The file lies in the repository and is taken as hostile: bounded in size, no links followed, no includes, and it
+cannot name a place outside the root.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypedDict
+
+import msgspec
+
+from cq.indexing.refresh import Settings
+from cq.model.config import ConfigFile, Configuration, IndexConfig, Setting
+from cq.model.errors import ConfigError, CqError, UsageError
+from cq.model.source import Skip
+from cq.source.files import parse_globs
+from cq.source.read import read_bytes, show_path
+
+MAX_CONFIG_BYTES = 256 * 1024
+ROOT_VARIABLE, DIR_VARIABLE = "CQ_ROOT", "CQ_INDEX_DIR"
+_SEE = "`cq status --config` shows what holds"
+
+
+class Overrides(TypedDict, total=False):
+    """What flags and the library may set, over every file; None is the same as not given."""
+
+    include: tuple[str, ...] | None
+    exclude: tuple[str, ...] | None
+    max_file_bytes: int | None
+    max_files: int | None
+    jobs: int | None
+    memory_mb: int | None
+
+
+def load_config(
+    root: Path, overrides: Overrides | None = None, *, index_dir: str = "", root_source: str = "default"
+) -> Configuration:
+    """ConfigError for a file that cannot be taken, UsageError for a flag."""
+    written, sources, notes = _load_file(root)
+    values: dict[str, Any] = dict(written)
+    if value := os.environ.get(DIR_VARIABLE):
+        values["dir"], sources["dir"] = value, f"environment {DIR_VARIABLE}"
+    given: dict[str, Any] = {name: value for name, value in (overrides or {}).items() if value is not None}
+    if index_dir:
+        given["dir"] = index_dir
+    for name, value in given.items():
+        _convert_flag(name, value)
+        values[name], sources[name] = value, "flag"
+    config = msgspec.convert(values, IndexConfig)
+    _check_patterns(config, sources)
+    _check_dir(root, config.dir, sources.get("dir", "default"))
+    settings = [Setting("root", show_path(os.fspath(root)), root_source)]
+    settings += [
+        Setting(f"index.{name}", getattr(config, name), sources.get(name, "default"))
+        for name in IndexConfig.__struct_fields__
+    ]
+    return Configuration(config, tuple(settings), notes)
+
+
+def make_settings(config: IndexConfig, *, leave_out: str = "") -> Settings:
+    """`leave_out` is a directory of ours below the root that is not part of the code."""
+    exclude = config.exclude
+    if leave_out:
+        escaped = re.sub(r"([\\*?\[\]!#])", r"\\\1", leave_out)
+        exclude = (*exclude, f"/{escaped}/")
+    return Settings(
+        config.include, exclude, config.max_file_bytes, config.max_files, config.jobs, config.memory_mb
+    )  # fmt: skip
+
+
+def config_schema() -> dict[str, Any]:
+    """JSON Schema of `cq.toml`, and of the table `[tool.cq]`."""
+    return msgspec.json.schema(ConfigFile)
+
+
+def _load_file(root: Path) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...]]:
+    """The keys of `[index]` that a file sets, where each is set, and what there is to say about it."""
+    own = _read(root, "cq.toml")
+    shared = _read(root, "pyproject.toml")
+    notes: list[str] = []
+    if isinstance(own, Skip):
+        raise ConfigError(f"cq.toml is not read: {_explain(own)}", hint=f"at most {MAX_CONFIG_BYTES} bytes, no link")
+    table: dict[str, Any] | None = None
+    if isinstance(shared, Skip):
+        notes.append(f"pyproject.toml is not read: {_explain(shared)}")
+    # Most have no table of ours: those are not parsed, and may be as broken as they like.
+    elif shared is not None and re.search(r"\bcq\b", shared):
+        try:
+            table = _parse(shared, "pyproject.toml").get("tool", {}).get("cq")
+        except AttributeError:  # `tool` is no table
+            table = None
+        except ConfigError:
+            if re.search(r"tool\s*\.\s*[\"']?cq\b", shared):
+                raise
+            notes.append("pyproject.toml is broken; cq takes nothing from it")
+    if own is not None:
+        if table is not None:
+            notes.append("cq.toml holds; [tool.cq] in pyproject.toml is not used")
+        return *_convert_file(_parse(own, "cq.toml"), own, "cq.toml", ()), tuple(notes)
+    if table is not None and shared is not None and not isinstance(shared, Skip):
+        return *_convert_file(table, shared, "pyproject.toml", ("tool", "cq")), tuple(notes)
+    return {}, {}, tuple(notes)
+
+
+def _read(root: Path, name: str) -> str | Skip | None:
+    raw = read_bytes(os.fspath(root), name, MAX_CONFIG_BYTES)
+    if isinstance(raw, Skip):
+        return None if raw.reason == "missing" else raw
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return Skip(name, "encoding", "it is not UTF-8")
+
+
+def _explain(skip: Skip) -> str:
+    return skip.reason.replace("_", " ") + (f", {skip.detail}" if skip.detail else "")
+
+
+def _parse(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name} is not TOML: {error}", hint="fix the line or remove the file") from None
+    except RecursionError:
+        raise ConfigError(f"{name} is not TOML that can be read: it is nested too deep") from None
+
+
+def _convert_file(
+    table: Any, text: str, name: str, above: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
+    try:
+        msgspec.convert(table, ConfigFile)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at ")
+        path = tuple(re.sub(r"\[[^\]]*\]", "", place.strip("`$")).strip(".").split(".")) if place else ()
+        path = tuple(part for part in path if part)
+        unknown = re.search(r"unknown field `(.*)`", message)
+        if unknown is None:
+            where = _find_line(text, (*above, *path))
+            key = ".".join((*above, *path))
+            raise ConfigError(f"{name}{where}: {key}: {_lower(message)}", hint=_SEE) from None
+        word = unknown[1]
+        known = IndexConfig.__struct_fields__ if path else ConfigFile.__struct_fields__
+        close = get_close_matches(word, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+        key = ".".join((*above, *path, word))
+        raise ConfigError(f"{name}{_find_line(text, (*above, *path, word))}: unknown key {key!r}", hint=hint) from None
+    values: dict[str, Any] = table.get("index", {})
+    return values, {key: name + _find_line(text, (*above, "index", key)) for key in values}
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:].replace("`", "")
+
+
+def _find_line(text: str, path: tuple[str, ...]) -> str:
+    """`:LINE` of a key, as far as lines show it; TOML itself does not keep them."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[{1,2}([^\]]+)\]", line):
+            table = _split(header[1])
+            if table == path:
+                return f":{number}"
+        elif key := re.match(r"\s*([\w.\s\"'-]+?)\s*=", line):
+            full = (*table, *_split(key[1]))
+            if full == path[: len(full)] and len(full) > len(table):
+                return f":{number}"
+    return ""
+
+
+def _split(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip(" \t\"'") for part in dotted.split("."))
+
+
+def _convert_flag(name: str, value: Any) -> None:
+    try:
+        msgspec.convert({name: value}, IndexConfig)
+    except msgspec.ValidationError as error:
+        flag = "--index-dir" if name == "dir" else "--" + name.removesuffix("_mb").replace("_", "-")
+        raise UsageError(f"{flag} {value}: {_lower(str(error).partition(' - at ')[0])}") from None
+
+
+def _check_patterns(config: IndexConfig, sources: Mapping[str, str]) -> None:
+    for name in ("include", "exclude"):
+        try:
+            parse_globs(name, getattr(config, name))
+        except UsageError as error:
+            raise _place(error, sources.get(name, "flag"), f"index.{name}") from None
+
+
+def _place(error: CqError, source: str, name: str) -> CqError:
+    if source == "flag":
+        return error
+    return ConfigError(f"{source}: {name}: {error.message.partition(' ')[2]}", hint=error.hint)
+
+
+def _check_dir(root: Path, value: str, source: str) -> None:
+    if "\0" in value:
+        raise UsageError("the index directory holds a NUL byte")
+    if not value or source == "flag" or source.startswith("environment"):
+        return
+    # A repository does not choose where in the user's files something is written.
+    path = Path(value)
+    if path.is_absolute() or ".." in path.parts or not (root / path).resolve().is_relative_to(root):
+        raise ConfigError(
+            f"{source}: index.dir: {value!r} leaves the root",
+            hint=f"a file may name a directory below the root; elsewhere with --index-dir or {DIR_VARIABLE}",
+        )

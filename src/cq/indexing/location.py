@@ -1,0 +1,178 @@
+"""Where the index of a repository lies. Nothing is put into the repository unless the user names a place there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+from xxhash import xxh3_64_hexdigest
+
+from cq.source.git import find_common_dir
+
+INDEX_NAME = "index.db"
+_REPOSITORY = "repository"  # names the repository, so that a leftover can be told from what is in use
+_COPY_TRIES = 3
+
+
+class Place(msgspec.Struct, frozen=True):
+    """The index file. `note` says why it is not where it was wanted; a temporary one is the caller's to remove."""
+
+    file: Path
+    note: str = ""
+    temporary: bool = False
+
+
+class Leftover(msgspec.Struct, frozen=True):
+    """An index in the cache directory. `repository` is empty where it is unknown."""
+
+    folder: Path
+    repository: str
+    bytes: int
+    used: float  # when it was last written, seconds since the epoch
+    exists: bool  # its repository is still there
+
+
+def find_repository(root: Path) -> Path:
+    """What the roots that share one index have in common: git's common directory, else the root itself."""
+    top = root
+    while not os.path.lexists(top / ".git"):
+        if top == top.parent:
+            return root
+        top = top.parent
+    found = find_common_dir(os.fspath(top))
+    return Path(found[1]) if found else root
+
+
+def find_key(root: Path) -> str:
+    """The name of the index's directory: readable, and different for every repository."""
+    repository = find_repository(root)
+    named = repository.parent if repository.name == ".git" else repository
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", named.name)[:40].strip(".-") or "root"
+    return f"{name}-{xxh3_64_hexdigest(os.fsencode(repository))}"
+
+
+def find_cache_dir() -> Path | None:
+    """The user's own, None where there is no home directory."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(given).is_absolute():  # a relative one is to be ignored, says the XDG standard
+        return Path(given) / "cq"
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "cq"
+
+
+def find_base(root: Path, given: str, source: str) -> Path | None:
+    """The directory that holds indexes, each under its key: as given, else the cache directory.
+
+    A file names it from the root; a flag or the environment from the working directory.
+    """
+    if not given:
+        return find_cache_dir()
+    if source.partition(" ")[0] in ("flag", "environment"):
+        return Path(given).expanduser().resolve()
+    return (root / given).resolve()
+
+
+def open_place(base: Path | None, root: Path) -> Place:
+    """The index file of `root` below `base`, its directory made; where that cannot be, a private temporary one."""
+    if base is None:
+        return _open_temporary(None, "there is no home directory for a cache")
+    folder = base / find_key(root)
+    try:
+        _make_writable(folder, root)
+    except OSError as error:
+        return _open_temporary(folder / INDEX_NAME, f"{base} cannot be written ({error.strerror or error})")
+    return Place(folder / INDEX_NAME)
+
+
+def find_leftovers(base: Path) -> list[Leftover]:
+    """Every index below `base`, by name."""
+    found: list[Leftover] = []
+    try:
+        folders = sorted(path for path in base.iterdir() if (path / INDEX_NAME).is_file())
+    except OSError:
+        return found
+    for folder in folders:
+        try:
+            repository = os.fsdecode((folder / _REPOSITORY).read_bytes()[:4096])
+        except OSError:
+            repository = ""
+        exists = bool(repository) and os.path.lexists(repository)
+        used = (folder / INDEX_NAME).stat().st_mtime
+        found.append(Leftover(folder, repository, measure(folder / INDEX_NAME), used, exists))
+    return found
+
+
+def measure(index: Path) -> int:
+    """Bytes of the index with its journal."""
+    total = 0
+    for suffix in ("", "-wal"):
+        try:
+            total += os.stat(f"{index}{suffix}").st_size  # noqa: PTH116  a suffix of a suffix
+        except OSError:
+            continue
+    return total
+
+
+def _make_writable(folder: Path, root: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # The lock is what a writer opens first; whoever may do that may write. Permissions alone do not tell.
+    os.close(os.open(f"{folder / INDEX_NAME}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    index = folder / INDEX_NAME
+    if index.exists() and not os.access(index, os.W_OK):
+        raise PermissionError(13, "the index belongs to someone else")
+    name = folder / _REPOSITORY
+    if not name.exists():
+        name.write_bytes(os.fsencode(find_repository(root)))
+        if folder.is_relative_to(root):
+            # Neither git nor a later listing shall take the index for a part of the repository.
+            (folder / ".gitignore").write_text("*\n")
+
+
+def _open_temporary(existing: Path | None, why: str) -> Place:
+    folder = Path(tempfile.mkdtemp(prefix="cq-"))
+    index = folder / INDEX_NAME
+    if existing is not None and _copy(existing, index):
+        return Place(index, f"{why}; a private copy of the index there is used and forgotten afterwards", True)
+    return Place(index, f"{why}; the index is temporary and forgotten afterwards", True)
+
+
+def _copy(source: Path, target: Path) -> bool:
+    """An index that may be read only; SQLite cannot open one in a directory where it can make no files.
+
+    A writer may be at work on it: a copy counts only when nothing moved meanwhile.
+    """
+    for _ in range(_COPY_TRIES):
+        try:
+            before = _stamp(source)
+            shutil.copyfile(source, target)
+            wal, copied = Path(f"{source}-wal"), Path(f"{target}-wal")
+            if wal.exists():
+                shutil.copyfile(wal, copied)
+            else:
+                copied.unlink(missing_ok=True)
+            if _stamp(source) == before:
+                return True
+        except OSError:
+            break
+    for name in (target, Path(f"{target}-wal")):
+        name.unlink(missing_ok=True)
+    return False
+
+
+def _stamp(index: Path) -> list[tuple[int, int] | None]:
+    found: list[tuple[int, int] | None] = []
+    for path in (index, Path(f"{index}-wal")):
+        try:
+            status = path.stat()
+            found.append((status.st_size, status.st_mtime_ns))
+        except FileNotFoundError:
+            found.append(None)
+    return found

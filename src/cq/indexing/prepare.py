@@ -1,0 +1,103 @@
+"""One text made ready to be stored. Runs in workers; pure, so that equal text is stored equally."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from cq.model.facts import FileFacts, Symbol
+from cq.model.source import SourceFile
+from cq.source.read import content_hash
+from cq.store.codec import encode_facts, flatten
+from cq.store.terms import Terms
+from cq.store.write import Content
+
+FACTS = 1  # raised when the same text gives other facts; older indexes are then made anew
+_TERMS = Terms()
+_HOLDERS = frozenset({"class", "type", "module"})
+
+
+def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -> Content:
+    documents = [document for document, _ in flatten(facts)]
+    defined: set[str] = set()
+    called: set[str] = set()
+    used: set[str] = set()
+    symbols: list[tuple[int, int, str, str, str]] = []
+    words: list[tuple[str, str, str, str, str]] = []
+    for place, document in enumerate(documents):
+        for number, symbol in enumerate(document.symbols):
+            defined.add(symbol.name)
+            if _is_looked_up(symbol, document.symbols):
+                symbols.append((place, number, symbol.name, symbol.qualified_name, symbol.kind))
+        called.update(call.name for call in document.calls)
+        used.update(document.references.names)
+        words += _chunk_words(source.text, document)
+    return Content(
+        text_hash or content_hash(source.text),
+        source.language,
+        source.text.count(b"\n") + (not source.text.endswith(b"\n") and bool(source.text)),
+        {
+            "documents": len(documents),
+            "symbols": sum(len(d.symbols) for d in documents),
+            "calls": sum(len(d.calls) for d in documents),
+            "imports": sum(len(d.imports) for d in documents),
+            "references": sum(len(d.references) for d in documents),
+            "chunks": sum(len(d.chunks) for d in documents),
+            "problems": sum(len(d.problems) for d in documents),
+        },
+        source.text,
+        encode_facts(facts),
+        symbols,
+        (" ".join(sorted(defined)), " ".join(sorted(called)), " ".join(sorted(used))),
+        words,
+    )
+
+
+@cache
+def producer() -> str:
+    """What facts are made by: our own code and every grammar. Another producer, another index."""
+    stats: list[str] = [str(FACTS)]
+    for folder in (resources.files("cq.syntax"), resources.files("cq.syntax.languages")):
+        for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+            if isinstance(file, Path) and file.suffix in (".py", ".scm"):
+                status = file.stat()
+                stats.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
+    return content_hash("\n".join(stats).encode())
+
+
+def _is_looked_up(symbol: Symbol, symbols: tuple[Symbol, ...]) -> bool:
+    """Parameters and locals are found through their function, everything else by name."""
+    if symbol.kind in ("parameter", "type_parameter"):
+        return False
+    if symbol.kind_group != "value" or symbol.parent < 0:
+        return True
+    parent = symbols[symbol.parent]
+    return parent.kind_group in _HOLDERS or parent.kind_group == "value"
+
+
+def _chunk_words(text: bytes, document: FileFacts) -> list[tuple[str, str, str, str, str]]:
+    """The fields of every chunk; the module chunk and what is only a container of parts have no body of their own."""
+    expand = _TERMS.expand
+    rows: list[tuple[str, str, str, str, str]] = []
+    for chunk in document.chunks:
+        if chunk.kind == "module":
+            rows.append(("", "", "", "", ""))
+            continue
+        at, pieces = chunk.start, []
+        for child in chunk.children:
+            pieces.append(text[at : document.chunks[child].start])
+            at = document.chunks[child].end
+        pieces.append(text[at : chunk.end])
+        body = expand(b" ".join(pieces))
+        if chunk.symbol < 0:
+            rows.append(("", "", "", "", body))
+            continue
+        symbol = document.symbols[chunk.symbol]
+        rows.append(
+            (
+                expand(symbol.name.encode()), expand(symbol.qualified_name.encode()), expand(symbol.signature.encode()),
+                expand(symbol.doc.encode("utf-8", "replace")), body,
+            )
+        )  # fmt: skip
+    return rows

@@ -1,0 +1,44 @@
+"""One file → its text and its facts. A failure here costs one file, never the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from xxhash import xxh64_hexdigest
+
+from cq.model.facts import Chunk, FileFacts
+from cq.model.source import Problem, Skip, SourceFile
+from cq.source.read import MAX_BYTES, Entry, decode, read_source
+from cq.source.segments import find_segments
+from cq.syntax import extract_facts
+
+
+def read_facts(
+    root: Path, path: Entry | str | Path, *, language: str | None = None, max_bytes: int = MAX_BYTES
+) -> tuple[SourceFile, FileFacts] | Skip:
+    """`language` overrules what the name says. SourceError for a path outside the root."""
+    source = read_source(root, path, max_bytes=max_bytes)
+    if isinstance(source, Skip):
+        return source
+    if language:
+        source = msgspec.structs.replace(source, language=language)
+    return source, extract_source(source)
+
+
+def decode_facts(raw: bytes, path: str, language: str | None = None) -> tuple[SourceFile, FileFacts] | Skip:
+    """The same for bytes that lie in no file."""
+    source = decode(raw, path, language)
+    return source if isinstance(source, Skip) else (source, extract_source(source))
+
+
+def extract_source(source: SourceFile) -> FileFacts:
+    """Total: a bug of ours in one language's code is a problem of one file."""
+    try:
+        return extract_facts(source.text, source.language, find_segments(source.text, source.language))
+    except Exception as error:  # noqa: BLE001  the one place that catches per file
+        size = len(source.text)
+        digest = xxh64_hexdigest(b"span\0" + source.text.replace(b"\r\n", b"\n"))
+        module = Chunk("module", "", -1, -1, (), 0, 0, size, digest, "", "", digest)
+        problem = Problem("internal", f"{type(error).__name__}: {error}", 0, size)
+        return FileFacts(source.language, chunks=(module,), problems=(problem,))

@@ -1,0 +1,509 @@
+"""The one pipeline: find changes, read and parse them in workers, write in order. A full build is large change."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+
+from cq.indexing.prepare import prepare_content, producer
+from cq.indexing.read import extract_source
+from cq.model.errors import StoreError
+from cq.model.facts import FileFacts, References
+from cq.model.source import Problem, Skip, SourceFile
+from cq.source.files import FileEntry, Listing, find_directories, find_files, find_watched, stat_directory, stat_file
+from cq.source.read import content_hash, read_source
+from cq.store import database
+from cq.store.read import Reader
+from cq.store.write import Content, FileRow, SkipRow, Writer
+from cq.syntax.chunks import build_chunks
+
+BATCH_BYTES = 400_000
+COMMIT_BYTES = 48_000_000
+# Below this a pool costs more than it brings.
+POOL_BYTES = 600_000
+# A file or directory that changed this close to a look at it may change again within the same tick of the clock.
+RACY_NS = 100_000_000
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What decides which files are indexed and how. Jobs and memory decide only how fast."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_file_bytes: int = 2 * 1024 * 1024
+    max_files: int = 1_000_000
+    jobs: int = 0  # 0: one per core
+    memory_mb: int = 0  # 0: no limit beyond the batches
+
+    def key(self) -> str:
+        """Changes when the set of files could."""
+        return content_hash(msgspec.json.encode([self.include, self.exclude, self.max_file_bytes, self.max_files]))
+
+
+class Progress(msgspec.Struct, frozen=True):
+    stage: str  # "list" "read" "write"
+    done: int
+    total: int
+    done_bytes: int = 0
+    total_bytes: int = 0
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a refresh did. `busy`: another process is writing, and the last generation stands."""
+
+    generation: int
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    touched: int = 0  # stat differed, text did not
+    parsed: int = 0
+    reused: int = 0  # text known from another file, branch or time
+    busy: bool = False
+    rebuilt: str = ""  # why the index was made anew
+    notes: tuple[str, ...] = ()
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    """The last listing, kept so that an unchanged tree costs only stats."""
+
+    directories: dict[str, tuple[int, int]]  # see find_directories
+    watched: dict[str, tuple[int, int]]
+    via: str
+    notes: tuple[str, ...]
+    truncated: bool
+    settled: bool
+
+
+class _Read(msgspec.Struct, frozen=True, gc=False):
+    """What a worker makes of one file."""
+
+    entry: FileEntry
+    skip: Skip | None = None
+    hash: str = ""
+    language: str = ""
+    encoding: str = ""
+    problems: tuple[Problem, ...] = ()
+    content: Content | None = None  # None: known already
+
+
+def refresh(
+    index: Path,
+    root: Path,
+    settings: Settings,
+    *,
+    full: bool = False,
+    wait: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Brings the tree `root` in the index file up to date. Cheap when nothing changed; safe to kill at any point."""
+    tell = on_progress or (lambda _: None)
+    rebuilt = "" if index.exists() else "new"
+    if not rebuilt and (why := database.damage(index, producer())):
+        rebuilt = why
+    if not rebuilt and not full:
+        found = _find_unchanged(index, root, settings)
+        if found is not None:
+            return found
+    try:
+        with database.writer_lock(index, wait=wait or bool(rebuilt)) as had:
+            if not had:
+                return Report(_generation(index, root), busy=True)
+            # Another process may have done the work while we waited.
+            if rebuilt and index.exists() and database.damage(index, producer()) is None:
+                rebuilt = ""
+            anew = rebuilt or (full and _is_alone(index, root))
+            connection = database.create(index, producer()) if anew else database.connect(index, write=True)
+            try:
+                return _Refresh(connection, index, root, settings, tell, rebuilt if rebuilt != "new" else "").run()
+            finally:
+                connection.close()
+    except database.DatabaseError as error:
+        raise database.explain(error, index) from None
+    except OSError as error:
+        raise StoreError(
+            f"{index.parent}: {error.strerror or error}", hint="set CQ_INDEX_DIR to a directory with room"
+        ) from None
+
+
+def _is_alone(index: Path, root: Path) -> bool:
+    """Whether no other tree would lose its contents."""
+    connection = database.connect(index)
+    try:
+        return set(Reader(connection, os.fspath(root)).roots()) <= {database.tree_key(os.fspath(root))}
+    finally:
+        connection.close()
+
+
+def _generation(index: Path, root: Path) -> int:
+    if not index.exists():
+        return 0
+    connection = database.connect(index)
+    try:
+        tree = Reader(connection, os.fspath(root)).tree()
+        return tree.generation if tree else 0
+    finally:
+        connection.close()
+
+
+def _find_unchanged(index: Path, root: Path, settings: Settings) -> Report | None:
+    """The report when nothing at all changed; no lock, no write."""
+    connection = database.connect(index)
+    try:
+        with Reader(connection, os.fspath(root)) as reader:
+            tree = reader.tree()
+            if tree is None or tree.config != settings.key() or not tree.generation:
+                return None
+            listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
+            if not _still_listed(root, listed):
+                return None
+            base = f"{root}/"
+            for os_path, size, mtime_ns in reader.stats(tree.id).values():
+                try:
+                    status = os.lstat(base + os_path)
+                except OSError:
+                    return None
+                if status.st_mtime_ns != mtime_ns or status.st_size != size:
+                    return None
+            for path, (_, size, mtime_ns) in reader.skips(tree.id).items():
+                if mtime_ns and stat_file(base + path) != (size, mtime_ns):
+                    return None
+            return Report(tree.generation, notes=listed.notes)
+    finally:
+        connection.close()
+
+
+def _still_listed(root: Path, listed: _Listed) -> bool:
+    base = f"{root}/"
+    if not listed.settled:
+        return False
+    for path, before in listed.watched.items():
+        if stat_file(path) != tuple(before):
+            return False
+    try:
+        for path, (mtime_ns, names) in listed.directories.items():
+            if os.lstat(base + path).st_mtime_ns != mtime_ns and stat_directory(base + path)[1] != names:
+                return False
+    except OSError:
+        return False
+    return True
+
+
+class _Refresh:
+    def __init__(
+        self,
+        connection: database.Connection,
+        index: Path,
+        root: Path,
+        settings: Settings,
+        tell: Callable[[Progress], None],
+        rebuilt: str,
+    ) -> None:
+        self.index, self.root, self.settings, self.tell, self.rebuilt = index, root, settings, tell, rebuilt
+        self.reader = Reader(connection, os.fspath(root))
+        self.writer = Writer(connection)
+
+    def run(self) -> Report:
+        now = time.time_ns()
+        tree = self.reader.tree()
+        same_settings = tree is not None and tree.config == self.settings.key()
+        listing, listed = self._list(tree.listing if tree and same_settings else b"", now)
+        known_files = self.reader.stats(tree.id) if tree else {}
+        known_skips = self.reader.skips(tree.id) if tree else {}
+        todo = [
+            entry
+            for entry in listing.files
+            if not _is_same(known_files.get(entry.path), entry)
+            and not _is_same_skip(known_skips.get(entry.path), entry)
+        ]
+        current = {entry.path for entry in listing.files}
+        listed_skips = {skip.path: skip for skip in listing.skips}
+        drop = sorted(known_files.keys() - current)
+        gone_skips = sorted(known_skips.keys() - current - listed_skips.keys())
+        tree_id = tree.id if tree else 0
+        rows, skip_rows, report = self._read_all(todo, known_files, tree_id, now)
+        skip_rows += [
+            SkipRow(skip)
+            for path, skip in listed_skips.items()
+            if path not in known_skips or known_skips[path][0] != skip
+        ]
+        # What was skipped and now is read, or was read and now is skipped, leaves its old place.
+        read_paths, skipped_paths = {row.path for row in rows}, {row.skip.path for row in skip_rows}
+        drop += sorted(skipped_paths & known_files.keys())
+        gone_skips += sorted(read_paths & known_skips.keys())
+        new_skips = [
+            row for row in skip_rows if row.skip.path not in known_skips or known_skips[row.skip.path][0] != row.skip
+        ]
+        changed = bool(report.added or report.changed or drop or gone_skips or new_skips) or tree is None
+        generation = tree.generation if tree else 0
+        encoded = msgspec.msgpack.encode(listed)
+        if rows or drop or skip_rows or gone_skips or tree is None or not same_settings or encoded != tree.listing:
+            self.writer.begin()
+            try:
+                tree_id = self.writer.set_tree(os.fspath(self.root), self.settings.key())
+                self.writer.update_files(
+                    tree_id, put=rows, drop=drop, put_skips=skip_rows, drop_skips=gone_skips, listing=encoded,
+                    changed=changed,
+                )  # fmt: skip
+                self._forget_dead()
+                self.writer.commit()
+            except BaseException:
+                self.writer.rollback()
+                raise
+            generation += int(changed)
+            if tree is None:
+                self.writer.merge()
+            self.writer.checkpoint()
+        return msgspec.structs.replace(
+            report,
+            generation=generation,
+            removed=len(set(drop) - skipped_paths),
+            rebuilt=self.rebuilt,
+            notes=listing.notes,
+        )
+
+    def _list(self, stored: bytes, now: int) -> tuple[Listing, _Listed]:
+        self.tell(Progress("list", 0, 0))
+        settings = self.settings
+        if stored:
+            listed = msgspec.msgpack.decode(stored, type=_Listed)
+            if _still_listed(self.root, listed):
+                # The same names: only their stats are asked for.
+                return self._restat(listed), listed
+        # Taken before the listing: what appears in between makes the next refresh list again.
+        directories = find_directories(self.root, include=settings.include, exclude=settings.exclude)
+        watched = find_watched(self.root)
+        listing = find_files(
+            self.root, include=settings.include, exclude=settings.exclude, max_bytes=settings.max_file_bytes,
+            max_files=settings.max_files,
+        )  # fmt: skip
+        latest = max([mtime for mtime, _ in directories.values()] + [mtime for _, mtime in watched.values()], default=0)
+        settled = latest < now - RACY_NS
+        return listing, _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
+
+    def _restat(self, listed: _Listed) -> Listing:
+        tree = self.reader.tree()
+        assert tree is not None
+        base = f"{self.root}/"
+        files: list[FileEntry] = []
+        skips: list[Skip] = []
+        for path, (os_path, _, _) in self.reader.stats(tree.id).items():
+            try:
+                status = os.lstat(base + os_path)
+            except OSError:
+                continue
+            if status.st_size > self.settings.max_file_bytes:
+                skips.append(Skip(path, "too_large", f"{status.st_size} bytes, over {self.settings.max_file_bytes}"))
+                continue
+            files.append(FileEntry(path, os_path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+        for path, (skip, _, mtime_ns) in self.reader.skips(tree.id).items():
+            if not mtime_ns:
+                skips.append(skip)
+                continue
+            try:
+                status = os.lstat(base + path)
+            except OSError:
+                continue
+            files.append(FileEntry(path, path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+        files.sort(key=lambda entry: entry.path)
+        return Listing(tuple(files), tuple(skips), listed.via, listed.notes, listed.truncated)
+
+    def _read_all(
+        self, todo: list[FileEntry], known_files: dict[str, tuple[str, int, int]], tree_id: int, now: int
+    ) -> tuple[list[FileRow], list[SkipRow], Report]:
+        """Contents are committed as they come; the files that name them only at the end, all at once."""
+        rows: list[FileRow] = []
+        skips: list[SkipRow] = []
+        counts = {"added": 0, "changed": 0, "touched": 0, "parsed": 0, "reused": 0}
+        if not todo:
+            return rows, skips, Report(0)
+        known = self.reader.known()
+        stored_hash = self.reader.hashes(tree_id, [entry.path for entry in todo if entry.path in known_files])
+        total_bytes = sum(entry.size for entry in todo)
+        done = done_bytes = pending = 0
+        self.tell(Progress("read", 0, len(todo), 0, total_bytes))
+        self.writer.begin()
+        try:
+            for read in _read_files(self.root, todo, known, self.settings):
+                entry = read.entry
+                done += 1
+                done_bytes += entry.size
+                mtime_ns = entry.mtime_ns if entry.mtime_ns < now - RACY_NS else -1
+                if read.skip is not None:
+                    skips.append(SkipRow(read.skip, entry.size, mtime_ns))
+                else:
+                    key = (read.hash, read.language)
+                    number = known.get(key)
+                    if number is None:
+                        assert read.content is not None
+                        number = known[key] = self.writer.add_content(read.content)
+                        counts["parsed"] += 1
+                        pending += entry.size
+                    elif stored_hash.get(entry.path) != key:
+                        counts["reused"] += 1
+                    if entry.path not in known_files:
+                        counts["added"] += 1
+                    elif stored_hash.get(entry.path) == key:
+                        counts["touched"] += 1
+                    else:
+                        counts["changed"] += 1
+                    rows.append(
+                        FileRow(entry.path, entry.os_path, number, entry.size, mtime_ns, read.encoding, read.problems)
+                    )
+                if pending > COMMIT_BYTES:
+                    self.writer.commit()
+                    self.writer.begin()
+                    pending = 0
+                self.tell(Progress("read", done, len(todo), done_bytes, total_bytes))
+            self.writer.commit()
+        except BaseException:
+            self.writer.rollback()
+            raise
+        self.tell(Progress("write", done, len(todo), done_bytes, total_bytes))
+        return (
+            rows,
+            skips,
+            Report(0, counts["added"], counts["changed"], 0, counts["touched"], counts["parsed"], counts["reused"]),
+        )
+
+    def _forget_dead(self) -> None:
+        for number, chunk, language, text in self.writer.find_dead(2000):
+            source = SourceFile("", language, text)
+            self.writer.remove_content(number, chunk, prepare_content(source, extract_source(source)))
+
+
+def _is_same(stored: tuple[str, int, int] | None, entry: FileEntry) -> bool:
+    return stored is not None and stored[1] == entry.size and stored[2] == entry.mtime_ns and stored[0] == entry.os_path
+
+
+def _is_same_skip(stored: tuple[Skip, int, int] | None, entry: FileEntry) -> bool:
+    return stored is not None and bool(stored[2]) and stored[1] == entry.size and stored[2] == entry.mtime_ns
+
+
+# -- reading, here or in workers -------------------------------------------------------------------
+
+# Set before the pool forks, so that workers inherit them instead of being sent them.
+_known: dict[tuple[str, str], int] = {}
+_root = Path()
+_max_bytes = 0
+
+
+def _read_files(
+    root: Path, todo: Sequence[FileEntry], known: dict[tuple[str, str], int], settings: Settings
+) -> Iterator[_Read]:
+    """Results in the order of `todo`, whatever the number of workers."""
+    global _known, _root, _max_bytes
+    _known, _root, _max_bytes = known, root, settings.max_file_bytes
+    jobs = settings.jobs or os.cpu_count() or 1
+    batches = _make_batches(todo)
+    if jobs < 2 or len(batches) < 2 or sum(entry.size for entry in todo) < POOL_BYTES or not hasattr(os, "fork"):
+        for batch in batches:
+            yield from _read_batch(batch)
+        return
+    window = jobs * 3 if not settings.memory_mb else max(jobs, min(jobs * 3, settings.memory_mb // 64))
+    waiting: deque[tuple[list[FileEntry], Future[list[_Read]]]] = deque()
+    pool = ProcessPoolExecutor(min(jobs, len(batches)), get_context("fork"), _start_worker)
+    try:
+        queue = deque(batches)
+        while queue or waiting:
+            while queue and len(waiting) < window:
+                batch = queue.popleft()
+                waiting.append((batch, pool.submit(_read_batch, batch)))
+            batch, future = waiting.popleft()
+            try:
+                yield from future.result()
+            except BrokenProcessPool:
+                # A worker died: a grammar crashed, or the system took its memory. Find the file that does it.
+                pool.shutdown(wait=False, cancel_futures=True)
+                for lost in [batch, *(rest for rest, _ in waiting)]:
+                    yield from _read_alone(lost)
+                waiting.clear()
+                pool = ProcessPoolExecutor(min(jobs, len(batches)), get_context("fork"), _start_worker)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _make_batches(todo: Sequence[FileEntry]) -> list[list[FileEntry]]:
+    batches: list[list[FileEntry]] = []
+    size = BATCH_BYTES
+    for entry in todo:
+        if size >= BATCH_BYTES:
+            batches.append([])
+            size = 0
+        batches[-1].append(entry)
+        size += entry.size + 500
+    return batches
+
+
+def _start_worker() -> None:
+    import signal
+    import threading
+
+    database.drop_inherited_locks()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+    # Ctrl-C is the parent's to handle; it stops the pool.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Facts hold no cycles; the collector would only walk them again and again.
+    gc.disable()
+
+
+def _end_with(parent: int) -> None:
+    """A pool whose parent was killed would wait for work forever."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
+
+
+def _read_batch(batch: list[FileEntry]) -> list[_Read]:
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return [_read_one(entry) for entry in batch]
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _read_one(entry: FileEntry) -> _Read:
+    source = read_source(_root, entry, max_bytes=_max_bytes)
+    if isinstance(source, Skip):
+        return _Read(entry, source)
+    text_hash = content_hash(source.text)
+    content = None
+    if (text_hash, source.language) not in _known:
+        content = prepare_content(source, extract_source(source), text_hash)
+    return _Read(entry, None, text_hash, source.language, source.encoding, source.problems, content)
+
+
+def _read_alone(batch: list[FileEntry]) -> list[_Read]:
+    """Each file in a process of its own; one that kills it is kept as text with a problem."""
+    results: list[_Read] = []
+    for entry in batch:
+        with ProcessPoolExecutor(1, get_context("fork"), _start_worker) as pool:
+            try:
+                results += pool.submit(_read_batch, [entry]).result()
+            except BrokenProcessPool:
+                results.append(_read_text_only(entry))
+    return results
+
+
+def _read_text_only(entry: FileEntry) -> _Read:
+    source = read_source(_root, entry, max_bytes=_max_bytes)
+    if isinstance(source, Skip):
+        return _Read(entry, source)
+    span = (0, len(source.text))
+    problem = Problem("crash", "the parser crashed on this file; it is searched as text only", *span)
+    facts = FileFacts(
+        source.language, chunks=build_chunks(source.text, span, [], [], None, References()), problems=(problem,)
+    )
+    content = prepare_content(source, facts)
+    return _Read(entry, None, content.hash, source.language, source.encoding, source.problems, content)

@@ -1,0 +1,82 @@
+"""Refreshing as files change: on events of the file system, else by looking again and again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+
+from cq.indexing.refresh import Report
+from cq.source.files import SKIPPED_DIRS
+
+POLL_SECONDS = 2.0
+# Of everything below .git only these decide what is listed.
+_GIT_FILES = frozenset({"index", "HEAD", "exclude"})
+
+
+def watch_tree(
+    root: Path,
+    refresh: Callable[[], Report],
+    stop: Event,
+    *,
+    ignore: Path,
+    debounce_ms: int,
+    on_note: Callable[[str], None],
+) -> Iterator[Report]:
+    """A report for every refresh that changed something, until `stop`. `ignore` is the index's own directory."""
+    report = refresh()
+    if _is_news(report):
+        yield report
+    unsure = True  # what moved between that refresh and the first event was seen by neither
+    for moved in _find_moves(root, stop, ignore, debounce_ms, on_note):
+        if moved or unsure:
+            report = refresh()
+            unsure = report.busy  # while another process writes, it is tried again at the next tick
+            if _is_news(report):
+                yield report
+
+
+def _is_news(report: Report) -> bool:
+    return bool(report.added or report.changed or report.removed or report.rebuilt)
+
+
+def _find_moves(
+    root: Path, stop: Event, ignore: Path, debounce_ms: int, on_note: Callable[[str], None]
+) -> Iterator[bool]:
+    """True when something moved that may matter; False about once a second when not."""
+    try:
+        yield from _find_events(root, stop, ignore, debounce_ms)
+        return
+    except (ImportError, OSError, RuntimeError) as error:
+        # No events in some containers and on some network disks, or no watches left.
+        on_note(f"no file-system events here ({error}); looking every {POLL_SECONDS:g} s")
+    while not stop.wait(POLL_SECONDS):
+        yield True
+
+
+def _find_events(root: Path, stop: Event, ignore: Path, debounce_ms: int) -> Iterator[bool]:
+    import watchfiles
+
+    base, own = f"{root}/".replace("//", "/"), os.fspath(ignore)
+
+    def matters(_: watchfiles.Change, path: str) -> bool:
+        if path == own or path.startswith(f"{own}/"):
+            return False
+        parts = path.removeprefix(base).split("/")
+        if ".git" in parts:
+            return parts[-1] in _GIT_FILES
+        return SKIPPED_DIRS.isdisjoint(parts)
+
+    quiet = max(debounce_ms, 1)
+    for moves in watchfiles.watch(
+        root,
+        watch_filter=matters,
+        step=quiet,
+        debounce=quiet * 10,  # a tree that never rests is refreshed all the same
+        stop_event=stop,
+        rust_timeout=1000,
+        yield_on_timeout=True,
+        ignore_permission_denied=True,
+    ):
+        yield bool(moves)

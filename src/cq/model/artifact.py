@@ -1,0 +1,427 @@
+"""The rows of exported artifacts and what describes them. These structs are the schema: keys are camelCase, no
+unknown key is taken, and an artifact that breaks a bound written here is not valid."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+SCHEMA_VERSION = 1
+MAX_ROW_BYTES = 32_768
+MAX_ARGS, MAX_ARG_CHARS, MAX_ARG_DEPTH = 8, 80, 2
+MAX_ARGS_SUMMARY = 5
+MAX_EVIDENCE, MAX_EVIDENCE_CHARS = 6, 32
+MAX_CANDIDATES = 25
+
+# Relative, POSIX, and it leads nowhere above the root.
+RepoPath = Annotated[str, Meta(pattern=r"^(?!/)(?!(?:[\s\S]*/)?\.\.(?:/|$))[\s\S]+")]
+ToolPath = Annotated[str, Meta(pattern=r"^\.cq-vfs/[\s\S]+")]
+ChunkUid = Annotated[str, Meta(pattern=r"^ck64:v1:[\s\S]+:[0-9a-z]+$")]
+SegmentUid = Annotated[str, Meta(pattern=r"^seg1:[0-9a-f]{16}(?::ord[0-9]+)?$")]
+SymbolId = Annotated[str, Meta(pattern=r"^sym1:(?:heur|scip|lsif|ctags):[0-9a-f]{40}$")]
+Sha1 = Annotated[str, Meta(pattern=r"^sha1:[0-9a-f]{40}$")]
+Sha256 = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
+SpanHash = Annotated[str, Meta(pattern=r"^(?:[0-9a-f]{16})?$")]
+DocHash = Annotated[str, Meta(pattern=r"^xxh64:[0-9a-f]{16}$")]
+Time = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+Word = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=0)]
+Line = Annotated[int, Meta(ge=1)]
+KindGroup = Literal["function", "class", "method", "type", "value", "module", "other"]
+Truncated = tuple[str, ...] | UnsetType
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """One line of an artifact. A row over MAX_ROW_BYTES loses from TEXTS, then from LISTS, in that order, and names
+    what it lost in `truncated`; one that is still too large is dropped and counted."""
+
+    ARTIFACT: ClassVar[str] = ""
+    ORDER: ClassVar[tuple[str, ...]] = ()  # the total order, `-` for descending
+    TEXTS: ClassVar[tuple[str, ...]] = ()
+    LISTS: ClassVar[tuple[str, ...]] = ()
+
+    schema_version: Literal[1]
+
+    def key(self) -> tuple[Any, ...]:
+        """Compares as ORDER says."""
+        raise NotImplementedError
+
+
+class Part(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """An object inside a row."""
+
+
+class Range(Part, frozen=True):
+    start: Count
+    end: Count
+
+
+class ChunkIdentity(Part, frozen=True):
+    v: Literal[1]
+    span_hash: SpanHash
+    pre_hash: SpanHash
+    post_hash: SpanHash
+    collision_of: ChunkUid | None
+
+
+class ChunkRow(Row, frozen=True, kw_only=True):
+    """A piece of code that can be found and read alone. The module chunk of a document owns its root-level code."""
+
+    ARTIFACT = "chunks"
+    ORDER = ("file", "range.start", "-range.end", "virtualPath", "chunkUid")
+    TEXTS = ("doc", "signature", "breadcrumb", "qualified_name", "name")
+    LISTS = ("relevant_imports", "modifiers", "child_chunk_uids")
+
+    chunk_uid: ChunkUid
+    segment_uid: SegmentUid | None
+    virtual_path: RepoPath
+    file: RepoPath
+    lang: Word
+    kind: Word
+    kind_group: KindGroup | None  # null for what is no definition
+    name: str
+    qualified_name: str
+    symbol_id: SymbolId | None
+    parent_chunk_uid: ChunkUid | None
+    child_chunk_uids: tuple[ChunkUid, ...]
+    depth: Count
+    exported: bool
+    modifiers: tuple[str, ...]
+    signature: str
+    doc: str
+    range: Range
+    start_line: Line
+    start_col: Line
+    end_line: Line
+    end_col: Line
+    breadcrumb: str
+    relevant_imports: tuple[str, ...]
+    identity: ChunkIdentity
+    risk: dict[str, Any] | None  # {summary}; null until risk is computed
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.file, self.range.start, -self.range.end, self.virtual_path, self.chunk_uid
+
+
+class CallArgument(Part, frozen=True):
+    kind: Word
+    text: Annotated[str, Meta(max_length=MAX_ARG_CHARS)]
+    depth: Annotated[int, Meta(ge=0, le=MAX_ARG_DEPTH)]
+    spread: bool
+    name: str | None  # of a keyword argument
+
+
+class Candidate(Part, frozen=True):
+    symbol_id: SymbolId
+    chunk_uid: ChunkUid
+    symbol_key: str
+    signature_key: str | None
+    kind_group: KindGroup
+
+
+class CallSiteRow(Row, frozen=True, kw_only=True):
+    """One call in the source. Its target is null until the call graph says more."""
+
+    ARTIFACT = "call_sites"
+    ORDER = ("file", "start", "end", "callSiteId")
+    LISTS = ("kwargs", "args_summary", "args")
+
+    call_site_id: Sha1
+    caller_chunk_uid: ChunkUid
+    callee_chunk_uid: ChunkUid | None
+    file: RepoPath
+    language_id: Word
+    segment_uid: SegmentUid | None
+    start: Count
+    end: Count
+    start_line: Line
+    start_col: Line
+    end_line: Line
+    end_col: Line
+    kind: Word
+    callee_raw: str
+    callee_normalized: str  # the last name; empty where the callee has none
+    receiver: str | None
+    args: Annotated[tuple[CallArgument, ...], Meta(max_length=MAX_ARGS)]
+    arg_count: Count  # all positional ones
+    kwargs: tuple[str, ...]  # the names of all keyword arguments
+    args_summary: Annotated[
+        tuple[Annotated[str, Meta(max_length=MAX_ARG_CHARS)], ...], Meta(max_length=MAX_ARGS_SUMMARY)
+    ]
+    confidence: Annotated[float, Meta(ge=0, le=1)]
+    evidence: Annotated[tuple[Annotated[str, Meta(max_length=MAX_EVIDENCE_CHARS)], ...], Meta(max_length=MAX_EVIDENCE)]
+    target_candidates: Annotated[tuple[Candidate, ...], Meta(max_length=MAX_CANDIDATES)] | None
+    snippet_hash: Sha1 | None
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.file, self.start, self.end, self.call_site_id
+
+
+class SymbolRow(Row, frozen=True, kw_only=True):
+    """One definition with everything it is joined by."""
+
+    ARTIFACT = "symbols"
+    ORDER = ("file", "virtualPath", "qualifiedName", "kindGroup", "chunkUid", "symbolId")
+    TEXTS = ("signature", "signature_key", "scoped_id", "symbol_key", "name")
+
+    symbol_id: SymbolId
+    scoped_id: Word
+    scheme: Literal["heur", "scip", "lsif", "ctags"]
+    symbol_key: Word
+    signature_key: str | None
+    chunk_uid: ChunkUid
+    virtual_path: RepoPath
+    segment_uid: SegmentUid | None
+    file: RepoPath
+    lang: Word
+    kind: Word
+    kind_group: KindGroup
+    name: Word
+    qualified_name: Word
+    signature: str | None
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return (
+            self.file, self.virtual_path, self.qualified_name, self.kind_group, self.chunk_uid, self.symbol_id,
+        )  # fmt: skip
+
+
+class ImportBinding(Part, frozen=True):
+    """`local` names `imported` of the module: `*` is the module itself, `default` its default export."""
+
+    local: str
+    imported: str
+    type_only: bool
+
+
+class ImportRelation(Part, frozen=True):
+    kind: Word
+    module: str
+    level: Count
+    type_only: bool
+    chunk_uid: ChunkUid  # whose code imports
+    start: Count
+    end: Count
+    start_line: Line
+    bindings: tuple[ImportBinding, ...]
+
+
+class ExportRelation(Part, frozen=True):
+    name: str
+    exported: str
+    module: str | None
+    type_only: bool
+    start: Count
+    end: Count
+    start_line: Line
+
+
+class FileRelationsRow(Row, frozen=True, kw_only=True):
+    """What one document imports and exports; a document with more than one row can hold goes on in `part` 1, 2, …"""
+
+    ARTIFACT = "file_relations"
+    ORDER = ("file", "virtualPath", "part")
+
+    file: RepoPath
+    virtual_path: RepoPath
+    segment_uid: SegmentUid | None
+    language_id: Word
+    part: Count
+    imports: tuple[ImportRelation, ...]
+    exports: tuple[ExportRelation, ...]
+    import_links: tuple[RepoPath, ...] | None  # null until imports are resolved
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.file, self.virtual_path, self.part
+
+
+class VirtualDocumentRow(Row, frozen=True, kw_only=True):
+    """A file, or a document embedded in one, as other tools are shown it."""
+
+    ARTIFACT = "vfs_manifest"
+    ORDER = ("containerPath", "segmentStart", "-segmentEnd", "virtualPath")
+    LISTS = ("ranges",)
+
+    virtual_path: RepoPath
+    tool_path: ToolPath
+    doc_hash: DocHash
+    container_path: RepoPath
+    container_ext: str
+    container_language_id: Word
+    language_id: Word
+    effective_ext: str
+    segment_uid: SegmentUid | None
+    segment_start: Count
+    segment_end: Count
+    line_start: Line
+    line_end: Line
+    ranges: tuple[tuple[Count, Count], ...]  # of the container; joined they are the document's text
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.container_path, self.segment_start, -self.segment_end, self.virtual_path
+
+
+# In the order in which they can be checked: what is referred to comes before what refers to it.
+ROWS: dict[str, type[Row]] = {
+    row.ARTIFACT: row for row in (VirtualDocumentRow, SymbolRow, ChunkRow, CallSiteRow, FileRelationsRow)
+}
+
+
+class Piece(Part, frozen=True):
+    """One file of an export."""
+
+    name: str
+    type: Literal["rows", "meta", "state"]
+    format: Literal["json", "jsonl", "jsonl+zstd"]
+    path: RepoPath
+    bytes: Count
+    checksum: Sha256  # of the file's bytes; of a JSON file without its line `generatedAt`
+    count: Count
+
+
+class Manifest(Part, frozen=True):
+    """Where a reader begins: what is not listed here is not part of the export."""
+
+    schema_version: Literal[1]
+    artifact: Literal["manifest"]
+    generated_at: Time
+    pieces: tuple[Piece, ...]  # by path
+
+
+class PartFile(Part, frozen=True):
+    path: RepoPath
+    records: Count
+    bytes: Count
+    checksum: Sha256
+
+
+class Truncation(Part, frozen=True):
+    """A cap that fired."""
+
+    scope: str
+    cap: str
+    limit: Count
+    observed: Count
+    omitted: Count
+
+
+class ArtifactMeta(Part, frozen=True):
+    """What holds one artifact's rows, and in which order they stand."""
+
+    schema_version: Literal[1]
+    artifact: str
+    format: Literal["jsonl", "jsonl-sharded"]
+    generated_at: Time
+    compression: Literal["zstd"] | None
+    order: tuple[str, ...]
+    total_records: Count
+    total_bytes: Count
+    max_part_records: Count  # of the largest part, and so with the bytes
+    max_part_bytes: Count
+    target_max_records: Count
+    target_max_bytes: Count
+    truncated_records: Count
+    dropped_records: Count
+    truncations: tuple[Truncation, ...]
+    parts: tuple[PartFile, ...]
+
+
+class Feature(Part, frozen=True):
+    enabled: bool
+    reason: str | None
+
+
+class Embeddings(Part, frozen=True):
+    ready: bool
+    pending: bool
+    reason: str | None
+    backends: dict[str, Feature]
+
+
+class Provenance(Part, frozen=True):
+    tool: str
+    version: str
+    index_format: Count
+    scm_head: str | None
+    config_hash: str
+
+
+class IndexState(Part, frozen=True):
+    """What the index knows and what it does not, and what it was made from."""
+
+    schema_version: Literal[1]
+    artifact: Literal["index_state"]
+    generated_at: Time
+    profile: str
+    features: dict[str, Feature]
+    embeddings: Embeddings
+    providers: dict[str, Feature]
+    provenance: Provenance
+    files: Count
+    languages: dict[str, int]  # files of each
+    skipped: dict[str, int]  # files by reason
+    records: dict[str, int]  # rows of each artifact before any was dropped
+
+
+# What `cq export --only` takes.
+ARTIFACTS = (*ROWS, "index_state")
+# Every kind of file in an export, for `cq schema`.
+FILES: dict[str, type[msgspec.Struct]] = {
+    **ROWS, "index_state": IndexState, "meta": ArtifactMeta, "manifest": Manifest,
+}  # fmt: skip
+
+
+class ExportedArtifact(msgspec.Struct, frozen=True):
+    name: str
+    records: int
+    bytes: int
+    files: int
+    truncated: int = 0
+    dropped: int = 0
+
+
+class ExportReport(msgspec.Struct, frozen=True):
+    """What an export wrote."""
+
+    out: str
+    artifacts: tuple[ExportedArtifact, ...]
+    bytes: int
+    schema_version: int = SCHEMA_VERSION
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something that is wrong: a stable code, the place, and what is the matter there."""
+
+    code: str
+    where: str
+    what: str
+
+
+class LanguageHealth(msgspec.Struct, frozen=True):
+    language: str
+    files: int
+    problem_files: int
+    problems: int
+
+
+class Validation(msgspec.Struct, frozen=True):
+    """The outcome of a check. `findings` are the first of each code; `counts` says how many there are of each."""
+
+    findings: tuple[Finding, ...]
+    counts: dict[str, int]
+    checked: dict[str, int]  # what was looked at, and how many of it
+    strict: bool = False
+    languages: tuple[LanguageHealth, ...] = ()
+    kind_groups: dict[str, int] = {}
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def ok(self) -> bool:
+        return not self.counts

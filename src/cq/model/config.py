@@ -1,0 +1,46 @@
+"""What a user may configure, and where each value came from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+_Patterns = Annotated[tuple[str, ...], msgspec.Meta(description="patterns as in .gitignore, from the root")]
+
+
+class IndexConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[index]`. The bounds hold for flags too; the file may come with a stranger's repository."""
+
+    include: _Patterns = ()
+    exclude: _Patterns = ()
+    max_file_bytes: Annotated[int, msgspec.Meta(ge=1, le=256 * 1024 * 1024)] = 2 * 1024 * 1024
+    max_files: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 1_000_000
+    jobs: Annotated[int, msgspec.Meta(ge=0, le=256, description="0: one per core")] = 0
+    memory_mb: Annotated[int, msgspec.Meta(ge=0, le=1_048_576, description="0: no limit")] = 0
+    dir: Annotated[str, msgspec.Meta(description="a directory below the root that holds the index")] = ""
+
+
+class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A whole `cq.toml`, or `[tool.cq]` of a pyproject.toml."""
+
+    index: IndexConfig = IndexConfig()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One value with its source: `flag`, `environment NAME`, a file with its line, or `default`."""
+
+    name: str
+    value: str | int | tuple[str, ...]
+    source: str
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """Everything that holds for one root. `index.dir` is as the user wrote it; empty for the cache directory."""
+
+    index: IndexConfig
+    settings: tuple[Setting, ...]
+    notes: tuple[str, ...] = ()
+
+    def source(self, name: str) -> str:
+        return next(setting.source for setting in self.settings if setting.name == name)

@@ -1,0 +1,66 @@
+"""What is known about the index itself: how much, how fresh, where, and what it lacks."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Degraded(msgspec.Struct, frozen=True):
+    """Something that was not done, or done in a lesser way."""
+
+    stage: str  # "config" "location" "listing" "syntax" "refresh"
+    severity: str  # "info" "warning" "error"
+    category: str
+    message: str
+
+
+class Freshness(msgspec.Struct, frozen=True):
+    """How the index stands to the files on disk.
+
+    `check` says how that is known: `refreshed` (brought up to date for this answer), `recent` (a check was
+    young enough; changes since are unknown) or `compared` (looked at, not updated).
+    """
+
+    generation: int
+    check: str
+    added: int | None = None  # files that are not indexed yet; None where nobody looked
+    changed: int | None = None
+    removed: int | None = None
+    dirty: bool | None = None  # the files differ from the generation
+    busy: bool = False  # another process is writing the next generation
+
+
+class LanguageStatus(msgspec.Struct, frozen=True):
+    language: str
+    files: int
+    lines: int
+    bytes: int
+    symbols: int
+    capabilities: tuple[str, ...]
+
+
+class Status(msgspec.Struct, frozen=True):
+    """One tree of the index. Counts are of this tree's files; `index_bytes` is the whole file, other trees included."""
+
+    root: str
+    freshness: Freshness
+    files: int
+    lines: int
+    bytes: int
+    counts: dict[str, int]  # symbols calls imports references chunks problems documents
+    languages: tuple[LanguageStatus, ...]  # most files first
+    skipped: dict[str, int]  # reason -> files and directories, most first
+    index: str
+    index_bytes: int
+    temporary: bool
+    degraded: tuple[Degraded, ...] = ()
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One finding of the doctor. `state`: ok, missing (does without), warning, error."""
+
+    area: str
+    name: str
+    state: str
+    detail: str
+    advice: str = ""

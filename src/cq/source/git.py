@@ -1,0 +1,146 @@
+"""What git says about a work tree. The repository is taken as hostile: nothing its configuration names is run, nothing
+is written, nothing is fetched."""
+
+# Names here may be no UTF-8.
+# ruff: noqa: PTH110, PTH111, PTH112, PTH113, PTH117, PTH118, PTH120, PTH123
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import NamedTuple
+
+TIMEOUT = 60  # seconds for one command; git lists a million files in less
+
+# Everything that could make `rev-parse` or `ls-files` start a program or leave the work tree as it lies.
+_SETTINGS = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.untrackedCache=false",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "submodule.recurse=false",
+    # Ownership guards against the settings above; with those taken away a foreign owner is no reason to refuse.
+    "safe.directory=*",
+)
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    # A partial clone would fetch what it lacks, by a command of its own configuration.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+
+
+class GitError(Exception):
+    """Why git cannot list a directory, as half a sentence."""
+
+
+class Tracked(NamedTuple):
+    path: str  # relative to the directory asked about, as the system spells it
+    tracked: bool
+    nested: bool  # a submodule or a repository of its own
+
+
+class WorkTree(NamedTuple):
+    top: str
+    files: list[Tracked]  # sorted by path
+    warned: bool  # there is a directory that git could not open
+
+
+def has_repository(directory: str) -> bool:
+    """Whether git would look for a repository here, without asking it: no process where there is none."""
+    if all(os.path.exists(os.path.join(directory, name)) for name in ("HEAD", "objects", "refs")):
+        return True
+    while not os.path.lexists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return False
+        directory = parent
+    return True
+
+
+def find_rule_files(directory: str) -> list[str]:
+    """What decides, beside the tree itself, which of its files git lists: the index and the exclude files."""
+    while not os.path.lexists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return []
+        directory = parent
+    found = find_common_dir(directory)
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    excludes = os.path.join(home, "git", "ignore")
+    if found is None:
+        return [excludes]
+    git_dir, common = found
+    return [os.path.join(git_dir, "index"), os.path.join(common, "info", "exclude"), excludes]
+
+
+def find_common_dir(top: str) -> tuple[str, str] | None:
+    """(the work tree's own git directory, the one that all work trees of the repository share)."""
+    path = os.path.join(top, ".git")
+    if os.path.isfile(path):
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                line = file.read(4096)
+        except OSError:
+            return None
+        if not line.startswith("gitdir:"):
+            return None
+        path = os.path.join(top, line[7:].strip())
+    if not os.path.isdir(path):
+        return None
+    common = path
+    try:
+        with open(os.path.join(path, "commondir"), encoding="utf-8", errors="surrogateescape") as file:
+            common = os.path.join(path, file.read(4096).strip())
+    except OSError:
+        pass
+    return os.path.realpath(path), os.path.realpath(common)
+
+
+def list_files(directory: str) -> WorkTree:
+    """Tracked and untracked-not-ignored paths below `directory`; GitError says why there are none to be had."""
+    state = _run(directory, "rev-parse", "--is-bare-repository", "--is-inside-git-dir").stdout.split()
+    if state != [b"false", b"false"]:
+        raise GitError("the repository is bare")
+    top = os.path.realpath(os.fsdecode(_run(directory, "rev-parse", "--show-toplevel").stdout.removesuffix(b"\n")))
+    if directory != top and not directory.startswith(top.rstrip("/") + "/"):
+        raise GitError("the repository's work tree lies elsewhere")
+    output = _run(directory, "ls-files", "-z", "-t", "--stage", "--cached", "--others", "--exclude-standard")
+    found: dict[str, Tracked] = {}
+    for record in os.fsdecode(output.stdout).split("\0"):
+        if record.startswith("? "):
+            path = record[2:]
+            found[path] = Tracked(path.rstrip("/"), False, path.endswith("/"))
+        elif record:
+            head, _, path = record.partition("\t")
+            found[path] = Tracked(path, True, " 160000 " in head)
+    return WorkTree(top, [found[path] for path in sorted(found)], b"could not open directory" in output.stderr)
+
+
+def _run(directory: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    program = shutil.which("git")
+    if not program or not os.path.isabs(program):
+        raise GitError("git is not installed")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    try:
+        done = subprocess.run(
+            [program, "--no-pager", *settings, *arguments],
+            cwd=directory,
+            env=environment | _ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise GitError(f"git gave no answer in {TIMEOUT} s") from None
+    except OSError:
+        raise GitError("git cannot be started") from None
+    if done.returncode:
+        raise GitError(f"git cannot read the repository (exit code {done.returncode})")
+    return done

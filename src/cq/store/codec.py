@@ -1,0 +1,102 @@
+"""Facts as blobs: one per kind of fact, so that a question decodes only what it asks about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import zstandard
+
+from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
+from cq.model.source import Problem, Segment
+
+
+class Document(msgspec.Struct, frozen=True, array_like=True):
+    """The file itself or a document embedded in it; `parent` is its container's place in the list."""
+
+    language: str
+    segment: Segment | None
+    parent: int
+    problems: tuple[Problem, ...]
+
+
+# part -> what one document contributes; a blob holds one entry per document.
+_PARTS: dict[str, Any] = {
+    "symbols": list[tuple[Symbol, ...]],
+    "calls": list[tuple[Call, ...]],
+    "imports": list[tuple[tuple[Import, ...], tuple[Export, ...]]],
+    "flows": list[tuple[Flow, ...]],
+    "refs": list[References],
+    "chunks": list[tuple[Chunk, ...]],
+    "documents": list[Document],
+}
+PARTS = tuple(_PARTS)
+_DECODERS = {part: msgspec.msgpack.Decoder(kind) for part, kind in _PARTS.items()}
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+def pack(data: bytes) -> bytes:
+    # A (de)compressor is not safe to share between threads, and cheap to make.
+    return zstandard.compress(data, 1)
+
+
+def unpack(blob: bytes) -> bytes:
+    return zstandard.decompress(blob)
+
+
+def flatten(facts: FileFacts) -> list[tuple[FileFacts, int]]:
+    """The document and all that are embedded in it, outer before inner, each with its container's place."""
+    found: list[tuple[FileFacts, int]] = []
+    todo = [(facts, -1)]
+    while todo:
+        document, parent = todo.pop()
+        found.append((document, parent))
+        todo += [(inner, len(found) - 1) for inner in reversed(document.embedded)]
+    return found
+
+
+def encode_facts(facts: FileFacts) -> dict[str, bytes]:
+    documents = flatten(facts)
+    values: dict[str, list[Any]] = {
+        "symbols": [d.symbols for d, _ in documents],
+        "calls": [d.calls for d, _ in documents],
+        "imports": [(d.imports, d.exports) for d, _ in documents],
+        "flows": [d.flows for d, _ in documents],
+        "refs": [d.references for d, _ in documents],
+        "chunks": [d.chunks for d, _ in documents],
+        "documents": [Document(d.language, d.segment, parent, d.problems) for d, parent in documents],
+    }
+    return {part: pack(_ENCODER.encode(value)) for part, value in values.items()}
+
+
+def decode_part(part: str, blob: bytes) -> Any:
+    return _DECODERS[part].decode(unpack(blob))
+
+
+def decode_facts(parts: dict[str, bytes]) -> FileFacts:
+    """The inverse of encode_facts."""
+    decoded = {part: decode_part(part, parts[part]) for part in PARTS}
+    documents: list[Document] = decoded["documents"]
+    inner: list[list[FileFacts]] = [[] for _ in documents]
+    facts: FileFacts | None = None
+    for number in range(len(documents) - 1, -1, -1):
+        document = documents[number]
+        imports, exports = decoded["imports"][number]
+        facts = FileFacts(
+            document.language,
+            decoded["symbols"][number],
+            decoded["calls"][number],
+            imports,
+            exports,
+            decoded["flows"][number],
+            decoded["refs"][number],
+            decoded["chunks"][number],
+            document.problems,
+            document.segment,
+            tuple(reversed(inner[number])),
+        )
+        if document.parent >= 0:
+            inner[document.parent].append(facts)
+    if facts is None:
+        raise ValueError("no document")
+    return facts

@@ -1,0 +1,234 @@
+"""What questions may ask of the index. Read only; one transaction per question sees one generation."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from cq.model.facts import Call, Chunk, FileFacts, Symbol
+from cq.model.source import Problem, Skip
+from cq.store.codec import PARTS, Document, decode_facts, decode_part, unpack
+from cq.store.database import tree_key
+
+_FILES = (
+    "SELECT f.path, f.os_path, f.content, f.size, f.mtime_ns, f.encoding, c.hash, c.language, c.lines, c.counts,"
+    " f.problems FROM file f JOIN content c ON c.id=f.content"
+)
+_IN = 500  # values per IN list: below every limit of SQLite
+
+
+class StoredFile(msgspec.Struct, frozen=True, gc=False):
+    """A file of the tree as indexed."""
+
+    path: str
+    os_path: str
+    content: int
+    size: int
+    mtime_ns: int
+    encoding: str
+    hash: str
+    language: str
+    lines: int
+    counts: dict[str, int]
+    problems: tuple[Problem, ...] = ()
+
+
+class Tree(msgspec.Struct, frozen=True, gc=False):
+    id: int
+    root: str
+    generation: int
+    config: str
+    listing: bytes
+
+
+class SymbolRow(msgspec.Struct, frozen=True, gc=False):
+    path: str
+    content: int
+    document: int
+    number: int
+    name: str
+    qualified_name: str
+    kind: str
+
+
+class Reader:
+    """One tree of the index, as of one generation while `with reader:` holds."""
+
+    def __init__(self, connection: sqlite3.Connection, root: str) -> None:
+        self._db = connection
+        self._root = tree_key(root)
+
+    def __enter__(self) -> Reader:
+        self._db.execute("BEGIN")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self._db.close()
+
+    def tree(self) -> Tree | None:
+        row = self._db.execute(
+            "SELECT id, root, generation, config, listing FROM tree WHERE root=?", (self._root,)
+        ).fetchone()
+        return Tree(*row) if row else None
+
+    def roots(self) -> list[str]:
+        """Every tree that this index holds."""
+        return [root for (root,) in self._db.execute("SELECT root FROM tree ORDER BY root")]
+
+    def meta(self) -> dict[str, str]:
+        return dict(self._db.execute("SELECT key, value FROM meta ORDER BY key"))
+
+    def stats(self, tree: int) -> dict[str, tuple[str, int, int]]:
+        """path -> (name on disk, size, mtime_ns) of every file: what a refresh compares."""
+        return {
+            path: (path if os_path is None else os_path.decode("utf-8", "surrogateescape"), size, mtime_ns)
+            for path, os_path, size, mtime_ns in self._db.execute(
+                "SELECT path, os_path, size, mtime_ns FROM file WHERE tree=?", (tree,)
+            )
+        }
+
+    def skips(self, tree: int) -> dict[str, tuple[Skip, int, int]]:
+        return {
+            path: (Skip(path, reason, detail), size, mtime_ns)
+            for path, reason, detail, size, mtime_ns in self._db.execute(
+                "SELECT path, reason, detail, size, mtime_ns FROM skip WHERE tree=? ORDER BY path", (tree,)
+            )
+        }
+
+    def known(self) -> dict[tuple[str, str], int]:
+        """(hash, language) -> content, of every content ever read and not forgotten."""
+        return {
+            (h, language): number for number, h, language in self._db.execute("SELECT id, hash, language FROM content")
+        }
+
+    def hashes(self, tree: int, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """path -> (hash, language) of those that are stored."""
+        found: dict[str, tuple[str, str]] = {}
+        for at in range(0, len(paths), _IN):
+            part = paths[at : at + _IN]
+            rows = self._db.execute(
+                "SELECT f.path, c.hash, c.language FROM file f JOIN content c ON c.id=f.content"
+                f" WHERE f.tree=? AND f.path IN ({','.join('?' * len(part))})",
+                (tree, *part),
+            )
+            found.update({path: (text_hash, language) for path, text_hash, language in rows})
+        return found
+
+    def find_content(self, content_hash: str, language: str) -> int | None:
+        row = self._db.execute(
+            "SELECT id FROM content WHERE hash=? AND language=?", (content_hash, language)
+        ).fetchone()
+        return row[0] if row else None
+
+    def files(self, tree: int) -> Iterator[StoredFile]:
+        """By path."""
+        for row in self._db.execute(f"{_FILES} WHERE f.tree=? ORDER BY f.path", (tree,)):
+            yield _file(row)
+
+    def file(self, tree: int, path: str) -> StoredFile | None:
+        row = self._db.execute(f"{_FILES} WHERE f.tree=? AND f.path=?", (tree, path)).fetchone()
+        return _file(row) if row else None
+
+    def paths(self, tree: int, contents: Iterable[int]) -> dict[int, list[str]]:
+        """content -> the paths that have it in this tree; dead content has none."""
+        found: dict[int, list[str]] = {}
+        wanted = sorted(set(contents))
+        for at in range(0, len(wanted), _IN):
+            part = wanted[at : at + _IN]
+            marks = ",".join("?" * len(part))
+            for path, content in self._db.execute(
+                f"SELECT path, content FROM file WHERE tree=? AND content IN ({marks}) ORDER BY path", (tree, *part)
+            ):
+                found.setdefault(content, []).append(path)
+        return found
+
+    def text(self, content: int) -> bytes:
+        return unpack(self._db.execute("SELECT text FROM content WHERE id=?", (content,)).fetchone()[0])
+
+    def facts(self, content: int) -> FileFacts:
+        row = self._db.execute(f"SELECT {', '.join(PARTS)} FROM content WHERE id=?", (content,)).fetchone()
+        return decode_facts(dict(zip(PARTS, row, strict=True)))
+
+    def part(self, content: int, part: str) -> Any:
+        """One kind of fact, a list with an entry per document; see codec."""
+        return decode_part(part, self._db.execute(f"SELECT {part} FROM content WHERE id=?", (content,)).fetchone()[0])
+
+    def documents(self, content: int) -> list[Document]:
+        return self.part(content, "documents")
+
+    def symbols(self, content: int) -> list[tuple[Symbol, ...]]:
+        return self.part(content, "symbols")
+
+    def calls(self, content: int) -> list[tuple[Call, ...]]:
+        return self.part(content, "calls")
+
+    def chunks(self, content: int) -> list[tuple[Chunk, ...]]:
+        return self.part(content, "chunks")
+
+    def find_symbols(self, tree: int, name: str) -> list[SymbolRow]:
+        """Definitions of exactly this name, parameters and locals apart; by path and place."""
+        rows = self._db.execute(
+            "SELECT f.path, s.content, s.document, s.number, s.name, s.qualified_name, s.kind FROM symbol s"
+            " JOIN file f ON f.content=s.content AND f.tree=? WHERE s.name=? ORDER BY f.path, s.document, s.number",
+            (tree, name),
+        )
+        return [SymbolRow(*row) for row in rows]
+
+    def find_trigram(self, literal: str) -> list[int] | None:
+        """Contents that may hold the literal, any case; None when it is too short to say."""
+        if len(literal) < 3:
+            return None
+        phrase = " AND ".join(_phrase(literal[at : at + 3]) for at in range(len(literal) - 2))
+        return [row[0] for row in self._db.execute("SELECT rowid FROM trigram WHERE trigram MATCH ?", (phrase,))]
+
+    def find_names(self, name: str, column: str = "defined called used") -> list[int]:
+        """Contents that define, call or use an identifier, any case."""
+        rows = self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (f"{{{column}}}: {_phrase(name)}",))
+        return [row[0] for row in rows]
+
+    def find_words(self, query: str, weights: tuple[float, ...], limit: int) -> list[tuple[int, float]]:
+        """(chunk row, score) best first; smaller rows first among equals."""
+        rows = self._db.execute(
+            f"SELECT rowid, bm25(words, {', '.join(map(repr, weights))}) AS score FROM words WHERE words MATCH ?"
+            " ORDER BY score, rowid LIMIT ?",
+            (query, limit),
+        )
+        return [(row, -score) for row, score in rows]
+
+    def integrity(self) -> list[str]:
+        """What SQLite itself finds wrong."""
+        problems = [row[0] for row in self._db.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
+        for table in ("trigram", "name", "words"):
+            try:
+                self._db.execute(f"SELECT count(*) FROM {table}_data").fetchone()
+            except sqlite3.Error as error:
+                problems.append(f"{table}: {error}")
+        return problems
+
+
+def _file(row: tuple[Any, ...]) -> StoredFile:
+    path, os_path, content, size, mtime_ns, encoding, text_hash, language, lines, counts, problems = row
+    return StoredFile(
+        path,
+        path if os_path is None else os_path.decode("utf-8", "surrogateescape"),
+        content,
+        size,
+        mtime_ns,
+        encoding,
+        text_hash,
+        language,
+        lines,
+        msgspec.msgpack.decode(counts),
+        msgspec.msgpack.decode(problems, type=tuple[Problem, ...]) if problems else (),
+    )
+
+
+def _phrase(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,73 @@
+-- One file per repository. `content` is what text says, whatever its path; `file` says which text lies
+-- where in which tree (a worktree or another root of the same repository). A format change bumps SCHEMA
+-- in database.py and rebuilds; there are no migrations.
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE tree (
+    id INTEGER PRIMARY KEY,
+    root TEXT NOT NULL UNIQUE,
+    generation INTEGER NOT NULL,   -- rises with every committed change of this tree's files
+    config TEXT NOT NULL,          -- hash of the settings that decide which files belong to it
+    listing BLOB NOT NULL          -- directories, watched files and notes of the last full listing
+);
+
+CREATE TABLE file (
+    tree INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    os_path BLOB,                  -- the name on disk where it is not the path itself
+    content INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    encoding TEXT NOT NULL,
+    problems BLOB,                 -- of decoding; those of parsing are facts
+    PRIMARY KEY (tree, path)
+) WITHOUT ROWID;
+CREATE INDEX file_content ON file (content);
+
+CREATE TABLE skip (
+    tree INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    PRIMARY KEY (tree, path)
+) WITHOUT ROWID;
+
+CREATE TABLE content (
+    id INTEGER PRIMARY KEY,
+    hash TEXT NOT NULL,            -- xxh3-128 of the text
+    language TEXT NOT NULL,
+    lines INTEGER NOT NULL,
+    counts BLOB NOT NULL,          -- msgpack: symbols, calls, imports, references, chunks, problems, documents
+    chunk_base INTEGER NOT NULL,   -- rowid in `words` of its first chunk
+    text BLOB NOT NULL,            -- zstd, like all blobs below; msgpack inside
+    documents BLOB NOT NULL,
+    symbols BLOB NOT NULL,
+    calls BLOB NOT NULL,
+    imports BLOB NOT NULL,         -- imports and exports
+    flows BLOB NOT NULL,
+    refs BLOB NOT NULL,
+    chunks BLOB NOT NULL,
+    UNIQUE (hash, language)
+);
+
+-- What people look up by name: every definition but parameters and locals.
+CREATE TABLE symbol (
+    content INTEGER NOT NULL,
+    document INTEGER NOT NULL,
+    number INTEGER NOT NULL,       -- index into the document's symbols
+    name TEXT NOT NULL,
+    qualified_name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    PRIMARY KEY (content, document, number)
+) WITHOUT ROWID;
+CREATE INDEX symbol_name ON symbol (name);
+
+-- Candidates only: every hit is verified against the text or the facts. rowid = content.id.
+CREATE VIRTUAL TABLE trigram USING fts5 (text, content='', tokenize='trigram', detail=none, columnsize=0);
+CREATE VIRTUAL TABLE name USING fts5 (defined, called, used, content='', tokenize="ascii tokenchars '_$'", detail=column, columnsize=0);
+
+-- Fielded BM25 over chunks; rowid = content.chunk_base + index. Paths are scored beside it, since content has none.
+CREATE VIRTUAL TABLE words USING fts5 (name, qualified_name, signature, docs, body, content='', tokenize='porter ascii', detail=column);

@@ -1,0 +1,37 @@
+"""Source words as search terms: identifiers split at case and underscore, and kept whole."""
+
+from __future__ import annotations
+
+import re
+
+_WORD = bytes(byte if byte >= 128 or chr(byte).isalnum() or byte == 95 else 32 for byte in range(256))
+_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+_MAX_TERM = 64
+_MAX_CACHE = 500_000
+
+
+class Terms:
+    """Expands words with a memory: a repository says the same few thousand over and over."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, str] = {}
+
+    def expand(self, text: bytes) -> str:
+        """`getUserName x_1` -> `get User Name getusername x 1 x1`; the tokenizer of the index lowers and stems."""
+        known = self._known
+        words = text.translate(_WORD).split()
+        for word in set(words).difference(known):
+            if len(known) > _MAX_CACHE:
+                known.clear()
+                return self.expand(text)
+            known[word] = _split(word.decode("utf-8", "replace"))
+        return " ".join(map(known.__getitem__, words))
+
+
+def _split(word: str) -> str:
+    if len(word) > _MAX_TERM:
+        return ""
+    if word.islower() and "_" not in word:
+        return word
+    parts = _HUMP.findall(word)
+    return word if len(parts) < 2 else " ".join([*parts, "".join(parts)])

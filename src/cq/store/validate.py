@@ -1,0 +1,409 @@
+"""What can be wrong with an export, and with the tables of an index. Facts and identity are checked in features."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zstandard
+
+from cq.model.artifact import (
+    MAX_ROW_BYTES,
+    ROWS,
+    ArtifactMeta,
+    CallSiteRow,
+    ChunkRow,
+    FileRelationsRow,
+    Finding,
+    IndexState,
+    Manifest,
+    Piece,
+    Row,
+    SymbolRow,
+    Validation,
+    VirtualDocumentRow,
+)
+from cq.model.errors import StoreError
+from cq.store.artifacts import (
+    MANIFEST,
+    encode_json,
+    find_strays,
+    json_checksum,
+    open_lines,
+    read_json,
+    row_piece,
+)
+from cq.store.read import Reader
+
+_SHOWN = 10  # of each code
+# What reading a damaged row or blob raises.
+DAMAGE = (sqlite3.Error, msgspec.MsgspecError, zstandard.ZstdError, ValueError, IndexError)
+
+
+class Findings:
+    """Keeps the first of each code and counts them all."""
+
+    def __init__(self) -> None:
+        self.first: list[Finding] = []
+        self.counts: Counter[str] = Counter()
+
+    def add(self, code: str, where: str, what: str) -> None:
+        self.counts[code] += 1
+        if self.counts[code] <= _SHOWN:
+            self.first.append(Finding(code, where, what))
+
+
+def validate_artifacts(folder: str | Path) -> Validation:
+    """Every byte of an export is accounted for: by the manifest, by a checksum, or by what it must agree with."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise StoreError(f"{folder} is not a directory", hint="give the directory that `cq export --out` wrote")
+    return _Export(folder).check()
+
+
+class _Export:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.found = Findings()
+        self.pieces: dict[str, Piece] = {}
+        self.metas: dict[str, ArtifactMeta] = {}
+        self.checked: Counter[str] = Counter()
+        self.truncated: Counter[str] = Counter()
+        # Hashes of the names that rows bear, and of those that rows refer to before they were seen (with the place).
+        self.known: dict[str, set[int]] = {name: set() for name in ("file", "segment", "symbol", "chunk", "call site")}
+        self.awaited: dict[str, dict[int, str]] = {name: {} for name in self.known}
+
+    def check(self) -> Validation:
+        manifest = self._load(MANIFEST, Manifest)
+        if manifest is not None:
+            self._check_pieces(manifest)
+            for path in find_strays(self.folder, manifest):
+                self.found.add("extra_piece", path, "is not in the manifest")
+            for name in ROWS:
+                self._check_meta(name, manifest.generated_at)
+            for name, meta in self.metas.items():
+                self._check_rows(meta, ROWS[name])
+            self._check_awaited()
+            self._check_state(manifest.generated_at)
+        return Validation(tuple(self.found.first), dict(self.found.counts), dict(self.checked))
+
+    def _load(self, path: str, kind: type[Any]) -> Any:
+        """None, with a finding, for what is not there or not of that kind."""
+        try:
+            value = read_json(self.folder / path, kind)
+        except OSError as error:
+            self.found.add("missing_piece", path, f"cannot be read: {error.strerror}")
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            self.found.add("schema", path, str(error))
+        else:
+            if encode_json(value) != (self.folder / path).read_bytes():
+                self.found.add("schema", path, "is not written as an export writes it")
+            return value
+        return None
+
+    def _check_pieces(self, manifest: Manifest) -> None:
+        paths = [piece.path for piece in manifest.pieces]
+        if paths != sorted(set(paths)):
+            self.found.add("manifest", MANIFEST, "the pieces are not listed once each and by path")
+        for piece in manifest.pieces:
+            self.checked["pieces"] += 1
+            where = self.folder / piece.path
+            try:
+                status = os.lstat(where)
+            except OSError as error:
+                self.found.add("missing_piece", piece.path, f"named in the manifest, but {error.strerror}")
+                continue
+            if not stat.S_ISREG(status.st_mode):
+                self.found.add("missing_piece", piece.path, "is no plain file")
+                continue
+            self.pieces[piece.path] = piece
+            if status.st_size != piece.bytes:
+                self.found.add("bytes", piece.path, f"{status.st_size:,} bytes, {piece.bytes:,} in the manifest")
+            if piece.format == "json":
+                checksum = json_checksum(where.read_bytes())
+            else:
+                with where.open("rb") as file:
+                    checksum = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+            if checksum != piece.checksum:
+                self.found.add("checksum", piece.path, "the content is not what the manifest was written for")
+            if piece.type != "rows" and piece not in _json_pieces(piece):
+                self.found.add("manifest", piece.path, f"an export has no such piece of {piece.name}")
+            elif piece.type != "state" and piece.name not in ROWS:
+                self.found.add("manifest", piece.path, f"there is no artifact {piece.name!r}")
+
+    def _check_meta(self, name: str, generated_at: str) -> None:
+        listed = [piece for piece in self.pieces.values() if piece.name == name]
+        if not listed:
+            return
+        path = f"{name}.meta.json"
+        if path not in self.pieces:
+            self.found.add("missing_piece", path, f"there are rows of {name}, but nothing that describes them")
+            return
+        meta: ArtifactMeta | None = self._load(path, ArtifactMeta)
+        if meta is None:
+            return
+        parts, compressed = meta.parts, meta.compression is not None
+        suffix = ".jsonl.zst" if compressed else ".jsonl"
+        sharded = len(parts) != 1
+        names = [f"{name}.parts/{number:05}{suffix}" for number in range(len(parts))] if sharded else [name + suffix]
+        largest = max((part.records for part in parts), default=0), max((part.bytes for part in parts), default=0)
+        for what, holds in {
+            "names another artifact": meta.artifact == name,
+            "was made at another time than the manifest": meta.generated_at == generated_at,
+            "names another order": meta.order == ROWS[name].ORDER,
+            "totalRecords is not the sum of its parts": meta.total_records == sum(part.records for part in parts),
+            "totalBytes is not the sum of its parts": meta.total_bytes == sum(part.bytes for part in parts),
+            "does not know its largest part": (meta.max_part_records, meta.max_part_bytes) == largest,
+            "format does not fit its parts": meta.format == ("jsonl-sharded" if sharded else "jsonl"),
+            "has parts of other names": [part.path for part in parts] == names,
+        }.items():
+            if not holds:
+                self.found.add("meta", path, what)
+        expected = {part.path: row_piece(name, part, compressed=compressed) for part in parts}
+        for piece in listed:
+            if piece.type == "rows" and expected.pop(piece.path, None) != piece:
+                self.found.add("manifest", piece.path, f"{path} says something else about it")
+        for missing in expected:
+            if missing not in self.pieces:
+                self.found.add("missing_piece", missing, f"named in {path}, not in the manifest")
+        self.metas[name] = meta
+
+    def _check_rows(self, meta: ArtifactMeta, kind: type[Row]) -> None:
+        decoder = msgspec.json.Decoder(kind)
+        check = _CHECKS[kind]
+        last: tuple[Any, ...] = ()
+        siblings = _Siblings(self.found)
+        for part in meta.parts:
+            if part.path not in self.pieces:
+                continue
+            count = 0
+            try:
+                for number, line in self._read_lines(part.path, compressed=meta.compression is not None):
+                    where = f"{part.path}:{number}"
+                    count += 1
+                    try:
+                        row = decoder.decode(line)
+                    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                        self.found.add("schema", where, str(error))
+                        continue
+                    key = row.key()
+                    if last and key <= last:
+                        self.found.add(
+                            "order", where, f"must stand before the row above it, by {', '.join(kind.ORDER)}"
+                        )
+                    last = key
+                    self.truncated[meta.artifact] += row_is_truncated(row)
+                    check(self, row, where)
+                    if isinstance(row, ChunkRow):
+                        siblings.add(row, where)
+            except (OSError, zstandard.ZstdError) as error:
+                self.found.add("unreadable", part.path, str(error))
+            if count != part.records:
+                self.found.add("count", part.path, f"{count:,} rows, {part.records:,} in the manifest")
+            self.checked[meta.artifact] += count
+        siblings.end_file()
+        if self.truncated[meta.artifact] != meta.truncated_records:
+            told, seen = meta.truncated_records, self.truncated[meta.artifact]
+            self.found.add("count", f"{meta.artifact}.meta.json", f"{told:,} rows said to be truncated, {seen:,} are")
+
+    def _read_lines(self, path: str, *, compressed: bool) -> Iterator[tuple[int, bytes]]:
+        limit, number = MAX_ROW_BYTES + 1, 0
+        with open_lines(self.folder / path, compressed=compressed) as file:
+            while line := file.readline(limit):
+                number += 1
+                if not line.endswith(b"\n"):
+                    rest = line
+                    while rest and not rest.endswith(b"\n"):
+                        rest = file.readline(limit)
+                    what = f"a row of more than {MAX_ROW_BYTES:,} bytes" if len(line) == limit else "no line end"
+                    self.found.add("row_size", f"{path}:{number}", what)
+                yield number, line
+
+    def bear(self, kind: str, name: str, where: str) -> None:
+        """A row gives this name, and no other row may."""
+        digest = hash(name)
+        if digest in self.known[kind]:
+            self.found.add("identity", where, f"the {kind} {name} is there twice")
+        self.known[kind].add(digest)
+
+    def refer(self, kind: str, name: str | None, where: str) -> None:
+        if name is not None and _BORNE_BY[kind] in self.metas:
+            digest = hash(name)
+            if digest not in self.known[kind]:
+                self.awaited[kind].setdefault(digest, f"{where}\0{name}")
+
+    def _check_awaited(self) -> None:
+        for kind, awaited in self.awaited.items():
+            missing = [place for digest, place in awaited.items() if digest not in self.known[kind]]
+            # A row that was too large to be written is missed by those that name it.
+            dropped = self.metas[_BORNE_BY[kind]].dropped_records if missing else 0
+            for place in missing if len(missing) > dropped else ():
+                where, _, name = place.partition("\0")
+                self.found.add("dangling", where, f"there is no {kind} {name}")
+
+    def _check_state(self, generated_at: str) -> None:
+        if "index_state.json" not in self.pieces:
+            return
+        state: IndexState | None = self._load("index_state.json", IndexState)
+        if state is None:
+            return
+        if state.generated_at != generated_at:
+            self.found.add("meta", "index_state.json", "was made at another time than the manifest")
+        written = {name: meta.total_records + meta.dropped_records for name, meta in self.metas.items()}
+        for name in sorted({*written, *state.records}):
+            if written.get(name) != state.records.get(name):
+                told, seen = state.records.get(name, 0), written.get(name, 0)
+                self.found.add("count", "index_state.json", f"{name}: {told:,} rows were made, {seen:,} are here")
+        if "vfs_manifest" in self.metas and len(self.known["file"]) != state.files:
+            self.found.add(
+                "count", "index_state.json", f"{state.files:,} files, {len(self.known['file']):,} in vfs_manifest"
+            )
+
+
+def _json_pieces(piece: Piece) -> tuple[Piece, Piece]:
+    """What a piece that is no rows may be, its size and checksum taken for granted."""
+    return (
+        Piece(piece.name, "meta", "json", f"{piece.name}.meta.json", piece.bytes, piece.checksum, 1),
+        Piece("index_state", "state", "json", "index_state.json", piece.bytes, piece.checksum, 1),
+    )
+
+
+class _Siblings:
+    """Parents and children of one file at a time must name each other."""
+
+    def __init__(self, found: Findings) -> None:
+        self._found = found
+        self._file = ""
+        self._rows: dict[str, tuple[ChunkRow, str]] = {}
+
+    def add(self, row: ChunkRow, where: str) -> None:
+        if row.file != self._file:
+            self.end_file()
+            self._file = row.file
+        self._rows[row.chunk_uid] = row, where
+
+    def end_file(self) -> None:
+        children: dict[str, set[str]] = {}
+        for row, where in self._rows.values():
+            if row.parent_chunk_uid is None:
+                continue
+            children.setdefault(row.parent_chunk_uid, set()).add(row.chunk_uid)
+            parent = self._rows.get(row.parent_chunk_uid)
+            if parent is None:
+                self._found.add("dangling", where, f"there is no parent {row.parent_chunk_uid}")
+            elif row.depth != parent[0].depth + 1:
+                self._found.add("chunk_rule", where, f"depth {row.depth} under a parent of depth {parent[0].depth}")
+        for uid, (row, where) in self._rows.items():
+            named, actual = set(row.child_chunk_uids), children.get(uid, set())
+            cut = row_is_truncated(row) and "childChunkUids" in row.truncated  # pyright: ignore[reportOperatorIssue]
+            if not named <= actual or (named != actual and not cut):
+                self._found.add("chunk_rule", where, "childChunkUids are not the chunks that name it as their parent")
+        self._rows.clear()
+
+
+def row_is_truncated(row: Row) -> bool:
+    return getattr(row, "truncated", msgspec.UNSET) is not msgspec.UNSET
+
+
+# Which artifact says that a thing exists.
+_BORNE_BY = {
+    "file": "vfs_manifest", "segment": "vfs_manifest", "symbol": "symbols", "chunk": "chunks",
+    "call site": "call_sites",
+}  # fmt: skip
+
+
+def _check_document(export: _Export, row: Any, where: str) -> None:
+    if row.segment_uid is None:
+        export.bear("file", row.container_path, where)
+    else:
+        export.bear("segment", row.segment_uid, where)
+        export.refer("file", row.container_path, where)
+    if row.segment_start > row.segment_end or row.line_start > row.line_end:
+        export.found.add("span", where, "ends before it starts")
+
+
+def _check_symbol(export: _Export, row: Any, where: str) -> None:
+    export.bear("symbol", row.symbol_id, where)
+    export.refer("chunk", row.chunk_uid, where)
+    _check_home(export, row, where)
+
+
+def _check_chunk(export: _Export, row: Any, where: str) -> None:
+    export.bear("chunk", row.chunk_uid, where)
+    export.refer("symbol", row.symbol_id, where)
+    _check_home(export, row, where)
+    if row.range.start > row.range.end or (row.start_line, row.start_col) > (row.end_line, row.end_col):
+        export.found.add("span", where, "ends before it starts")
+
+
+def _check_call(export: _Export, row: Any, where: str) -> None:
+    export.bear("call site", row.call_site_id, where)
+    export.refer("chunk", row.caller_chunk_uid, where)
+    export.refer("chunk", row.callee_chunk_uid, where)
+    _check_home(export, row, where)
+    if row.start > row.end or (row.start_line, row.start_col) > (row.end_line, row.end_col):
+        export.found.add("span", where, "ends before it starts")
+
+
+def _check_relations(export: _Export, row: Any, where: str) -> None:
+    _check_home(export, row, where)
+    for item in row.imports:
+        export.refer("chunk", item.chunk_uid, where)
+
+
+def _check_home(export: _Export, row: Any, where: str) -> None:
+    export.refer("file", row.file, where)
+    export.refer("segment", row.segment_uid, where)
+
+
+_CHECKS: dict[type[Row], Any] = {
+    VirtualDocumentRow: _check_document, SymbolRow: _check_symbol, ChunkRow: _check_chunk, CallSiteRow: _check_call,
+    FileRelationsRow: _check_relations,
+}  # fmt: skip
+
+
+def check_tables(reader: Reader, tree: int, found: Findings) -> bool:
+    """What SQLite itself says, and whether the tables agree with each other. False when they cannot be read."""
+    connection = reader._db
+    try:
+        for problem in reader.integrity():
+            found.add("sqlite", "index", problem)
+        rows = connection.execute(
+            "SELECT path FROM file WHERE tree=? AND content NOT IN (SELECT id FROM content) ORDER BY path", (tree,)
+        )
+        for (path,) in rows.fetchall():
+            found.add("dangling", path, "the index has no content for this file")
+        chunks = end = 0
+        for number, base, counts in connection.execute(
+            "SELECT id, chunk_base, counts FROM content ORDER BY chunk_base"
+        ):
+            if base < end:
+                found.add("counts", f"content {number}", "its chunks overlap those of another in the word index")
+            try:
+                own = msgspec.msgpack.decode(counts, type=dict[str, int]).get("chunks", 0)
+            except msgspec.MsgspecError as error:
+                found.add("blob", f"content {number}", f"counts: {error}")
+                continue
+            chunks, end = chunks + own, base + own
+        (words,) = connection.execute("SELECT count(*) FROM words_docsize").fetchone()
+        if words != chunks:
+            found.add("counts", "index", f"{words:,} chunks in the word index, {chunks:,} in the facts")
+    except sqlite3.Error as error:
+        found.add("sqlite", "index", str(error))
+        return False
+    return True
+
+
+def load_symbol_table(reader: Reader, content: int) -> list[tuple[int, int, str, str, str]]:
+    """(document, number, name, qualified_name, kind) of one content, in order."""
+    return reader._db.execute(
+        "SELECT document, number, name, qualified_name, kind FROM symbol WHERE content=? ORDER BY document, number",
+        (content,),
+    ).fetchall()

@@ -1,0 +1,185 @@
+"""What the one writer does: add contents, then say in one transaction which files a tree has."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from cq.model.source import Problem, Skip
+from cq.store.codec import pack, unpack
+from cq.store.database import BUSY_MS, tree_key
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+KEPT_DEAD = 500  # contents of no file that are kept at least: branches are come back to
+
+
+class Content(msgspec.Struct, frozen=True, gc=False):
+    """One text with everything that is stored about it, made ready in a worker."""
+
+    hash: str
+    language: str
+    lines: int
+    counts: dict[str, int]
+    text: bytes
+    parts: dict[str, bytes]
+    symbols: list[tuple[int, int, str, str, str]]  # document, number, name, qualified_name, kind
+    names: tuple[str, str, str]  # defined, called, used
+    words: list[tuple[str, str, str, str, str]]  # per chunk: name, qualified_name, signature, docs, body
+
+
+class FileRow(msgspec.Struct, frozen=True, gc=False):
+    path: str
+    os_path: str
+    content: int
+    size: int
+    mtime_ns: int
+    encoding: str = "utf-8"
+    problems: tuple[Problem, ...] = ()
+
+
+class SkipRow(msgspec.Struct, frozen=True, gc=False):
+    """A skip with the stat it was decided on; zero where the listing itself decided."""
+
+    skip: Skip
+    size: int = 0
+    mtime_ns: int = 0
+
+
+class Writer:
+    """Holds the connection of the process that has the writer's lock."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+        self._next_content = self._value("SELECT coalesce(max(id), 0) + 1 FROM content")
+        self._next_chunk = self._value("SELECT coalesce(max(chunk_base + 0), 1) FROM content")
+        row = connection.execute("SELECT chunk_base, counts FROM content ORDER BY id DESC LIMIT 1").fetchone()
+        if row is not None:
+            self._next_chunk = row[0] + msgspec.msgpack.decode(row[1])["chunks"]
+
+    def _value(self, sql: str) -> int:
+        return self._db.execute(sql).fetchone()[0]
+
+    def begin(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def add_content(self, content: Content) -> int:
+        """Inside a transaction. It may be committed before any file has it: content is only found through files."""
+        number, chunk = self._next_content, self._next_chunk
+        self._next_content += 1
+        self._next_chunk += content.counts["chunks"]
+        parts = content.parts
+        self._db.execute(
+            "INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                number, content.hash, content.language, content.lines, _ENCODE(content.counts), chunk,
+                pack(content.text), parts["documents"], parts["symbols"], parts["calls"], parts["imports"],
+                parts["flows"], parts["refs"], parts["chunks"],
+            ),
+        )  # fmt: skip
+        self._db.executemany(
+            "INSERT INTO symbol VALUES (?,?,?,?,?,?)", [(number, *symbol) for symbol in content.symbols]
+        )
+        self._db.execute(
+            "INSERT INTO trigram (rowid, text) VALUES (?,?)", (number, content.text.decode("utf-8", "replace"))
+        )
+        self._db.execute("INSERT INTO name (rowid, defined, called, used) VALUES (?,?,?,?)", (number, *content.names))
+        self._db.executemany(
+            "INSERT INTO words (rowid, name, qualified_name, signature, docs, body) VALUES (?,?,?,?,?,?)",
+            [(chunk + index, *fields) for index, fields in enumerate(content.words)],
+        )
+        return number
+
+    def remove_content(self, number: int, chunk: int, content: Content) -> None:
+        """`content` made again from the stored text: a contentless index forgets only what it is told again."""
+        self._db.execute(
+            "INSERT INTO trigram (trigram, rowid, text) VALUES ('delete',?,?)",
+            (number, content.text.decode("utf-8", "replace")),
+        )
+        self._db.execute(
+            "INSERT INTO name (name, rowid, defined, called, used) VALUES ('delete',?,?,?,?)", (number, *content.names)
+        )
+        self._db.executemany(
+            "INSERT INTO words (words, rowid, name, qualified_name, signature, docs, body)"
+            " VALUES ('delete',?,?,?,?,?,?)",
+            [(chunk + index, *fields) for index, fields in enumerate(content.words)],
+        )
+        self._db.execute("DELETE FROM symbol WHERE content=?", (number,))
+        self._db.execute("DELETE FROM content WHERE id=?", (number,))
+
+    def find_dead(self, limit: int) -> list[tuple[int, int, str, bytes]]:
+        """Contents no file has, oldest first, beyond what is kept for branches one may come back to."""
+        live, dead = (
+            self._value("SELECT count(DISTINCT content) FROM file"),
+            self._value("SELECT count(*) FROM content WHERE id NOT IN (SELECT content FROM file)"),
+        )
+        excess = dead - max(KEPT_DEAD, live)
+        if excess <= 0:
+            return []
+        rows = self._db.execute(
+            "SELECT id, chunk_base, language, text FROM content WHERE id NOT IN (SELECT content FROM file)"
+            " ORDER BY id LIMIT ?",
+            (min(excess, limit),),
+        )
+        return [(number, chunk, language, unpack(text)) for number, chunk, language, text in rows]
+
+    def set_tree(self, root: str, config: str) -> int:
+        root = tree_key(root)
+        self._db.execute(
+            "INSERT INTO tree (root, generation, config, listing) VALUES (?,0,?,x'')"
+            " ON CONFLICT (root) DO UPDATE SET config=excluded.config",
+            (root, config),
+        )
+        return self._db.execute("SELECT id FROM tree WHERE root=?", (root,)).fetchone()[0]
+
+    def update_files(
+        self,
+        tree: int,
+        *,
+        put: Iterable[FileRow],
+        drop: Sequence[str],
+        put_skips: Iterable[SkipRow],
+        drop_skips: Sequence[str],
+        listing: bytes,
+        changed: bool,
+    ) -> None:
+        """Inside a transaction: readers see all of it or none."""
+        self._db.executemany("DELETE FROM file WHERE tree=? AND path=?", [(tree, path) for path in drop])
+        self._db.executemany("DELETE FROM skip WHERE tree=? AND path=?", [(tree, path) for path in drop_skips])
+        self._db.executemany(
+            "INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?)",
+            [
+                (
+                    tree, row.path, None if row.os_path == row.path else row.os_path.encode("utf-8", "surrogateescape"),
+                    row.content, row.size, row.mtime_ns, row.encoding, _ENCODE(row.problems) if row.problems else None,
+                )
+                for row in put
+            ],
+        )  # fmt: skip
+        self._db.executemany(
+            "INSERT OR REPLACE INTO skip VALUES (?,?,?,?,?,?)",
+            [(tree, r.skip.path, r.skip.reason, r.skip.detail, r.size, r.mtime_ns) for r in put_skips],
+        )
+        self._db.execute("UPDATE tree SET generation=generation+?, listing=? WHERE id=?", (int(changed), listing, tree))
+
+    def set_meta(self, key: str, value: str) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
+
+    def merge(self) -> None:
+        """After a first build: one segment per text index, smaller and faster to ask."""
+        for table in ("trigram", "name", "words"):
+            self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+
+    def checkpoint(self) -> None:
+        """Shortens the log when no reader needs it; never waits for one."""
+        self._db.execute("PRAGMA busy_timeout=0")
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")

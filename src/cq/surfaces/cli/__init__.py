@@ -1,0 +1,193 @@
+"""The `cq` command: finds the command, and turns every failure into one line and an exit code.
+
+Exit codes are grep's: 0 found, 1 nothing found, 2 error. One module per command; nothing else is imported
+before the command is known, because starting up is most of what a short answer costs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+
+from cq.model.errors import CqError, UsageError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterable, Sequence
+
+# name -> (module, one line of help)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),
+    "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
+    "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
+    "validate": ("cq.surfaces.cli.validate", "whether the index, or an export of it, is whole"),
+    "export": ("cq.surfaces.cli.export", "the index as artifacts, for other programs"),
+    "facts": ("cq.surfaces.cli.facts", "what one file says about itself: symbols, calls, imports, chunks"),
+    "languages": ("cq.surfaces.cli.languages", "the languages that are read, and what each offers"),
+    "schema": ("cq.surfaces.cli.schema", "the JSON Schema of what cq writes"),
+    "doctor": ("cq.surfaces.cli.doctor", "what is installed, what is wrong, and what to do about it"),
+}
+
+EXAMPLES = """\
+  cq status                            what is indexed here; indexes first if need be
+  cq facts src/app.py                  the facts of one file, to read
+  cq facts src/app.py --format json    the same, for a program
+  cq languages                         what each language offers"""
+
+
+class Command(Protocol):
+    """What a module named in COMMANDS offers. `configure` may set the parser's epilog to examples."""
+
+    def configure(self, parser: ArgumentParser) -> None: ...
+    def run(self, args: Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    _prepare_streams()
+    try:
+        status = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except CqError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return _fail("interrupted", status=130)
+    except BrokenPipeError:
+        # The reader has seen enough (`cq … | head`); that is no error.
+        _abandon_stdout()
+        return 0
+    except Exception as error:  # noqa: BLE001  a surface is where everything is caught
+        return _fail(_explain(error))
+    return status
+
+
+def _dispatch(argv: list[str]) -> int:
+    if not argv:
+        raise UsageError("no command given", hint="`cq --help` lists them")
+    name, rest = argv[0], argv[1:]
+    if name in ("-V", "--version"):
+        return _print_version()
+    if name in ("-h", "--help"):
+        return _print_help()
+    if name not in COMMANDS:
+        what = "option" if name.startswith("-") else "command"
+        known = ["--help", "--version"] if what == "option" else COMMANDS
+        raise UsageError(f"unknown {what} {name!r}", hint=_did_you_mean(name, known, "cq"))
+    return _run_command(name, rest)
+
+
+def _print_version() -> int:
+    from cq import __version__
+
+    print(f"cq {__version__}")
+    return 0
+
+
+def _print_help() -> int:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {line}" for name, (_, line) in COMMANDS.items())
+    print(
+        f"usage: cq COMMAND [OPTION…]\n\nAnswers questions about code, with evidence.\n\ncommands:\n{commands}\n\n"
+        f"options:\n  -h, --help     this text; `cq COMMAND --help` for one command\n  -V, --version  the version\n\n"
+        f"environment:\n  CQ_ROOT        the directory that holds the code\n"
+        f"  CQ_INDEX_DIR   where indexes are kept\n"
+        f"  CQ_VERBOSE=1   show the traceback of an internal error\n\n"
+        f"examples:\n{EXAMPLES}\n\nexit status: 0 found, 1 nothing found, 2 error"
+    )
+    return 0
+
+
+def _run_command(name: str, argv: list[str]) -> int:
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter
+    from importlib import import_module
+
+    class Parser(ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise _usage_error(message, name)
+
+    module, line = COMMANDS[name]
+    command = cast("Command", cast("object", import_module(module)))
+    # An abbreviated option would change its meaning the day a longer one is added.
+    parser = Parser(
+        prog=f"cq {name}", description=line, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    command.configure(parser)
+    try:
+        args, unknown = parser.parse_known_args(argv)
+    except SystemExit:
+        return 0  # only --help leaves this way; errors raise UsageError
+    if unknown:
+        word = unknown[0].partition("=")[0]
+        what = "unknown option" if word.startswith("-") else "unexpected argument"
+        options = [part.strip(" ,[]()|") for part in parser.format_usage().split() if "--" in part] + ["--help"]
+        raise UsageError(f"{what} {word!r}", hint=_did_you_mean(word, options, f"cq {name}"))
+    return command.run(args)
+
+
+def _usage_error(message: str, name: str) -> UsageError:
+    """argparse's own words, and for a value out of a list the nearest one of the list."""
+    head, given, choices = message.partition("invalid choice: ")
+    if not given:
+        return UsageError(message, hint=f"see `cq {name} --help`")
+    value, _, names = choices.partition(" (choose from ")
+    value, known = value.strip("'\""), [choice.strip(" '\"") for choice in names.rstrip(")").split(",")]
+    suggestion = _did_you_mean(value, known, f"cq {name}")
+    return UsageError(f"{head}{value!r} is not one of {', '.join(known)}", hint=suggestion)
+
+
+def _did_you_mean(word: str, known: Iterable[str], command: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(known), n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + f"see `{command} --help`"
+
+
+def _explain(error: Exception) -> str:
+    if os.environ.get("CQ_VERBOSE"):
+        from traceback import print_exception
+
+        print_exception(error)
+    if isinstance(error, OSError):
+        if isinstance(error, FileNotFoundError) and _cwd_is_gone():
+            return "io: the working directory no longer exists (change to one that does)"
+        # A full disk, a closed terminal, a file that vanished: the system's words are the user's.
+        where = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
+        return f"io: {error.strerror or error}{where}"
+    return f"internal: {type(error).__name__}: {error} (set CQ_VERBOSE=1 for the traceback)"
+
+
+def _cwd_is_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  pathlib would be one more import at start
+    except OSError:
+        return True
+    return False
+
+
+def _fail(message: str, *, status: int = 2) -> int:
+    # One line whatever a file is called: control characters and undecodable bytes are shown escaped.
+    line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _abandon_stdout()
+    with suppress(OSError):  # where no one listens, the exit code still says it
+        print(f"cq: {line}", file=sys.stderr, flush=True)
+    return status
+
+
+def _abandon_stdout() -> None:
+    """What is left in the buffer goes nowhere; else the interpreter would complain about it when it ends."""
+    with suppress(OSError, ValueError):  # a stream without a descriptor is not the interpreter's to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _prepare_streams() -> None:
+    """Source text and file names leave as they came in, in any locale: UTF-8, and undecodable bytes unchanged."""
+    # A stream that the caller closed (`cq … >&-`) is None.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", errors="surrogateescape")

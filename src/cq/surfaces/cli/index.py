@@ -1,0 +1,73 @@
+"""`cq index [PATH]`: bring the index up to date, and say what there is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+
+from cq.model.errors import UsageError
+from cq.surfaces.cli.options import add_file_options, add_place_options, add_worker_options, open_workspace
+from cq.surfaces.render import render_json
+from cq.surfaces.render.progress import MODES, ProgressLine
+from cq.surfaces.render.status import Cost, render_summary
+
+_EXAMPLES = """\
+examples:
+  cq index                         the repository around the working directory
+  cq index ~/work/app --full       read and parse everything again
+  cq index --exclude 'vendor/'     leave something out, this time (for good: cq.toml)
+  cq index --progress json         for a program that shows it"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.epilog = _EXAMPLES
+    parser.add_argument("path", metavar="PATH", nargs="?", help="the directory that holds the code; the same as --root")
+    parser.add_argument("--full", action="store_true", help="read and parse everything again")
+    add_worker_options(parser)
+    add_file_options(parser)
+    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
+    add_place_options(parser)
+
+
+def run(args: Namespace) -> int:
+    if args.path and args.root:
+        raise UsageError("PATH and --root are the same", hint="give one of them")
+    args.root = args.path or args.root
+    progress = ProgressLine(args.progress)
+    started = time.monotonic()
+    # The status that is shown is that of the refresh just done; another look would only cost time.
+    with open_workspace(args, max_stale=60.0) as workspace:
+        try:
+            report = workspace.refresh(full=args.full, on_progress=progress)
+            if report.busy:
+                progress.clear()
+                print("cq: another process is writing the index; waiting for it", file=sys.stderr, flush=True)
+                report = workspace.refresh(full=args.full, wait=True, on_progress=progress)
+        except KeyboardInterrupt:
+            progress.clear()
+            print("cq: interrupted; the index is valid and as it was before", file=sys.stderr)
+            return 130
+        finally:
+            progress.clear()
+        cost = _measure_cost(started)
+        status = workspace.status()
+    if args.format == "json":
+        sys.stdout.write(render_json({"report": report, "cost": cost, "status": status}))
+    else:
+        sys.stdout.write(render_summary(report, status, cost))
+    return 0
+
+
+def _measure_cost(started: float) -> Cost:
+    import resource
+    from multiprocessing import active_children
+
+    for child in active_children():
+        child.join(1)  # a worker counts once it has ended
+    unit = 1 if sys.platform == "darwin" else 1024
+    own, workers = (
+        resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return Cost(round(time.monotonic() - started, 3), own, workers)

@@ -1,0 +1,65 @@
+"""`cq schema [NAME]`: the JSON Schema of what cq writes: rows of artifacts, and answers in JSON."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any, TypedDict
+
+import msgspec
+
+from cq.indexing.refresh import Report
+from cq.model.artifact import FILES, ExportReport, Row, Validation
+from cq.model.config import ConfigFile, Configuration
+from cq.model.errors import UsageError
+from cq.model.status import Check, Status
+from cq.surfaces.render import render_json, render_table
+from cq.surfaces.render.status import Cost
+from cq.workspace import LanguageRow
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Indexed(TypedDict):
+    """What `cq index --format json` prints."""
+
+    report: Report
+    cost: Cost
+    status: Status
+
+
+# Name -> what it describes and where that is met. Artifacts bear their own names, answers that of the command.
+SCHEMAS: dict[str, tuple[Any, str]] = {
+    **{
+        name: (kind, "a row of the artifact" if issubclass(kind, Row) else "a file of an export")
+        for name, kind in FILES.items()
+    },
+    "cq.toml": (ConfigFile, "a configuration file"),
+    "config": (Configuration, "the answer of cq status --config"),
+    "doctor": (tuple[Check, ...], "the answer of cq doctor"),
+    "export": (ExportReport, "the answer of cq export"),
+    "index": (Indexed, "the answer of cq index"),
+    "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
+    "status": (Status, "the answer of cq status"),
+    "validate": (Validation, "the answer of cq validate"),
+}
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.epilog = "examples:\n  cq schema              the names\n  cq schema call_sites   one schema"
+    parser.add_argument("name", metavar="NAME", nargs="?", help="what to describe; without it the names are listed")
+
+
+def run(args: Namespace) -> int:
+    if args.name is None:
+        rows = [[name, what] for name, (_, what) in SCHEMAS.items()]
+        sys.stdout.write(render_table(["name", "describes"], rows) + "\n")
+        return 0
+    if args.name not in SCHEMAS:
+        from difflib import get_close_matches
+
+        close = get_close_matches(args.name, SCHEMAS, n=1)
+        hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq schema` lists them"
+        raise UsageError(f"there is no schema {args.name!r}", hint=hint)
+    sys.stdout.write(render_json({"$schema": _DIALECT, **msgspec.json.schema(SCHEMAS[args.name][0])}))
+    return 0

@@ -1,0 +1,39 @@
+"""`cq validate`: whether an index, or an export of one, is whole. Exit status 2 when it is not."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace
+from cq.surfaces.render import render_json
+from cq.surfaces.render.progress import MODES, ProgressLine
+from cq.surfaces.render.validate import render_validation
+
+_EXAMPLES = """\
+examples:
+  cq validate                             the index of this repository
+  cq validate --strict                    also what is no damage, but a promise
+  cq validate --artifacts /tmp/app-index  what `cq export` wrote there
+  cq validate --format json"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.epilog = _EXAMPLES
+    parser.add_argument("--strict", action="store_true", help="definitions of unknown kind and missing identity too")
+    parser.add_argument("--artifacts", metavar="DIR", help="check the export in DIR instead of the index")
+    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
+    add_freshness_options(parser)
+    add_place_options(parser)
+
+
+def run(args: Namespace) -> int:
+    progress = ProgressLine(args.progress)
+    with open_workspace(args, progress) as workspace:
+        try:
+            validation = workspace.validate(strict=args.strict, artifacts=args.artifacts)
+        finally:
+            progress.clear()
+    sys.stdout.write(render_json(validation) if args.format == "json" else render_validation(validation))
+    return 0 if validation.ok else 2

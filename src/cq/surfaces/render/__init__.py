@@ -1,0 +1,49 @@
+"""Answers → text. One module per answer; nothing here decides what is true, only how it is said."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import msgspec
+
+
+def render_json(value: Any) -> str:
+    """Indented, keys in the order they were given: the same value is the same bytes."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+def render_jsonl(values: list[Any]) -> str:
+    return "".join(msgspec.json.encode(value).decode() + "\n" for value in values)
+
+
+def render_heading(text: str, level: int = 2) -> str:
+    """A Markdown heading, bold where a terminal shows it."""
+    heading = f"{'#' * level} {text}"
+    return f"\x1b[1m{heading}\x1b[0m" if _has_colour() else heading
+
+
+def render_block(lines: list[str]) -> str:
+    """Lines as they are, in a fence longer than any inside: source is never read as markup."""
+    bars = "```"
+    while any(bars in line for line in lines):
+        bars += "`"
+    return "\n".join([f"{bars}text", *lines, bars])
+
+
+def render_table(columns: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table, aligned so that it also reads as plain text."""
+    cells = [columns, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in cells]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+
+
+def one_line(text: str) -> str:
+    """For rows: a line break inside a name must not begin a new row."""
+    return " ".join(text.split()) if "\n" in text or "\r" in text else text
+
+
+def _has_colour() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,14 @@
+"""The capability table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.surfaces.render import render_table
+from cq.workspace import LanguageRow
+
+
+def render_languages(rows: Sequence[LanguageRow]) -> str:
+    """One line per language; the offers as words, so that the table can be searched."""
+    cells = [[row.id, " ".join(row.extensions), row.grammar, ", ".join(row.capabilities)] for row in rows]
+    return render_table(["language", "extensions", "grammar", "offers"], cells) + "\n"

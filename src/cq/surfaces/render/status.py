@@ -1,0 +1,151 @@
+"""The index itself as text: its summary, its status, its configuration, the doctor's findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cq.model.config import Configuration
+from cq.model.status import Check, Freshness, Status
+from cq.surfaces.render import one_line, render_heading, render_table
+
+if TYPE_CHECKING:
+    from cq.indexing.refresh import Report
+
+_MOST_LANGUAGES = 30  # rows; a status is read at one glance
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What an indexing run took. Memory is the highest of the process, and of its largest worker beside it."""
+
+    seconds: float
+    peak_bytes: int
+    worker_peak_bytes: int
+
+
+def render_status(status: Status) -> str:
+    """A page of at most 100 lines."""
+    lines = [
+        render_heading(f"Index of {one_line(status.root)}", 1),
+        "",
+        f"- {describe_freshness(status.freshness)}",
+        f"- {_describe_files(status)}",
+        f"- {_describe_counts(status.counts)}",
+        f"- index: {one_line(status.index)}, {render_bytes(status.index_bytes)}"
+        + (f", {status.index_bytes / status.bytes:.1f}× the source" if status.bytes > 100_000 else "")
+        + (", temporary" if status.temporary else ""),
+    ]
+    lines += _language_lines(status)
+    lines += _skip_lines(status)
+    if status.degraded:
+        lines += ["", render_heading("Degraded"), ""]
+        lines += [f"- {event.severity}: {one_line(event.message)}" for event in status.degraded[:20]]
+        lines += [f"- and {len(status.degraded) - 20} more"] if len(status.degraded) > 20 else []
+    return "\n".join(lines) + "\n"
+
+
+def render_summary(report: Report, status: Status, cost: Cost) -> str:
+    """What an indexing run did, and what there is now."""
+    did = f"{report.parsed:,} parsed, {report.reused:,} known text, {report.touched:,} touched but equal"
+    worker = f" (+ {render_bytes(cost.worker_peak_bytes)} in the largest worker)" if cost.worker_peak_bytes else ""
+    lines = [
+        render_heading(f"Indexed {one_line(status.root)}", 1),
+        "",
+        f"- {report.added:,} added, {report.changed:,} changed, {report.removed:,} removed: {did}",
+        f"- {_describe_files(status)}",
+        f"- {_describe_counts(status.counts)}",
+        f"- {cost.seconds:.2f} s, peak memory {render_bytes(cost.peak_bytes)}{worker},"
+        f" index {render_bytes(status.index_bytes)}, generation {status.freshness.generation}",
+    ]
+    lines += _language_lines(status)
+    lines += _skip_lines(status)
+    if status.degraded:
+        lines += ["", render_heading("Degraded"), ""]
+        lines += [f"- {event.severity}: {one_line(event.message)}" for event in status.degraded[:20]]
+    return "\n".join(lines) + "\n"
+
+
+def render_config(config: Configuration) -> str:
+    rows = [[setting.name, _show(setting.value), setting.source] for setting in config.settings]
+    text = render_table(["setting", "value", "source"], rows) + "\n"
+    return text + "".join(f"\nnote: {note}\n" for note in config.notes)
+
+
+def render_checks(checks: Sequence[Check]) -> str:
+    rows = [[check.area, check.name, check.state, one_line(check.detail)] for check in checks]
+    lines = [render_table(["area", "check", "state", "found"], rows)]
+    advice = [check for check in checks if check.advice]
+    if advice:
+        lines += ["", render_heading("What to do"), ""]
+        lines += [f"- {check.name}: {one_line(check.advice)}" for check in advice]
+    return "\n".join(lines) + "\n"
+
+
+def render_update(report: Report) -> str:
+    """One line for one refresh of a watch."""
+    parts = [f"{getattr(report, name)} {name}" for name in ("added", "changed", "removed") if getattr(report, name)]
+    if report.rebuilt:
+        parts.append(f"made anew: {report.rebuilt}")
+    return f"generation {report.generation}: {', '.join(parts) or 'nothing changed'}"
+
+
+def describe_freshness(freshness: Freshness) -> str:
+    text = f"generation {freshness.generation}, "
+    if freshness.check == "recent":
+        text += "not checked: the last check is recent enough"
+    elif not freshness.dirty:
+        text += "up to date with the files on disk"
+    else:
+        pairs = ((freshness.added, "new"), (freshness.changed, "changed"), (freshness.removed, "gone"))
+        text += "stale: " + ", ".join(f"{count} {word}" for count, word in pairs if count) + " since"
+    return text + ("; another process is writing the next one" if freshness.busy else "")
+
+
+def render_bytes(size: int) -> str:
+    if size < 100_000:
+        return f"{size / 1e3:,.1f} kB"
+    return f"{size / 1e6:,.1f} MB" if size < 10e9 else f"{size / 1e9:,.1f} GB"
+
+
+def _describe_files(status: Status) -> str:
+    return f"{_count(status.files, 'file')}, {_count(status.lines, 'line')}, {render_bytes(status.bytes)}"
+
+
+def _describe_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(
+        _count(counts[name], name[:-1]) for name in ("symbols", "calls", "imports", "references", "chunks", "problems")
+    )
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _language_lines(status: Status) -> list[str]:
+    if not status.languages:
+        return ["", "No file here is source code that cq reads."]
+    shown, rest = status.languages[:_MOST_LANGUAGES], status.languages[_MOST_LANGUAGES:]
+    rows = [
+        [row.language, f"{row.files:,}", f"{row.lines:,}", f"{row.symbols:,}", ", ".join(row.capabilities) or "text"]
+        for row in shown
+    ]
+    lines = [
+        "",
+        render_heading("Languages"),
+        "",
+        render_table(["language", "files", "lines", "symbols", "offers"], rows),
+    ]
+    return [*lines, f"and {len(rest)} more languages, {sum(row.files for row in rest):,} files"] if rest else lines
+
+
+def _skip_lines(status: Status) -> list[str]:
+    if not status.skipped:
+        return []
+    rows = [[reason.replace("_", " "), f"{count:,}"] for reason, count in status.skipped.items()]
+    return ["", render_heading("Left out"), "", render_table(["reason", "count"], rows)]
+
+
+def _show(value: str | int | tuple[str, ...]) -> str:
+    return " ".join(value) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,46 @@
+"""The outcome of a check: what is wrong first, then what was looked at and the rates it shows."""
+
+from __future__ import annotations
+
+from cq.model.artifact import Validation
+from cq.surfaces.render import one_line, render_block, render_heading, render_table
+
+_SHOWN = 40  # lines of findings
+
+
+def render_validation(validation: Validation) -> str:
+    total = sum(validation.counts.values())
+    parts = [render_heading("Nothing wrong" if not total else f"{total:,} findings", 1)]
+    if total:
+        shown = validation.findings[:_SHOWN]
+        parts.append(render_block([one_line(f"{item.code}  {item.where}: {item.what}") for item in shown]))
+        if len(shown) < total:
+            counts = ", ".join(f"{count:,} {code}" for code, count in validation.counts.items())
+            parts.append(f"The first {len(shown)} of {total:,} ({counts}).")
+    checked = ", ".join(f"{count:,} {name}" for name, count in validation.checked.items())
+    parts.append(f"Checked {checked or 'nothing'}.")
+    if validation.languages:
+        rows = [
+            [
+                row.language,
+                f"{row.files:,}",
+                f"{row.problem_files:,}",
+                _share(row.problem_files, row.files),
+                f"{row.problems:,}",
+            ]
+            for row in validation.languages
+        ]
+        columns = ["language", "files", "with problems", "share", "problems"]
+        parts += [render_heading("Problems by language"), render_table(columns, rows)]
+    if validation.kind_groups:
+        definitions = sum(validation.kind_groups.values())
+        rows = [[group, f"{count:,}", _share(count, definitions)] for group, count in validation.kind_groups.items()]
+        parts += [
+            render_heading("Definitions by kind group"),
+            render_table(["kind group", "definitions", "share"], rows),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"

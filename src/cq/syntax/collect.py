@@ -1,0 +1,205 @@
+"""Walks one tree's matches into loose facts; `extract` gives them nesting, scopes and chunks."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+from cq.model.facts import Argument
+from cq.model.source import Problem
+from cq.syntax.excerpt import clip, fold_lines
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Draft, Language
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+DEFINED = 255  # the mark of a definition's own name: no reference
+_CALL = ROLE_NUMBER["call"]
+_MAX_KNOWN = 100_000
+
+# kind, callee, name, receiver, start, end, name_start, args, arg_count, keywords
+LooseCall = tuple[int, int, int, str, str, str, str, tuple[Argument, ...], int, tuple[str, ...]]
+
+
+class Collector:
+    """What the matches of one document said, in no particular order."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+        self.symbols: list[Draft] = []
+        self.calls: list[LooseCall] = []
+        # start, kind, module, end, bindings, level, type_only
+        self.imports: list[tuple[int, str, str, int, list[tuple[str, str, int, int, bool]], int, bool]] = []
+        self.exports: list[tuple[int, str, str, int, str, bool]] = []  # start, name, exported, end, module, type_only
+        # start, end, kind, target, value, value_kind, value_start
+        self.flows: list[tuple[int, int, str, str, str, str, int]] = []
+        self.opaque: list[tuple[int, int, bool]] = []  # start, -end, is a hole: painted over the text in this order
+        self.ref_starts: list[int] = []
+        self.ref_ends: list[int] = []
+        self.marks: dict[int, int] = {}  # offset of an identifier -> role, or DEFINED
+        self.spans: list[tuple[int, int, int]] = []  # start, end, role of every identifier inside
+        self.comments: list[tuple[int, int]] = []
+        self.attributes: list[tuple[int, int]] = []
+        self.problems: list[Problem] = []
+        self.decorated: dict[
+            int, int
+        ] = {}  # start of a definition -> start of what stands around it: decorators, `export`
+        self.decorators: list[tuple[int, int]] = []
+        self.decorator_calls: set[int] = set()
+        self.remarks: list[tuple[int, str, str]] = []  # offset and two words that a language keeps for its `finish`
+        self.public: list[tuple[int, int]] = []  # statements that say what the module exports
+
+    def slice(self, start: int, end: int) -> str:
+        return self.text[start:end].decode("utf-8", "replace")
+
+    def fold(self, start: int, end: int) -> str:
+        """The slice on one line, its comments taken out."""
+        piece = self.text[start:end]
+        if b"\n" not in piece:
+            return piece.decode("utf-8", "replace").strip()
+        comments = self.comments
+        at = bisect_left(comments, (start, 0))
+        pieces, cursor = [], start
+        while at < len(comments) and comments[at][0] < end:
+            pieces.append(self.slice(cursor, comments[at][0]))
+            cursor = max(cursor, comments[at][1])
+            # A line comment may hold its own line end.
+            if self.text[cursor - 1 : cursor] == b"\n":
+                cursor -= 1
+            at += 1
+        pieces.append(self.slice(cursor, max(cursor, end)))
+        return fold_lines("".join(pieces))
+
+    def add_call(self, language: Language, kind: str, start: int, end: int, callee: Node, args: Node | None) -> None:
+        text = self.text
+        first, last = callee.start_byte, callee.end_byte
+        raw = text[first:last].decode("utf-8", "replace") if last - first <= CALLEE_TEXT else ""
+        if not raw or "\n" in raw:
+            raw = clip(text, first, last, CALLEE_TEXT)
+        receiver, _, name = raw.rpartition(".")
+        if name.isidentifier() and name.isascii():
+            name_start = last - len(name)
+            receiver = receiver.rstrip("?!& \t")  # `a?.b`, `a!.b`, `a&.b`
+        else:
+            name, name_start = self._last_name(language, callee, first, last)
+            receiver = ""
+            if name_start > first:
+                before = raw[: -len(name)] if raw.endswith(name) else clip(text, first, name_start, CALLEE_TEXT)
+                receiver = _JOINT.sub("", before)
+        if name_start >= 0:
+            self.marks[name_start] = _CALL
+        if args is None or end - last == 2:
+            self.calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, ()))
+        else:
+            # The summary follows from the text alone, and the same few arguments are passed again and again.
+            known, written = language.known_arguments, text[args.start_byte : args.end_byte]
+            summary = known.get(written)
+            if summary is None:
+                summary = language.summarize_arguments(self, args)
+                if len(written) <= ARG_TEXT:
+                    if len(known) >= _MAX_KNOWN:
+                        known.clear()
+                    known[written] = summary
+            self.calls.append((start, end, name_start, kind, raw, name, receiver, *summary))
+
+    def _last_name(self, language: Language, callee: Node, first: int, last: int) -> tuple[str, int]:
+        """The identifier the callee ends with: `a.b` -> b, `a::b::<T>` -> by the language, `f()[0]` -> none."""
+        found = _LAST_NAME.search(self.text, max(first, last - 256), last)
+        if found is not None:
+            return found[0].decode("utf-8", "replace"), found.start()
+        node = language.callee_name(self, callee)
+        if node is None:
+            return "", -1
+        return self.slice(node.start_byte, node.end_byte), node.start_byte
+
+    def add_import(
+        self,
+        kind: str,
+        module: str,
+        start: int,
+        end: int,
+        bindings: list[tuple[str, str, int, int, bool]],
+        *,
+        level: int = 0,
+        type_only: bool = False,
+    ) -> None:
+        """Bindings are (local, imported, start, end, type_only)."""
+        self.imports.append((start, kind, module, end, bindings, level, type_only))
+
+    def add_flow(self, language: Language, kind: str, node: Node, target: Node | None, value: Node | None) -> None:
+        value_kind, value_text, value_start = "", "", -1
+        if value is not None:
+            value_kind = language.value_kind(value)
+            value_start = value.start_byte
+            if value_kind in ("name", "attribute"):
+                value_text = clip(self.text, value_start, value.end_byte, CALLEE_TEXT)
+            elif value_kind == "call":
+                value_text = language.call_target(self, value)
+        target_text = "" if target is None else clip(self.text, target.start_byte, target.end_byte, CALLEE_TEXT)
+        self.flows.append((node.start_byte, node.end_byte, kind, target_text, value_text, value_kind, value_start))
+
+    def comment_before(self, language: Language, start: int) -> int:
+        """Where the doc comments and attributes that stand directly before `start` begin."""
+        text = self.text
+        while True:
+            moved = False
+            for leads, is_comment in ((self.attributes, False), (self.comments, True)):
+                at = bisect_right(leads, (start, start)) - 1
+                if at < 0:
+                    continue
+                lead_start, lead_end = leads[at]
+                if lead_end > start or lead_start >= start:
+                    continue
+                gap = text[lead_end:start]
+                if gap.strip() or gap.count(b"\n") > (1 if text[lead_end - 1 : lead_end] != b"\n" else 0):
+                    continue
+                if is_comment and not (
+                    language.is_doc_comment(text[lead_start : lead_start + 8]) and self._begins_line(lead_start)
+                ):
+                    continue
+                start, moved = lead_start, True
+            if not moved:
+                return start
+
+    def _begins_line(self, offset: int) -> bool:
+        line = self.text.rfind(b"\n", 0, offset) + 1
+        return not self.text[line:offset].strip()
+
+    def doc_text(self, language: Language, start: int, end: int) -> str:
+        """The text of the doc comments between two offsets."""
+        at = bisect_left(self.comments, (start, 0))
+        parts = []
+        while at < len(self.comments) and self.comments[at][0] < end:
+            comment_start, comment_end = self.comments[at]
+            if language.is_doc_comment(self.text[comment_start : comment_start + 8]):
+                parts.append(language.clean_doc(self.slice(comment_start, comment_end)))
+            at += 1
+        return "\n".join(parts)
+
+
+_JOINT = re.compile(r"\s*(?:[?!&]?\.|::|\??->|:|!)\s*\Z")  # what joins a receiver to a name
+# ASCII letters, digits, `_`, `$` and every byte of a non-ASCII character, not beginning with a digit.
+_LAST_NAME = re.compile(rb"(?<![\w$\x80-\xff])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*\Z")
+
+
+class Scopes:
+    """Which definition's code an offset runs in; asked in ascending order."""
+
+    def __init__(self, drafts: list[Draft]) -> None:
+        self._opens = sorted((d.scope_start, -d.end, i) for i, d in enumerate(drafts) if d.scope_start >= 0)
+
+    def find(self, offsets: list[int]) -> list[int]:
+        """For ascending offsets the innermost scope of each, -1 at root level."""
+        opens, found, stack, at = self._opens, [], [], 0
+        for offset in offsets:
+            while at < len(opens) and opens[at][0] <= offset:
+                start, end, index = opens[at]
+                while stack and stack[-1][0] <= start:
+                    stack.pop()
+                stack.append((-end, index))
+                at += 1
+            while stack and stack[-1][0] <= offset:
+                stack.pop()
+            found.append(stack[-1][1] if stack else -1)
+        return found

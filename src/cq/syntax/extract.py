@@ -1,0 +1,380 @@
+"""From text to FileFacts: parse, collect, nest, attribute, chunk. Total: broken code gives fewer facts, no error."""
+
+from __future__ import annotations
+
+import warnings
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate, compress
+from operator import add, itemgetter, sub
+from typing import TYPE_CHECKING
+
+from tree_sitter import QueryCursor
+
+from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, References, Symbol
+from cq.model.source import Problem, Segment
+from cq.syntax.chunks import build_chunks
+from cq.syntax.collect import DEFINED, Collector, Scopes
+from cq.syntax.language import AT_ROOT, IN_CLASS, PARSE_MICROS, ROLE_NUMBER, Draft, Language
+from cq.syntax.registry import get_language
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+MAX_PROBLEMS = 20
+MAX_STATES = 1024  # matches of one query that may be open at once; only pathological nesting needs more
+MAX_TOKENS = 20_000  # loose tokens in one node: the query's cost is their square
+MAX_DEPTH = 200  # symbols nested deeper than this stay with their ancestor
+
+
+def extract_facts(
+    text: bytes, language: str, segments: Sequence[Segment] = (), *, segment: Segment | None = None
+) -> FileFacts:
+    """What one document says about itself; `segments` are the documents embedded in it."""
+    embedded = tuple(
+        extract_facts(text, inner.language, inner.segments, segment=inner) for inner in segments if inner.ranges
+    )
+    spoken = get_language(language)
+    tree = None
+    if spoken is not None:
+        tree = spoken.parse(text, segment.ranges if segment else ())
+    span = (segment.start, segment.end) if segment else (0, len(text))
+    if spoken is None or tree is None or _is_rubble(tree):
+        problems = () if spoken is None else (Problem("parse", "too much of it could not be parsed", *span),)
+        chunks = build_chunks(text, span, [], [], None, References())
+        return FileFacts(language, chunks=chunks, problems=problems, segment=segment, embedded=embedded)
+
+    collector = collect(text, spoken, tree)
+    spoken.finish(collector)
+    _attach_leads(spoken, collector)
+    _nest(spoken, collector)
+    spoken.finish_nested(collector)
+    drafts = collector.symbols
+    scopes = Scopes(drafts)
+    references = _pack_references(spoken, collector, span)
+    imports = _build_imports(collector, scopes)
+    chunks = build_chunks(text, span, drafts, imports, (spoken, tree.root_node, collector), references)
+    _make_unique(drafts)
+    return FileFacts(
+        language,
+        tuple(
+            Symbol(
+                d.kind,
+                d.name,
+                d.qualified_name,
+                d.parent,
+                d.depth,
+                d.start,
+                d.end,
+                d.head,
+                d.name_start,
+                d.name_end,
+                d.body_start,
+                d.body_end,
+                d.chunk,
+                d.signature,
+                d.modifiers,
+                d.decorators,
+                d.bases,
+                d.doc,
+                d.exported,
+            )
+            for d in drafts
+        ),
+        _build_calls(collector, scopes),
+        imports,
+        tuple(Export(*item) for item in _sorted_exports(collector)),
+        _build_flows(collector, scopes),
+        references,
+        chunks,
+        _find_problems(collector, tree.root_node),
+        segment,
+        embedded,
+    )
+
+
+def _is_rubble(tree: Tree) -> bool:
+    """Whether the tree is one heap of loose tokens, as for a megabyte of brackets."""
+    root = tree.root_node
+    if not root.has_error:
+        return False
+    heaps = [root, *(child for child in root.children[:100] if child.has_error)]
+    return any(node.child_count - node.named_child_count > MAX_TOKENS for node in heaps)
+
+
+def collect(text: bytes, language: Language, tree: Tree) -> Collector:
+    """Runs the language's query once; simple matches first, so that comments are known when signatures are cut."""
+    collector = Collector(text)
+    by_pattern: list[list[dict[str, list[Node]]]] = [[] for _ in language.plan]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        cursor = QueryCursor(language.query, match_limit=MAX_STATES, timeout_micros=PARSE_MICROS)
+    for pattern, captures in cursor.matches(tree.root_node):
+        by_pattern[pattern].append(captures)
+    if cursor.did_exceed_match_limit:
+        collector.problems.append(Problem("depth", "nested too deeply: some facts are left out", 0, len(text)))
+    plan = [(*entry, matches) for entry, matches in zip(language.plan, by_pattern, strict=True) if matches]
+    for what, kind, capture, matches in plan:
+        # One pattern at a time, and the frequent ones in comprehensions: there are millions of matches.
+        if what not in _SIMPLE:
+            continue
+        nodes = [captures[capture][0] for captures in matches]
+        if what == "ref":
+            starts = [node.start_byte for node in nodes]
+            collector.ref_starts += starts
+            collector.ref_ends += [node.end_byte for node in nodes]
+            if kind:
+                collector.marks.update(dict.fromkeys(starts, ROLE_NUMBER[kind]))
+        elif what == "role":
+            collector.marks.update(dict.fromkeys([node.start_byte for node in nodes], ROLE_NUMBER[kind]))
+        elif what == "comment":
+            collector.comments += [(node.start_byte, node.end_byte) for node in nodes]
+        elif what == "attribute":
+            collector.attributes += [(node.start_byte, node.end_byte) for node in nodes]
+        elif what == "span":
+            role = ROLE_NUMBER[kind]
+            collector.spans += [(node.start_byte, node.end_byte, role) for node in nodes]
+        elif what == "token":
+            collector.marks.update(dict.fromkeys([node.start_byte for node in nodes], DEFINED))
+        else:
+            hole = what == "hole"
+            collector.opaque += [(node.start_byte, -node.end_byte, hole) for node in nodes]
+    collector.comments.sort()
+    collector.attributes.sort()
+    for what, kind, capture, matches in plan:
+        if what not in _SIMPLE:
+            handler = getattr(language, f"on_{what}")
+            for captures in matches:
+                handler(collector, kind, captures[capture][0], captures)
+    return collector
+
+
+_SIMPLE = frozenset({"ref", "role", "comment", "attribute", "span", "opaque", "hole", "token"})
+
+
+def _attach_leads(language: Language, collector: Collector) -> None:
+    """A definition begins with the decorators and doc comments that stand directly before it."""
+    if not (collector.attributes or (language.doc_prefixes and collector.comments)):
+        for draft in collector.symbols:
+            if draft.head < 0:
+                draft.head = draft.start
+        return
+    for draft in collector.symbols:
+        if draft.head < 0:
+            draft.head = draft.start
+        if draft.kind == "parameter" or draft.kind == "type_parameter":
+            continue
+        start = collector.comment_before(language, draft.start)
+        if start < draft.start:
+            if not draft.doc:
+                draft.doc = collector.doc_text(language, start, draft.start)
+            if not draft.decorators:
+                at = bisect_left(collector.attributes, (start, 0))
+                found = []
+                while at < len(collector.attributes) and collector.attributes[at][0] < draft.start:
+                    found.append(collector.fold(*collector.attributes[at]).removeprefix("@"))
+                    at += 1
+                draft.decorators = tuple(found)
+            draft.start = start
+
+
+def _nest(language: Language, collector: Collector) -> None:
+    """Sorts the drafts and gives each its parent, depth and qualified name, by span."""
+    drafts: list[Draft] = []
+    marks, once = collector.marks, language.once_kinds
+    seen: set[tuple[int, str]] = set()  # (parent, name) of what a scope defines once, however often it is bound
+    stack: list[tuple[int, int]] = []  # (end, index) of the open definitions that can hold others
+    collector.symbols.sort(key=_draft_order)
+    for draft in collector.symbols:
+        start, name, kind = draft.start, draft.name, draft.kind
+        if draft.name_start >= draft.name_end and kind != "key":
+            continue  # a name that the parser made up
+        while stack and stack[-1][0] <= start:
+            stack.pop()
+        parent = stack[-1][1] if stack else -1
+        if draft.owner != -1:
+            parent = -1 if draft.owner == AT_ROOT else _find_owner(language, drafts, stack, draft.owner)
+            if parent < 0 and draft.owner == IN_CLASS:
+                continue
+        elif parent >= 0:
+            # A sibling with the same span (`const {a, b} = …`) is no child.
+            while parent >= 0 and drafts[parent].end < draft.end:
+                parent = drafts[parent].parent
+        if once:
+            if kind in once and (parent, name) in seen:
+                continue
+            seen.add((parent, name))
+        draft.parent = parent
+        if parent >= 0:
+            holder = drafts[parent]
+            draft.depth = holder.depth + 1
+            draft.qualified_name = f"{holder.qualified_name}.{name}"
+            if kind == "function" and holder.kind in language.method_owners:
+                draft.kind = "constructor" if name in language.constructor_names else "method"
+        else:
+            draft.qualified_name = name
+        if draft.body_start >= 0 and draft.depth < MAX_DEPTH:
+            stack.append((draft.end, len(drafts)))
+        marks[draft.name_start] = DEFINED
+        drafts.append(draft)
+    collector.symbols = drafts
+
+
+def _draft_order(draft: Draft) -> tuple[int, int, int]:
+    return draft.start, -draft.end, draft.name_start
+
+
+def _find_owner(language: Language, drafts: list[Draft], stack: list[tuple[int, int]], owner: int) -> int:
+    """The open definition that begins at `owner`; for IN_CLASS the class around the innermost function, else -1."""
+    inside = False
+    for _, index in reversed(stack):
+        draft = drafts[index]
+        if owner == IN_CLASS:
+            if draft.kind in language.method_owners:
+                return index if inside else -1
+            inside = True
+        elif owner in (draft.start, draft.head):
+            return index
+    return -1
+
+
+def _build_calls(collector: Collector, scopes: Scopes) -> tuple[Call, ...]:
+    calls = collector.calls
+    calls.sort(key=itemgetter(0, 1, 2))
+    owners = scopes.find([call[0] for call in calls])
+    return tuple(
+        Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords)
+        for (start, end, name_start, kind, callee, name, receiver, args, count, keywords), scope in zip(
+            calls, owners, strict=True
+        )
+    )
+
+
+def _build_imports(collector: Collector, scopes: Scopes) -> tuple[Import, ...]:
+    imports = sorted(collector.imports, key=lambda item: (item[0], item[3], item[2]))
+    owners = scopes.find([item[0] for item in imports])
+    return tuple(
+        Import(kind, module, start, end, scope, tuple(Binding(*b) for b in bindings), level, type_only)
+        for (start, kind, module, end, bindings, level, type_only), scope in zip(imports, owners, strict=True)
+    )
+
+
+def _sorted_exports(collector: Collector) -> list[tuple[str, str, int, int, str, bool]]:
+    return [
+        (name, exported, start, end, module, type_only)
+        for start, name, exported, end, module, type_only in sorted(set(collector.exports))
+    ]
+
+
+def _build_flows(collector: Collector, scopes: Scopes) -> tuple[Flow, ...]:
+    flows = sorted(collector.flows)
+    owners = scopes.find([flow[0] for flow in flows])
+    return tuple(
+        Flow(kind, target, value, value_kind, start, end, value_start, scope)
+        for (start, end, kind, target, value, value_kind, value_start), scope in zip(flows, owners, strict=True)
+    )
+
+
+def _pack_references(language: Language, collector: Collector, span: tuple[int, int]) -> References:
+    """Whole columns at a time: this runs once for every identifier of a repository."""
+    text, marks = collector.text, collector.marks
+    if language.keywords:
+        starts, words = _find_words(language, collector, span)
+    else:
+        # Where the parser made up a name that is missing, there is nothing to refer to.
+        found = {start: end for start, end in zip(collector.ref_starts, collector.ref_ends, strict=True) if end > start}
+        pairs = sorted(found.items())
+        starts, words = [start for start, _ in pairs], [text[start:end] for start, end in pairs]
+    if not starts:
+        return References()
+    for start, end, role in collector.spans:
+        for offset in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
+            marks.setdefault(offset, role)
+    if language.dot_attributes:
+        plain = bytes(map(text.__getitem__, map((-1).__add__, starts))).translate(_AFTER_DOT)
+    else:
+        plain = bytes(len(starts))
+    roles = bytes(map(marks.get, starts, plain))
+    if DEFINED in roles:
+        kept = roles.translate(_NOT_DEFINED)
+        starts, words = list(compress(starts, kept)), list(compress(words, kept))
+        roles = roles.replace(bytes((DEFINED,)), b"")
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    return References(
+        tuple(word.decode("utf-8", "replace") for word in numbers),
+        array("I", starts).tobytes(),
+        array("I", map(numbers.__getitem__, words)).tobytes(),
+        roles,
+    )
+
+
+def _find_words(language: Language, collector: Collector, span: tuple[int, int]) -> tuple[list[int], list[bytes]]:
+    """Every word of the code, with its offset: strings and comments painted over, keywords and numbers left out."""
+    text = collector.text[span[0] : span[1]]
+    base = span[0]
+    spans = collector.opaque
+    spans += [(start, -end, False) for start, end in collector.comments]
+    if spans:
+        spans.sort()
+        painted = bytearray(text)
+        for start, minus_end, hole in spans:
+            start, end = start - base, -minus_end - base
+            painted[start:end] = text[start:end] if hole else bytes(end - start)
+        text = bytes(painted)
+    # Words and the gaps between them as two splits: their lengths give the offsets without an object per match.
+    table, inverse = language.word_tables
+    words, gaps = text.translate(table).split(), text.translate(inverse).split()
+    if not words:
+        return [], []
+    lengths = list(map(len, words))
+    gap_lengths = list(map(len, gaps))
+    if table[text[0]] != _SPACE:
+        gap_lengths.insert(0, 0)
+    ends = list(accumulate(map(add, gap_lengths, lengths), initial=base))[1:]
+    starts = list(map(sub, ends, lengths))
+    known = dict.fromkeys(words, True)
+    for word in known:
+        if word in language.keywords or word[0] in _DIGITS:
+            known[word] = False
+    kept = list(map(known.__getitem__, words))
+    return list(compress(starts, kept)), list(compress(words, kept))
+
+
+_DIGITS = b"0123456789"
+_SPACE = ord(" ")
+_AFTER_DOT = bytes(ROLE_NUMBER["attribute"] if byte == ord(".") else 0 for byte in range(256))
+_NOT_DEFINED = bytes(byte != DEFINED for byte in range(256))
+
+
+def _find_problems(collector: Collector, root: Node) -> tuple[Problem, ...]:
+    """Syntax errors with their spans; the first few, since one slip can make a thousand."""
+    problems = collector.problems
+    if not root.has_error:
+        return tuple(problems)
+    cursor = root.walk()
+    # Only nodes that hold an error are entered, so the walk is short; no recursion, depth counted by the cursor itself.
+    while len(problems) < MAX_PROBLEMS:
+        node = cursor.node
+        if node is None:
+            break
+        if node.is_missing:
+            problems.append(Problem("syntax", f"missing {node.type}", node.start_byte, node.end_byte))
+        elif node.is_error:
+            problems.append(Problem("syntax", "could not be parsed", node.start_byte, node.end_byte))
+        elif node.has_error and cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return tuple(problems)
+    return tuple(problems)
+
+
+def _make_unique(drafts: list[Draft]) -> None:
+    """Symbols without a chunk of their own must differ by qualified name: a second `f.x` becomes `f.x~2`."""
+    seen: dict[tuple[int, str, str], int] = {}
+    for draft in drafts:
+        key = (draft.chunk, draft.qualified_name, KIND_GROUPS.get(draft.kind, "other"))
+        count = seen[key] = seen.get(key, 0) + 1
+        if count > 1:
+            draft.qualified_name = f"{draft.qualified_name}~{count}"

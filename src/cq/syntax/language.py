@@ -1,0 +1,348 @@
+"""A language: its grammar, its query, and what a query cannot say.
+
+Capture names are the vocabulary between a `.scm` file and the code; the outermost capture of a
+pattern stands last and names what the pattern is about:
+
+    @symbol.<kind>   a definition; beside it @name, and where there are any @body @params @type @base
+    @call[.<kind>]   a call; beside it @callee and @args
+    @import[.<kind>] an import statement; beside it @module (and for tables @local, @imported)
+    @export          an export statement
+    @flow.<kind>     assign annotate return raise catch await yield; beside it @target, @value
+    @ref[.<role>]    an identifier; definitions are taken out later, so a pattern may be as wide as it likes
+    @opaque @hole    strings and the code inside them; @token a word that is a keyword only in this place
+    @comment         any comment; @attribute: decorators and attributes that stand before a definition
+    @span.<role>     every identifier inside has this role (`type`, `import`, `decorator`)
+
+Unknown predicates filter nothing in this binding, so queries use none but `#eq?`, `#match?` and `#any-of?`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import warnings
+from functools import cached_property
+from importlib import resources
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+from tree_sitter import Language as Grammar
+from tree_sitter import Parser, Query, Range
+
+from cq.model.facts import ROLES, Argument
+from cq.syntax.excerpt import clip
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+    from cq.syntax.collect import Collector
+
+# A parse is bounded by the size of its text; the clock only stops what no size explains.
+PARSE_MICROS = 20_000_000
+MAX_ARGS = 8
+ARG_TEXT = 80
+CALLEE_TEXT = 200
+
+Captures = dict[str, list["Node"]]
+_DOC_EDGE = re.compile(r"^[ \t]*(?:/\*\*?!?|///?!?|//|\*+/|\*|#+!?|--+|;+)?[ \t]?|[ \t]*\*+/[ \t]*$")
+
+
+# Draft.owner of a field that is defined inside a method: it belongs to the class around, and is nothing without one.
+IN_CLASS = -2
+AT_ROOT = -3  # of what is defined at root level from inside a function
+
+
+class Draft(msgspec.Struct, gc=False):
+    """A definition as collected; nesting, names and chunks are worked out when all of them are known."""
+
+    kind: str
+    name: str
+    start: int
+    end: int
+    name_start: int
+    name_end: int
+    body_start: int = -1
+    body_end: int = -1
+    head: int = -1  # where the definition itself begins, after decorators and doc comments
+    scope_start: int = -1  # code from here to the end runs in this definition; -1: it opens no scope
+    signature: str = ""
+    modifiers: tuple[str, ...] = ()
+    decorators: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
+    doc: str = ""
+    exported: bool = False
+    owner: int = -1  # where the definition that owns it begins, when that is not the innermost one; or IN_CLASS
+    parent: int = -1
+    depth: int = 0
+    qualified_name: str = ""
+    chunk: int = 0
+
+
+class Language:
+    """Defaults serve a table language; a subclass says what its query cannot."""
+
+    id: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    grammar_module: ClassVar[str] = ""
+    grammar_function: ClassVar[str] = "language"
+    query_name: ClassVar[str] = ""  # defaults to the id
+    # What users can count on: symbols calls imports exports references flows types docs.
+    capabilities: ClassVar[tuple[str, ...]] = ("symbols", "calls", "imports", "references", "docs")
+    argument_kinds: ClassVar[dict[str, str]] = {}
+    root_kinds: ClassVar[dict[str, str]] = {}  # node type at root -> chunk kind; else `statement`
+    comment_kinds: ClassVar[tuple[str, ...]] = ("comment", "line_comment", "block_comment")
+    modifier_words: ClassVar[frozenset[str]] = frozenset()
+    doc_prefixes: ClassVar[tuple[bytes, ...]] = ()  # comments that begin so belong to the definition below them
+    stub: ClassVar[str] = ";"  # what stands for the body of a collapsed child
+    method_owners: ClassVar[frozenset[str]] = frozenset(
+        {"class", "struct", "interface", "trait", "impl", "enum", "object", "protocol", "record", "extension", "actor"}
+    )
+    once_kinds: ClassVar[frozenset[str]] = frozenset()  # a scope defines such a name once; later ones are assignments
+    constructor_names: ClassVar[frozenset[str]] = frozenset()
+    dot_attributes: ClassVar[bool] = False  # an identifier after a dot is an attribute, whatever its node is called
+    # With keywords given, references are words of the text outside @opaque spans (strings, comments) and
+    # inside @hole spans (interpolations), less the keywords and the @token nodes (words that are keywords
+    # only here). A quarter of the cost of a match per identifier, and equal to it on every corpus (tests).
+    keywords: ClassVar[frozenset[bytes]] = frozenset()
+    word_bytes: ClassVar[bytes] = b"_"  # in words beside letters, digits and what is not ASCII
+
+    # -- loading ---------------------------------------------------------------------------------
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        module = importlib.import_module(self.grammar_module)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # a few grammars hand over an int
+            return Grammar(getattr(module, self.grammar_function)())
+
+    @cached_property
+    def query_source(self) -> str:
+        name = f"{self.query_name or self.id}.scm"
+        return resources.files("cq.syntax.languages").joinpath(name).read_text("utf-8")
+
+    @cached_property
+    def query(self) -> Query:
+        return Query(self.grammar, self.query_source)
+
+    @cached_property
+    def plan(self) -> list[tuple[str, str, str]]:
+        """For every pattern: (what, kind, capture), read off its last capture."""
+        source = self.query_source.encode()
+        plan = []
+        count: int = self.query.pattern_count  # pyright: ignore[reportAssignmentType]  the stub calls it a method
+        for index in range(count):
+            pattern = source[self.query.start_byte_for_pattern(index) : self.query.end_byte_for_pattern(index)]
+            pattern = re.sub(rb"(?m);.*$|\"(?:[^\"\\]|\\.)*\"|\(#[^()]*\)", b"", pattern)
+            capture = re.findall(rb"@([\w.]+)", pattern)[-1].decode()
+            what, _, kind = capture.partition(".")
+            plan.append((what, kind, capture))
+        return plan
+
+    @cached_property
+    def word_tables(self) -> tuple[bytes, bytes]:
+        """Two translations: what is no word becomes blank, and words become blank."""
+        is_word = [byte >= 128 or chr(byte).isalnum() or byte in self.word_bytes for byte in range(256)]
+        return (
+            bytes(byte if is_word[byte] else 32 for byte in range(256)),
+            bytes(32 if is_word[byte] else 46 for byte in range(256)),
+        )
+
+    @cached_property
+    def known_arguments(self) -> dict[bytes, tuple[tuple[Argument, ...], int, tuple[str, ...]]]:
+        """Summaries of argument lists by their text."""
+        return {}
+
+    @cached_property
+    def argument_ids(self) -> dict[int, str]:
+        kinds = {}
+        for name, kind in self.argument_kinds.items():
+            number = self.grammar.id_for_node_kind(name, True)
+            if number is None:
+                raise ValueError(f"{self.id}: no node kind {name!r}")
+            kinds[number] = kind
+        for name in self.comment_kinds:
+            number = self.grammar.id_for_node_kind(name, True)
+            if number is not None:
+                kinds[number] = "comment"
+        return kinds
+
+    @cached_property
+    def parser(self) -> Parser:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return Parser(self.grammar, timeout_micros=PARSE_MICROS)
+
+    def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
+        """The tree, or None when the parse had to be stopped. With ranges, only those are read, at the same offsets."""
+        parser = self.parser
+        try:
+            if ranges:
+                parser.included_ranges = [Range((0, start), (0, end), start, end) for start, end in ranges]
+            return parser.parse(text)
+        except ValueError:
+            # Without this the next parse would go on with this one's text.
+            parser.reset()
+            return None
+        finally:
+            if ranges:
+                parser.included_ranges = []
+
+    # -- what each kind of match means -----------------------------------------------------------
+
+    def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
+        name = captures["name"][0]
+        body = captures.get("body")
+        draft = Draft(
+            kind,
+            collector.slice(name.start_byte, name.end_byte),
+            node.start_byte,
+            node.end_byte,
+            name.start_byte,
+            name.end_byte,
+        )
+        signature_end = node.end_byte
+        if body:
+            draft.body_start, draft.body_end = body[0].start_byte, body[0].end_byte
+            draft.scope_start = node.start_byte
+            signature_end = body[0].start_byte
+        draft.signature = self.trim_signature(collector.fold(node.start_byte, signature_end))
+        draft.bases = tuple(collector.fold(base.start_byte, base.end_byte) for base in captures.get("base", ()))
+        draft.modifiers = self.find_modifiers(collector.text[node.start_byte : name.start_byte])
+        draft.exported = self.is_exported(draft)
+        collector.symbols.append(draft)
+        for parameters in captures.get("params", ()):
+            self.on_parameters(collector, parameters)
+        return draft
+
+    def trim_signature(self, signature: str) -> str:
+        return signature.rstrip().rstrip("{:=").rstrip().removesuffix(";").removesuffix("=>").rstrip()
+
+    def find_modifiers(self, prefix: bytes) -> tuple[str, ...]:
+        if not self.modifier_words or not prefix:
+            return ()
+        words = re.findall(r"[\w#]+", prefix.decode("utf-8", "ignore"))
+        return tuple(dict.fromkeys(word for word in words if word in self.modifier_words))
+
+    def is_exported(self, draft: Draft) -> bool:
+        return False
+
+    def on_parameters(self, collector: Collector, node: Node) -> None:
+        """Parameters as symbols; a table language that wants them captures @symbol.parameter instead."""
+
+    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        callee = captures["callee"][0]
+        args = captures.get("args")
+        collector.add_call(self, kind or "call", node.start_byte, node.end_byte, callee, args[0] if args else None)
+
+    def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        for module in captures.get("module", ()):
+            name = collector.slice(module.start_byte, module.end_byte).strip("\"'`<>")
+            bindings = [
+                (
+                    collector.slice(local.start_byte, local.end_byte),
+                    collector.slice(local.start_byte, local.end_byte),
+                    local.start_byte,
+                    local.end_byte,
+                    False,
+                )
+                for local in captures.get("local", ())
+            ]
+            collector.add_import(kind or "import", name, node.start_byte, node.end_byte, bindings)
+
+    def on_export(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        for name in captures.get("name", ()):
+            text = collector.slice(name.start_byte, name.end_byte)
+            collector.exports.append((name.start_byte, text, text, node.end_byte, "", False))
+
+    def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        value = captures.get("value")
+        target = captures.get("target")
+        collector.add_flow(self, kind, node, target[0] if target else None, value[0] if value else None)
+
+    def finish(self, collector: Collector) -> None:
+        """Called once after the last match, before nesting: what only the whole document can say."""
+
+    def finish_nested(self, collector: Collector) -> None:
+        """Called after nesting; drafts know their parents and may still change kind, doc or modifiers."""
+
+    # -- shared by all ---------------------------------------------------------------------------
+
+    def summarize_arguments(
+        self, collector: Collector, node: Node
+    ) -> tuple[tuple[Argument, ...], int, tuple[str, ...]]:
+        """The first eight arguments, how many are positional, and every keyword name."""
+        text, kinds = collector.text, self.argument_ids
+        summaries: list[Argument] = []
+        keywords: tuple[str, ...] = ()
+        positional = 0
+        for child in node.named_children:
+            kind, name = kinds.get(child.kind_id, "other"), ""
+            if kind == "comment":
+                continue
+            if kind == "keyword":
+                name, value = self.split_keyword(collector, child)
+                keywords += (name,)
+                if value is not None:
+                    child = value
+                kind = kinds.get(child.kind_id, "other")
+            else:
+                positional += 1
+            if len(summaries) < MAX_ARGS:
+                start, end = child.start_byte, child.end_byte
+                piece = text[start:end] if end - start <= ARG_TEXT else b"\n"
+                # Most arguments are short and on one line: no folding to do.
+                excerpt = clip(text, start, end, ARG_TEXT) if b"\n" in piece else piece.decode("utf-8", "replace")
+                depth = self.shape_depth(child) if kind in _NESTED else 0
+                summaries.append(Argument(kind, excerpt, name, depth, kind == "spread"))
+        return tuple(summaries), positional, keywords
+
+    def split_keyword(self, collector: Collector, node: Node) -> tuple[str, Node | None]:
+        children = node.named_children
+        name = collector.slice(children[0].start_byte, children[0].end_byte) if children else ""
+        return name.rstrip(":="), children[-1] if len(children) > 1 else None
+
+    def shape_depth(self, node: Node) -> int:
+        """1 for a flat call, list or object, 2 for one with another inside; deeper is not looked at."""
+        for child in node.named_children:
+            kind = self.argument_ids.get(child.kind_id)
+            if kind in _NESTED:
+                return 2
+            if child.named_child_count and kind is None:
+                for inner in child.named_children[:64]:
+                    if self.argument_ids.get(inner.kind_id) in _NESTED:
+                        return 2
+        return 1
+
+    def callee_name(self, collector: Collector, callee: Node) -> Node | None:
+        """The node of the callee's last name where the callee does not simply end with it (`f::<T>`)."""
+        return None
+
+    def call_target(self, collector: Collector, call: Node) -> str:
+        """The callee of a call that is a value, as written."""
+        callee = call.child_by_field_name("function") or call.child_by_field_name("constructor") or first_child(call)
+        return "" if callee is None else clip(collector.text, callee.start_byte, callee.end_byte, CALLEE_TEXT)
+
+    def value_kind(self, node: Node) -> str:
+        return self.argument_ids.get(node.kind_id, "other")
+
+    def chunk_kind(self, node: Node) -> str:
+        """What a node at root level is. `attribute` joins what stands behind it."""
+        kind = node.type
+        return "comment" if kind in self.comment_kinds else self.root_kinds.get(kind, "statement")
+
+    def is_doc_comment(self, comment: bytes) -> bool:
+        return comment.startswith(self.doc_prefixes) if self.doc_prefixes else False
+
+    def clean_doc(self, comment: str) -> str:
+        """Comment marks off, text kept; the layout of the lines stays."""
+        lines = [_DOC_EDGE.sub("", line.rstrip()) for line in comment.strip().splitlines()]
+        return "\n".join(lines).strip("\n").rstrip()
+
+
+_NESTED = frozenset({"call", "array", "object"})
+ROLE_NUMBER: dict[str, int] = {role: number for number, role in enumerate(ROLES)}
+
+
+def first_child(node: Node) -> Node | None:
+    """The first named child; the binding raises where there is none."""
+    return node.named_child(0) if node.named_child_count else None

@@ -1,0 +1,267 @@
+"""C: names are found inside declarators, whatever pointers, arrays and parameters stand around them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from cq.syntax.excerpt import clip
+from cq.syntax.language import Captures, Draft, Language, first_child
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+    from cq.syntax.collect import Collector
+
+VALUE_TEXT = 120
+_SUFFIX = re.compile(r"\b(?:const|noexcept|override|final)\b|=\s*(0|default|delete)\b")
+RECORDS = frozenset({"struct_specifier", "union_specifier", "enum_specifier", "class_specifier"})
+FUNCTIONS = frozenset({"function", "method", "constructor", "destructor", "operator"})
+POINTERS = frozenset({"pointer_declarator", "array_declarator", "reference_declarator"})
+
+
+# `class API Name : Base {`, `JNIEXPORT int JNICALL name(`, and the two halves of
+#     #ifdef __cplusplus
+#     extern "C" {
+#     #endif
+_MACROS = re.compile(
+    rb"(\b(?:class|struct|union)\s+)([A-Z][A-Z0-9_]*(?:\([^()\n]*\))?)"
+    rb"(?=\s+[A-Za-z_][\w:]*\s*(?:final\s*)?(?::(?!:)|\{))"
+    rb"|\bJNI(?:EXPORT|IMPORT|CALL)\b"
+    rb"|#[ \t]*if(?:def[ \t]+|[ \t]+defined[ \t]*\(?[ \t]*)__cplusplus\b[^\n]*\n"
+    rb"\s*(?:extern[ \t]+\"C\"[ \t]*\{|\}[^\n]*)\s*#[ \t]*endif[^\n]*"
+)
+_NOT_SPACE = re.compile(rb"\S")
+
+
+class C(Language):
+    id = "c"
+    label = "C"
+    grammar_module = "tree_sitter_c"
+    argument_kinds = {
+        "string_literal": "string", "concatenated_string": "string", "char_literal": "string",
+        "number_literal": "number", "true": "boolean", "false": "boolean", "null": "null",
+        "identifier": "name", "field_expression": "attribute", "call_expression": "call",
+        "compound_literal_expression": "object", "initializer_list": "array",
+    }  # fmt: skip
+    root_kinds = {"preproc_include": "import", "expression_statement": "expression"}
+    modifier_words = frozenset(
+        {"static", "extern", "inline", "const", "volatile", "register", "typedef", "_Noreturn", "_Thread_local",
+         "restrict", "virtual", "explicit", "friend", "constexpr", "consteval", "constinit", "mutable", "thread_local"}
+    )  # fmt: skip
+    doc_prefixes = (b"//", b"/*")
+
+    def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
+        """Macros that no grammar sees through are blanked first; offsets stay, and facts read the true text."""
+        return super().parse(_MACROS.sub(_blank, text), ranges)
+
+    # -- definitions -------------------------------------------------------------------------------
+
+    def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
+        if kind == "function":
+            return self._add_function(collector, node)
+        if kind == "macro":
+            return self._add_macro(collector, node)
+        name = captures["name"][0] if "name" in captures else node.child_by_field_name("name")
+        if name is None:
+            return None
+        body = captures["body"][0] if "body" in captures else None
+        return self.define(collector, kind, node, name, body)
+
+    def define(self, collector: Collector, kind: str, node: Node, name: Node, body: Node | None = None) -> Draft:
+        end = node.end_byte
+        start = node.start_byte
+        draft = Draft(kind, collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte, name.end_byte)
+        attributes = collector.attributes
+        at = bisect_left(attributes, (start, 0))
+        while at < len(attributes) and attributes[at][0] == start:  # `[[nodiscard]] int f()`
+            draft.decorators += (_attribute(collector.fold(*attributes[at])),)
+            start = attributes[at][1]
+            while collector.text[start : start + 1].isspace():
+                start += 1
+            at += 1
+        draft.head = start
+        if body is not None:
+            draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, start
+            draft.signature = self.trim_signature(collector.fold(start, body.start_byte))
+        elif kind in FUNCTIONS:
+            draft.signature = self.trim_signature(collector.fold(start, end))
+        else:
+            draft.signature = clip(collector.text, start, end, VALUE_TEXT).removesuffix(";")
+        self.rename(collector, draft, name)
+        if draft.name:  # a name the parser only supposes is empty
+            collector.symbols.append(draft)
+        return draft
+
+    def rename(self, collector: Collector, draft: Draft, name: Node) -> None:
+        """For names that are more than a word."""
+
+    def trim_signature(self, signature: str) -> str:
+        return signature.rstrip().removesuffix("{").removesuffix(";").rstrip()
+
+    def _add_macro(self, collector: Collector, node: Node) -> Draft | None:
+        name = node.child_by_field_name("name")
+        if name is None:
+            return None
+        value, parameters = node.child_by_field_name("value"), node.child_by_field_name("parameters")
+        draft = self.define(collector, "macro", node, name, value if parameters is not None else None)
+        # The node runs to the start of the next line.
+        draft.end = node.start_byte + len(collector.text[node.start_byte : node.end_byte].rstrip())
+        if parameters is not None:
+            draft.signature = collector.fold(node.start_byte, parameters.end_byte)
+            draft.body_start = draft.body_start if value is not None else draft.end
+            draft.body_end = draft.end
+            draft.scope_start = draft.start
+        else:
+            draft.signature = clip(collector.text, draft.start, draft.end, VALUE_TEXT)
+        return draft
+
+    def _add_function(self, collector: Collector, node: Node) -> Draft | None:
+        body, declarator = node.child_by_field_name("body"), node.child_by_field_name("declarator")
+        name, function = find_name(declarator)
+        if name is None:
+            return None
+        draft = self.define(collector, "function", node, name, body)
+        self.read_modifiers(collector, draft, draft.name_start)
+        parameters = function.child_by_field_name("parameters") if function is not None and body is not None else None
+        if parameters is not None:
+            self.on_parameters(collector, parameters)
+        return draft
+
+    def on_parameters(self, collector: Collector, node: Node) -> None:
+        for child in node.named_children:
+            name, _ = find_name(child.child_by_field_name("declarator"))
+            if name is not None:
+                self.define(collector, "parameter", child, name)
+
+    def on_declared(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """All declarators of `int a = 1, *b, f(void);`: each spans the statement, each has its own signature."""
+        declarators = node.children_by_field_name("declarator")
+        whole = node.child_by_field_name("type")
+        for declarator in declarators:
+            name, function = find_name(declarator)
+            if name is None:
+                continue
+            if name.type == "structured_binding_declarator":
+                for part in name.named_children:
+                    self.define(collector, kind, node, part)
+                continue
+            draft = self.define(collector, "function" if function is not None and kind != "type" else kind, node, name)
+            self.read_modifiers(collector, draft, declarators[0].start_byte)
+            shape = whole.child_by_field_name("body") if whole is not None and whole.type in RECORDS else None
+            if len(declarators) > 1 or shape is not None:
+                lead = shape.start_byte if shape is not None else declarators[0].start_byte
+                own = clip(collector.text, declarator.start_byte, declarator.end_byte, VALUE_TEXT)
+                draft.signature = f"{clip(collector.text, draft.head, lead, VALUE_TEXT)} {own}"
+            if (
+                whole is not None
+                and shape is not None
+                and len(declarators) == 1
+                and whole.child_by_field_name("name") is None
+            ):
+                # `typedef struct { … } Name;` and `struct { … } field;`: the nameless type is known by this name.
+                if kind == "type":
+                    draft.kind = whole.type.removesuffix("_specifier")
+                draft.body_start, draft.body_end, draft.scope_start = shape.start_byte, shape.end_byte, draft.head
+            if kind != "type" and draft.kind != "function" and {"const", "constexpr"} & set(draft.modifiers):
+                inner = (
+                    declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+                )
+                if inner is not None and inner.type not in ("pointer_declarator", "reference_declarator"):
+                    draft.kind = "constant"
+            if draft.kind in ("variable", "constant") and len(declarators) == 1:
+                self.bind_lambda(collector, draft, declarator)
+
+    def bind_lambda(self, collector: Collector, draft: Draft, declarator: Node) -> None:
+        """C has none."""
+
+    def read_modifiers(self, collector: Collector, draft: Draft, lead: int) -> None:
+        """Words before the name, for functions also behind the parameters; `const char *f()` is no const function."""
+        found = list(self.find_modifiers(collector.text[draft.head : min(lead, draft.head + 400)]))
+        if draft.kind in FUNCTIONS:
+            found = [word for word in found if word not in ("const", "volatile")]
+            behind = draft.signature.rpartition(")")[2]
+            for match in _SUFFIX.finditer(behind):
+                found.append({"0": "abstract", None: match[0]}.get(match[1], match[1]))
+        draft.modifiers = tuple(dict.fromkeys(word for word in found if word != "typedef"))
+
+    # -- calls and imports -------------------------------------------------------------------------
+
+    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        args = node.child_by_field_name("arguments")
+        collector.add_call(self, "call", node.start_byte, node.end_byte, captures["callee"][0], args)
+        if collector.text.startswith(b"(", node.start_byte):  # `(*f)(x)` has no receiver
+            call = collector.calls[-1]
+            if call[6].strip("(* ") == "":
+                collector.calls[-1] = (*call[:6], "", *call[7:])
+
+    def callee_name(self, collector: Collector, callee: Node) -> Node | None:
+        """`(*f)(x)` calls f."""
+        inner: Node | None = callee
+        while inner is not None and inner.type in ("parenthesized_expression", "pointer_expression"):
+            inner = first_child(inner)
+        found = inner is not None and inner is not callee and inner.type == "identifier" and not inner.is_missing
+        return inner if found else None
+
+    def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        module = captures["module"][0]
+        end = node.start_byte + len(collector.text[node.start_byte : node.end_byte].rstrip())
+        name = collector.slice(module.start_byte, module.end_byte).strip('"<> ')
+        collector.add_import("include", name, node.start_byte, end, [])
+
+    # -- the whole document ------------------------------------------------------------------------
+
+    def finish_nested(self, collector: Collector) -> None:
+        drafts = collector.symbols
+        for draft in drafts:
+            holder = drafts[draft.parent] if draft.parent >= 0 else None
+            if holder is not None and holder.kind in (*FUNCTIONS, "macro") and draft.kind != "parameter":
+                if draft.kind == "function" and draft.body_start < 0:
+                    # `Type name(arg);` in a function is far more often a variable than a prototype.
+                    draft.kind = "variable"
+                elif draft.kind == "variable" and draft.start < holder.body_start:
+                    draft.kind = "parameter"  # `int f(a) int a; { … }`
+                continue
+            draft.exported = draft.kind != "parameter" and self.is_visible(draft, holder)
+
+    def is_visible(self, draft: Draft, holder: Draft | None) -> bool:
+        return holder.exported if holder is not None else "static" not in draft.modifiers
+
+
+def _blank(match: re.Match[bytes]) -> bytes:
+    return match[1] + b" " * len(match[2]) if match[2] else _NOT_SPACE.sub(b" ", match[0])
+
+
+def _attribute(text: str) -> str:
+    """`[[nodiscard]]` -> nodiscard, `__attribute__((pure))` -> pure"""
+    return text.removeprefix("__attribute__").strip("[]() ")
+
+
+def find_name(declarator: Node | None) -> tuple[Node | None, Node | None]:
+    """The name a declarator is about, and its function declarator when it names a function.
+
+    `*f(int)` and `(f)(int)` name functions, `(*f)(int)` a pointer to one.
+    """
+    function = None
+    while declarator is not None and declarator.type not in _NAMES:
+        if declarator.type == "function_declarator":
+            function = declarator
+        elif declarator.type in POINTERS:
+            function = None
+        declarator = declarator.child_by_field_name("declarator") or (
+            first_child(declarator) if declarator.type in _WRAPPERS else None
+        )
+    if declarator is not None and declarator.end_byte <= declarator.start_byte:
+        declarator = None
+    return declarator, function
+
+
+_NAMES = frozenset(
+    {"identifier", "field_identifier", "type_identifier", "qualified_identifier", "destructor_name", "operator_name",
+     "operator_cast", "template_function", "template_method", "structured_binding_declarator"}
+)  # fmt: skip
+_WRAPPERS = frozenset(
+    {"parenthesized_declarator", "reference_declarator", "attributed_declarator", "variadic_declarator",
+     "init_declarator", "pointer_declarator"}
+)  # fmt: skip

@@ -1,0 +1,122 @@
+"""JSON: keys as symbols. Also what all keyed data shares: how deep and how many keys are read, and which have chunks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cq.syntax.excerpt import clip
+from cq.syntax.language import Captures, Draft, Language
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+    from cq.syntax.collect import Collector
+
+# Configuration is shallow and small; what goes beyond is data, of which the first keys tell enough.
+MAX_KEY_DEPTH = 6
+MAX_KEYS = 20_000
+# Recovery from a bracket that is never closed costs the square of the depth it stands at.
+MAX_NESTING = 1000
+_BLANK = b" \t\r\n"
+_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+_RUN = re.compile(rb"[\[{]+|[\]}]+")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+class KeyedData(Language):
+    """`a.b.c` is key c of key b of key a. Where a file holds several values (a list, JSON lines, several YAML
+    documents), each is a symbol named by its number, so that `0.name` and `1.name` stay apart."""
+
+    capabilities = ("symbols", "docs")
+    containers = frozenset({"object", "array"})
+
+    def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
+        return None if self.is_too_deep(text) else super().parse(text, ranges)
+
+    def is_too_deep(self, text: bytes) -> bool:
+        """Whether brackets outside strings nest deeper than any document people write."""
+        if text.count(b"[") + text.count(b"{") <= MAX_NESTING:
+            return False
+        depth = 0
+        for run in _RUN.finditer(_STRING.sub(b"", text).translate(None, _NO_BRACKETS)):
+            size = run.end() - run.start()
+            depth = depth + size if run[0][0] in b"[{" else max(0, depth - size)
+            if depth > MAX_NESTING:
+                return True
+        return False
+
+    def on_key(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        name, value = captures["name"][0], captures.get("value")
+        self.add_key(collector, node, name, value[0] if value else None)
+
+    def add_key(self, collector: Collector, node: Node, name: Node, value: Node | None) -> Draft | None:
+        text, start, end = collector.text, name.start_byte, name.end_byte
+        node_end = node.end_byte
+        while text[node_end - 1] in _BLANK and node_end > end:
+            node_end -= 1
+        holds = value is not None and value.type in self.containers
+        signature = clip(text, node.start_byte, end if holds else node_end, 120)
+        if text[start : start + 1] in (b'"', b"'") and end - start > 1:
+            start, end = start + 1, end - 1
+        if start >= end:
+            return None
+        draft = Draft("key", clip(text, start, end, 200), node.start_byte, node_end, start, end)
+        draft.signature = signature
+        if value is not None and holds:
+            draft.body_start, draft.body_end = value.start_byte, min(value.end_byte, node_end)
+        if text[draft.end : draft.end + 1] == b",":
+            draft.end += 1
+        collector.symbols.append(draft)
+        return draft
+
+    def on_item(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        text, start, end = collector.text, node.start_byte, node.end_byte
+        end = start + len(text[start:end].rstrip())
+        if start < end:
+            draft = Draft(kind or "item", "", start, end, start, start, start, end)
+            draft.signature = clip(text, start, end, 80)
+            if text[end : end + 1] == b",":
+                draft.end += 1
+            collector.symbols.append(draft)
+
+    def finish(self, collector: Collector) -> None:
+        # An item stands before the key that begins and ends with it; later sorts keep that order.
+        drafts = sorted(collector.symbols, key=lambda d: (d.start, -d.end, d.name_start, bool(d.name)))
+        alone = sum(draft.kind == "document" for draft in drafts) == 1
+        kept: list[Draft] = []
+        ends: list[int] = []  # of the open keys
+        counts = [0] * (MAX_KEY_DEPTH + 1)  # of the items at every depth
+        for draft in drafts:
+            if alone and draft.kind == "document":
+                continue
+            while ends and ends[-1] <= draft.start:
+                ends.pop()
+            depth = len(ends)
+            if depth >= MAX_KEY_DEPTH:
+                continue
+            if len(kept) == MAX_KEYS:
+                break
+            if not draft.name:
+                draft.kind, draft.name = "key", str(counts[depth])
+                counts[depth] += 1
+                counts[depth + 1] = 0
+            if draft.body_start >= 0:
+                ends.append(draft.end)
+            kept.append(draft)
+        collector.symbols = kept
+
+    def finish_nested(self, collector: Collector) -> None:
+        # A value on the line of its key is read with it; one with lines of its own bears a body, hence a chunk.
+        find = collector.text.find
+        for draft in collector.symbols:
+            if draft.body_start >= 0 and find(b"\n", draft.name_end, draft.body_end) < 0:
+                draft.body_start = draft.body_end = -1
+
+
+class Json(KeyedData):
+    id = "json"
+    label = "JSON"
+    grammar_module = "tree_sitter_json"
+    doc_prefixes = (b"//", b"/*")
+    stub = ": …"

@@ -1,0 +1,521 @@
+"""Python: classes, functions and every name that is bound, with its scope."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from bisect import bisect_left
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from cq.model.facts import Argument
+from cq.syntax.collect import Scopes
+from cq.syntax.excerpt import clip
+from cq.syntax.language import (
+    ARG_TEXT,
+    AT_ROOT,
+    CALLEE_TEXT,
+    IN_CLASS,
+    ROLE_NUMBER,
+    Captures,
+    Draft,
+    Language,
+    first_child,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cq.syntax.collect import Collector
+
+_ASSIGNMENT = ROLE_NUMBER["assignment"]
+_DECORATOR = ROLE_NUMBER["decorator"]
+_IMPORT = ROLE_NUMBER["import"]
+_VALUE_TEXT = 120
+_BINDINGS = frozenset({"variable", "constant", "field"})
+
+
+class Python(Language):
+    id = "python"
+    label = "Python"
+    grammar_module = "tree_sitter_python"
+    capabilities = ("symbols", "calls", "imports", "exports", "references", "flows", "types", "docs")
+    argument_kinds = {
+        "string": "string", "concatenated_string": "string", "integer": "number", "float": "number",
+        "unary_operator": "number", "true": "boolean", "false": "boolean", "none": "null", "identifier": "name",
+        "attribute": "attribute", "call": "call", "list": "array", "tuple": "array", "set": "array",
+        "list_comprehension": "array", "set_comprehension": "array", "generator_expression": "array",
+        "dictionary": "object", "dictionary_comprehension": "object", "lambda": "function",
+        "list_splat": "spread", "dictionary_splat": "spread", "keyword_argument": "keyword",
+    }  # fmt: skip
+    root_kinds = {
+        "import_statement": "import", "import_from_statement": "import", "future_import_statement": "import",
+        "expression_statement": "expression", "if_statement": "control", "for_statement": "control",
+        "while_statement": "control", "try_statement": "control", "with_statement": "control",
+        "match_statement": "control",
+    }  # fmt: skip
+    stub = ": ..."
+    method_owners = frozenset({"class"})
+    constructor_names = frozenset({"__init__", "__new__"})
+    once_kinds = _BINDINGS
+    dot_attributes = True
+    keywords = frozenset(word.encode() for word in keyword.kwlist)
+
+    def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
+        if kind == "lambda":
+            self.on_parameters(collector, captures["params"][0])
+            return None
+        if kind == "type":
+            return self._add_type_alias(collector, node)
+        name, body = captures["name"][0], captures["body"][0]
+        start, end, name_start, name_end = node.start_byte, node.end_byte, name.start_byte, name.end_byte
+        body_start = body.start_byte
+        text = collector.text
+        draft = Draft(
+            kind, text[name_start:name_end].decode("utf-8", "replace"), start, end, name_start, name_end,
+            body_start, body.end_byte, start, body_start,
+        )  # fmt: skip
+        head = text[start:body_start].rstrip()
+        # The head ends with its colon, unless a comment stands between it and the body.
+        head_end = start + len(head) - 1 if head.endswith(b":") else body_start
+        draft.signature = collector.fold(start, head_end).removesuffix(":")
+        if text[name_end : name_end + 1] == b"[":
+            type_parameters = node.child_by_field_name("type_parameters")
+            if type_parameters is not None:
+                self._add_type_parameters(collector, type_parameters)
+        if kind == "class":
+            if text[name_end : name_end + 1] != b":":
+                draft.bases = self._find_bases(collector, node)
+        else:
+            if text.startswith(b"async", start):
+                draft.modifiers = ("async",)
+            parameters = captures["params"][0]
+            if parameters.end_byte - parameters.start_byte > 2:
+                self.on_parameters(collector, parameters)
+        draft.doc = self._docstring(collector, body)
+        collector.symbols.append(draft)
+        return draft
+
+    def _find_bases(self, collector: Collector, node: Node) -> tuple[str, ...]:
+        bases = node.child_by_field_name("superclasses")
+        if bases is None:
+            return ()
+        return tuple(
+            collector.fold(base.start_byte, base.end_byte)
+            for base in bases.named_children
+            if base.type not in ("keyword_argument", "comment")
+        )
+
+    def on_parameters(self, collector: Collector, node: Node) -> None:
+        text, symbols = collector.text, collector.symbols
+        for child in node.named_children:
+            start, end = child.start_byte, child.end_byte
+            # `a`, `a: int = 1`, `*args`, `**kw: int`: the name leads, whatever the node is called.
+            found = _PARAMETER.match(text, start, end)
+            if found is not None:
+                name = found[1].decode("utf-8", "replace")
+                if end - start == len(name):
+                    symbols.append(Draft("parameter", name, start, end, start, end, -1, -1, start, -1, name))
+                else:
+                    signature = clip(text, start, end, _VALUE_TEXT)
+                    symbols.append(
+                        Draft("parameter", name, start, end, found.start(1), found.end(1), -1, -1, start, -1, signature)
+                    )
+
+    def _add_type_parameters(self, collector: Collector, node: Node) -> None:
+        for child in node.named_children:
+            inner: Node | None = child
+            while inner is not None and inner.type != "identifier":
+                inner = first_child(inner)
+            if inner is not None:
+                collector.symbols.append(
+                    Draft("type_parameter", collector.slice(inner.start_byte, inner.end_byte), child.start_byte,
+                          child.end_byte, inner.start_byte, inner.end_byte,
+                          signature=collector.fold(child.start_byte, child.end_byte))
+                )  # fmt: skip
+
+    def _add_type_alias(self, collector: Collector, node: Node) -> Draft | None:
+        name = node.child_by_field_name("left")
+        while name is not None and name.type != "identifier":
+            for child in name.named_children:
+                if child.type == "type_parameter":  # type P[T] = …
+                    self._add_type_parameters(collector, child)
+            name = first_child(name)
+        if name is None:
+            return None
+        draft = Draft(
+            "type", collector.slice(name.start_byte, name.end_byte), node.start_byte, node.end_byte,
+            name.start_byte, name.end_byte, signature=clip(collector.text, node.start_byte, node.end_byte, _VALUE_TEXT),
+        )  # fmt: skip
+        collector.symbols.append(draft)
+        return draft
+
+    def _docstring(self, collector: Collector, body: Node) -> str:
+        text = collector.text
+        if text[body.start_byte] not in _STRING_STARTS and text[body.start_byte] != 35:  # a quote, a prefix, or `#`
+            return ""
+        first = first_child(body)
+        if first is not None and first.type == "comment":
+            first = next((child for child in body.named_children if child.type != "comment"), None)
+        if first is None or first.type != "expression_statement":
+            return ""
+        string = first_child(first)
+        if string is None or string.type not in ("string", "concatenated_string"):
+            return ""
+        return _clean_docstring(collector.slice(string.start_byte, string.end_byte))
+
+    # -- decorators ------------------------------------------------------------------------------
+
+    def on_decorated(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        collector.decorated[captures["definition"][0].start_byte] = node.start_byte
+
+    def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        start, end = node.start_byte, node.end_byte
+        value = first_child(node)
+        collector.decorators.append((start, end if value is None else value.end_byte))
+        if value is None:
+            return
+        collector.spans.append((start, end, _DECORATOR))
+        if value.type == "call":
+            collector.decorator_calls.add(value.start_byte)
+        elif value.type in ("identifier", "attribute"):
+            collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None)
+
+    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        # Fields are looked up here: a query that captures them costs the square of a chain's length.
+        callee, args = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if callee is None or args is None:
+            return
+        text, start, end = collector.text, node.start_byte, node.end_byte
+        kind = "super" if text.startswith(b"super(", start) and callee.end_byte - start > 6 else "call"
+        if text.startswith((b"__all__.extend", b"__all__.append"), start):
+            collector.public.append((start, end))
+        collector.add_call(self, kind, start, end, callee, args)
+
+    def summarize_arguments(
+        self, collector: Collector, node: Node
+    ) -> tuple[tuple[Argument, ...], int, tuple[str, ...]]:
+        if node.type == "generator_expression":  # any(x for x in y)
+            start, end = node.start_byte, node.end_byte
+            return (Argument("array", clip(collector.text, start, end, ARG_TEXT), "", self.shape_depth(node)),), 1, ()
+        return super().summarize_arguments(collector, node)
+
+    # -- imports ---------------------------------------------------------------------------------
+
+    def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        start, end = node.start_byte, node.end_byte
+        collector.spans.append((start, end, _IMPORT))
+        if not kind:
+            for child in node.children_by_field_name("name"):
+                module, local, name = self._split_alias(collector, child)
+                if module:
+                    # `import a.b` binds `a`; `import a.b as c` binds the module a.b.
+                    imported = "*" if local else ""
+                    bound = local or module.split(".")[0]
+                    collector.add_import(
+                        "import", module, start, end, [(bound, imported or "*", name.start_byte, name.end_byte, False)]
+                    )
+            return
+        level = 0
+        module = "__future__" if kind == "future" else ""
+        source = node.child_by_field_name("module_name")
+        if source is not None:
+            module = collector.fold(source.start_byte, source.end_byte).replace(" ", "")
+            level = len(module) - len(module.lstrip("."))
+            module = module.lstrip(".")
+        bindings = []
+        for child in node.children_by_field_name("name"):
+            imported, local, name = self._split_alias(collector, child)
+            bindings.append((local or imported, imported, name.start_byte, name.end_byte, False))
+        star = not bindings and any(child.type == "wildcard_import" for child in node.named_children)
+        collector.add_import("star" if star else "from", module, start, end, bindings, level=level)
+
+    def _split_alias(self, collector: Collector, node: Node) -> tuple[str, str, Node]:
+        """(imported, local or "", node of the name that is bound)."""
+        if node.type == "aliased_import":
+            name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
+            if name is not None and alias is not None:
+                return (
+                    collector.slice(name.start_byte, name.end_byte),
+                    collector.slice(alias.start_byte, alias.end_byte),
+                    alias,
+                )
+        return collector.slice(node.start_byte, node.end_byte), "", node
+
+    # -- bindings and flows ----------------------------------------------------------------------
+
+    def on_scoped(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        for child in node.named_children:
+            collector.remarks.append((child.start_byte, collector.slice(child.start_byte, child.end_byte), kind))
+
+    def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        handler = _FLOWS.get(kind)
+        if handler is not None:
+            handler(self, collector, node, captures)
+            return
+        value = first_child(node)
+        if value is not None and value.type == "comment":
+            value = None
+        collector.add_flow(self, kind, node, None, value)
+
+    def _assign(self, collector: Collector, node: Node, captures: Captures) -> None:
+        target, value = captures["target"][0], captures["value"][0]
+        source = value
+        while source.type == "assignment":  # a = b = c
+            inner = source.child_by_field_name("right")
+            if inner is None:
+                break
+            source = inner
+        collector.add_flow(self, "assign", node, target, source)
+        self._bind(collector, target, node, value)
+
+    def _annotate(self, collector: Collector, node: Node, captures: Captures) -> None:
+        target, annotation = captures["target"][0], captures["value"][0]
+        collector.flows.append(
+            (
+                node.start_byte, node.end_byte, "annotate", _text(collector, target), _text(collector, annotation),
+                "type", annotation.start_byte,
+            )
+        )  # fmt: skip
+        self._bind(collector, target, node, None)
+
+    def _augment(self, collector: Collector, node: Node, captures: Captures) -> None:
+        target = captures["target"][0]
+        if target.type == "identifier":
+            collector.marks[target.start_byte] = _ASSIGNMENT
+            if collector.text[target.start_byte : target.end_byte] == b"__all__":
+                collector.public.append((node.start_byte, node.end_byte))
+
+    def _bind_target(self, collector: Collector, node: Node, captures: Captures) -> None:
+        target = captures["target"][0]
+        before = len(collector.symbols)
+        self._bind(collector, target, target if node.type == "for_statement" else node, None)
+        if node.type == "for_in_clause":
+            for draft in collector.symbols[before:]:
+                draft.modifiers = ("comprehension",)
+
+    def _walrus(self, collector: Collector, node: Node, captures: Captures) -> None:
+        collector.add_flow(self, "assign", node, captures["target"][0], captures["value"][0])
+        self._bind(collector, captures["target"][0], node, captures["value"][0])
+
+    def _as_pattern(self, collector: Collector, node: Node, captures: Captures) -> None:
+        """`with x() as y`, `except E as e`, `case P as q`."""
+        alias, value = node.child_by_field_name("alias"), first_child(node)
+        if alias is None or value is None:
+            return
+        target = first_child(alias) or alias
+        collector.add_flow(self, "assign", node, target, value)
+        self._bind(collector, target, target, None)
+
+    def _catch(self, collector: Collector, node: Node, captures: Captures) -> None:
+        value = node.child_by_field_name("value") or first_child(node)
+        if value is None or value.type == "block":
+            collector.flows.append((node.start_byte, node.end_byte, "catch", "", "", "", -1))
+            return
+        if value.type == "as_pattern":
+            value = first_child(value) or value
+        kinds = value.named_children if value.type == "tuple" else [value]
+        for kind in kinds:
+            collector.flows.append(
+                (node.start_byte, node.end_byte, "catch", "", _text(collector, kind), self.value_kind(kind),
+                 kind.start_byte)
+            )  # fmt: skip
+
+    def _case(self, collector: Collector, node: Node, captures: Captures) -> None:
+        """`case Point(x=a)` binds a, `case [first, *rest]` both; a dotted name is a value. Inner patterns match too."""
+        todo = list(node.named_children)
+        while todo:
+            current = todo.pop()
+            kind, children = current.type, current.named_children
+            if kind == "dotted_name" and len(children) == 1:
+                if collector.slice(current.start_byte, current.end_byte) != "_":
+                    self._bind(collector, children[0], children[0], None)
+            elif kind == "splat_pattern" and children:
+                self._bind(collector, children[-1], children[-1], None)
+            elif kind == "as_pattern" and len(children) > 1 and children[-1].type == "identifier":
+                self._bind(collector, children[-1], children[-1], None)
+                todo += children[:-1]
+            elif kind in ("class_pattern", "keyword_pattern"):
+                todo += children[1:]
+            elif kind in ("list_pattern", "tuple_pattern", "dict_pattern", "union_pattern"):
+                todo += children
+
+    def _bind(self, collector: Collector, target: Node, statement: Node, value: Node | None) -> None:
+        """Every name the target binds becomes a draft; `finish` keeps the first of each scope."""
+        todo = [target]
+        while todo:
+            node = todo.pop()
+            kind = node.type
+            if kind == "identifier":
+                self._add_variable(collector, node, statement, value if node is target else None)
+            elif kind == "attribute":
+                self._add_field(collector, node, statement)
+            elif kind in _PATTERNS:
+                todo += reversed(node.named_children)
+
+    def _add_variable(self, collector: Collector, name: Node, statement: Node, value: Node | None) -> None:
+        start, end, first, last = name.start_byte, name.end_byte, statement.start_byte, statement.end_byte
+        draft = Draft(
+            "variable", collector.slice(start, end), first, last, start, end,
+            -1, -1, first, -1, clip(collector.text, first, last, _VALUE_TEXT),
+        )  # fmt: skip
+        if value is not None and value.type == "lambda":
+            body = value.child_by_field_name("body")
+            if body is not None:
+                draft.kind = "function"
+                draft.body_start, draft.body_end = body.start_byte, body.end_byte
+                draft.scope_start = body.start_byte
+        elif draft.name.isupper():
+            draft.kind = "constant"
+        if draft.name == "__all__":
+            collector.public.append((first, last))
+        collector.marks[start] = _ASSIGNMENT
+        collector.symbols.append(draft)
+
+    def _add_field(self, collector: Collector, node: Node, statement: Node) -> None:
+        """`self.x = …` in a method defines a field of the class; other attributes are uses."""
+        name = node.child_by_field_name("attribute")
+        if name is None:
+            return
+        collector.marks[name.start_byte] = _ASSIGNMENT
+        if collector.text[node.start_byte : name.start_byte] in (b"self.", b"cls."):
+            start, end = statement.start_byte, statement.end_byte
+            draft = Draft(
+                "field", collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte, name.end_byte,
+                -1, -1, start, -1, clip(collector.text, start, end, _VALUE_TEXT), owner=IN_CLASS,
+            )  # fmt: skip
+            collector.symbols.append(draft)
+
+    # -- the whole document ----------------------------------------------------------------------
+
+    def finish(self, collector: Collector) -> None:
+        decorators = sorted(collector.decorators)
+        for draft in collector.symbols if decorators else ():
+            whole = collector.decorated.get(draft.start)
+            if whole is not None and draft.kind in ("function", "class"):
+                first, last = bisect_left(decorators, (whole, 0)), bisect_left(decorators, (draft.start, 0))
+                draft.decorators = tuple(collector.fold(start + 1, end) for start, end in decorators[first:last])
+                draft.start = whole
+        if collector.decorator_calls:
+            collector.calls = [
+                (*call[:3], "decorator", *call[4:])
+                if call[0] in collector.decorator_calls and call[3] == "call"
+                else call
+                for call in collector.calls
+            ]
+        if collector.remarks:
+            collector.symbols = _without_foreign(collector)
+
+    def finish_nested(self, collector: Collector) -> None:
+        drafts = collector.symbols
+        names = _public_names(collector)
+        for draft in drafts:
+            if draft.parent < 0:
+                public = draft.name in names if names is not None else not draft.name.startswith("_")
+                draft.exported = public and draft.kind != "parameter" and draft.modifiers != ("comprehension",)
+            elif (
+                draft.kind in ("variable", "constant")
+                and drafts[draft.parent].kind == "class"
+                and draft.modifiers != ("comprehension",)
+            ):
+                is_enum = any("Enum" in base or base.endswith("Flag") for base in drafts[draft.parent].bases)
+                draft.kind = "enum_member" if is_enum else "field"
+            if draft.decorators and draft.kind == "method":
+                draft.kind = _decorated_kind(draft)
+                draft.modifiers += tuple(word for name, word in _METHOD_MODIFIERS.items() if _has(draft, name))
+            if draft.decorators and _has(draft, "overload"):
+                draft.modifiers += ("overload",)
+            if draft.kind != "parameter" and draft.name.startswith("_") and not draft.name.endswith("__"):
+                draft.modifiers += ("private",)
+        if names is not None:
+            for name, (start, end) in sorted(names.items()):
+                collector.exports.append((start, name, name, end, "", False))
+
+
+def _text(collector: Collector, node: Node) -> str:
+    return clip(collector.text, node.start_byte, node.end_byte, CALLEE_TEXT)
+
+
+def _has(draft: Draft, word: str) -> bool:
+    return any(d.partition("(")[0].rpartition(".")[2] == word for d in draft.decorators)
+
+
+def _decorated_kind(draft: Draft) -> str:
+    for decorator in draft.decorators:
+        name = decorator.partition("(")[0]
+        last = name.rpartition(".")[2]
+        if last in ("property", "cached_property") or name.endswith((".setter", ".getter", ".deleter")):
+            return "accessor"
+    return draft.kind
+
+
+def _without_foreign(collector: Collector) -> list[Draft]:
+    """A scope assigns what it declares global or nonlocal; a global that nothing else binds it defines, at root."""
+    names = {name for _, name, _ in collector.remarks}
+    places: list[tuple[int, str, str | Draft]] = list(collector.remarks)
+    places += [(d.name_start, d.name, d) for d in collector.symbols if d.name in names and d.kind in _BINDINGS]
+    places.sort(key=itemgetter(0))
+    owners = Scopes(collector.symbols).find([offset for offset, _, _ in places])
+    declared = {
+        (scope, name): word for scope, (_, name, word) in zip(owners, places, strict=True) if isinstance(word, str)
+    }
+    bound = {
+        name for scope, (_, name, draft) in zip(owners, places, strict=True) if scope < 0 and isinstance(draft, Draft)
+    }
+    dropped: set[int] = set()
+    for scope, (_, name, draft) in zip(owners, places, strict=True):
+        word = declared.get((scope, name)) if isinstance(draft, Draft) else None
+        if word == "global" and name not in bound and isinstance(draft, Draft):
+            bound.add(name)
+            draft.owner = AT_ROOT
+        elif word:
+            dropped.add(id(draft))
+    return [draft for draft in collector.symbols if id(draft) not in dropped]
+
+
+def _public_names(collector: Collector) -> dict[str, tuple[int, int]] | None:
+    """The strings of `__all__ = …`, `+= …`, `.extend(…)` with the place that names them; None when there is none."""
+    names: dict[str, tuple[int, int]] = {}
+    for start, end in sorted(collector.public):
+        try:
+            tree = ast.parse(collector.slice(start, end))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for constant in ast.walk(tree):
+            if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
+                names.setdefault(constant.value, (start, end))
+    return names if collector.public else None
+
+
+def _clean_docstring(literal: str) -> str:
+    """The text of a string literal as people read it: quotes off, common indent off. Escapes stay as written."""
+    body = literal.lstrip("rRuUbBfF")
+    for quote in ('"""', "'''", '"', "'"):
+        if body.startswith(quote):
+            body = body[len(quote) :].removesuffix(quote)
+            break
+    lines = body.expandtabs().splitlines()
+    if not lines:
+        return ""
+    margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
+    return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip("\n").rstrip()
+
+
+_METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
+_PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")
+_STRING_STARTS = b"\"'rRuUbBfF"
+_PATTERNS = frozenset(
+    {"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "tuple", "list", "parenthesized_expression",
+     "expression_list", "as_pattern_target"}
+)  # fmt: skip
+_FLOWS = {
+    "assign": Python._assign,
+    "annotate": Python._annotate,
+    "augment": Python._augment,
+    "walrus": Python._walrus,
+    "for": Python._bind_target,
+    "as": Python._as_pattern,
+    "catch": Python._catch,
+    "case": Python._case,
+}

@@ -1,0 +1,41 @@
+; Python. Captures are explained in cq/syntax/language.py.
+
+(string) @opaque
+(interpolation) @hole
+(type_conversion) @opaque
+(format_specifier) @opaque
+["match" "case" "type" "_" "print" "exec" "__future__"] @token
+(comment) @comment
+
+(function_definition name: (_) @name parameters: (_) @params body: (_) @body) @symbol.function
+(class_definition name: (_) @name body: (_) @body) @symbol.class
+(lambda parameters: (_) @params) @symbol.lambda
+(type_alias_statement) @symbol.type
+
+(decorated_definition definition: (_) @definition) @decorated
+(decorator) @decorator
+
+(call) @call
+
+(import_statement) @import
+(import_from_statement) @import.from
+(future_import_statement) @import.future
+
+(assignment left: (_) @target right: (_) @value) @flow.assign
+(assignment left: (_) @target type: (_) @value) @flow.annotate
+(augmented_assignment left: (_) @target) @flow.augment
+(named_expression name: (_) @target value: (_) @value) @flow.walrus
+(for_statement left: (_) @target right: (_) @value) @flow.for
+(for_in_clause left: (_) @target right: (_) @value) @flow.for
+(as_pattern) @flow.as
+(except_clause) @flow.catch
+(case_pattern) @flow.case
+(return_statement) @flow.return
+(raise_statement) @flow.raise
+(await) @flow.await
+(yield) @flow.yield
+(global_statement) @scoped.global
+(nonlocal_statement) @scoped.nonlocal
+
+(type) @span.type
+(keyword_argument name: (identifier) @role.keyword)

@@ -1,0 +1,153 @@
+"""Shell: functions, root-level and declared variables, aliases, sourced files, and commands as calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cq.model.facts import Argument
+from cq.syntax.collect import DEFINED
+from cq.syntax.excerpt import clip
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, Captures, Draft, Language, first_child
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cq.syntax.collect import Collector
+
+# Words that only steer the shell; everything else a script runs is a call.
+_CONTROL = frozenset({"return", "break", "continue", "exit", "shift", ":"})
+_FLAGS = {b"r": "readonly", b"x": "export", b"g": "global"}
+
+
+class Shell(Language):
+    id = "shell"
+    label = "Shell"
+    grammar_module = "tree_sitter_bash"
+    argument_kinds = {
+        "string": "string", "raw_string": "string", "ansi_c_string": "string", "word": "string",
+        "concatenation": "string", "number": "number", "simple_expansion": "name", "expansion": "name",
+        "command_substitution": "call", "process_substitution": "call", "array": "array",
+    }  # fmt: skip
+    root_kinds = {
+        "command": "expression", "pipeline": "expression", "list": "expression", "redirected_statement": "expression",
+        "negated_command": "expression", "test_command": "expression", "unset_command": "expression",
+        "subshell": "expression", "compound_statement": "control", "if_statement": "control",
+        "for_statement": "control", "c_style_for_statement": "control", "while_statement": "control",
+        "case_statement": "control",
+    }  # fmt: skip
+    doc_prefixes = (b"#",)
+    stub = " { :; }"
+
+    def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
+        if captures["name"][0].is_missing:
+            return None
+        draft = super().on_symbol(collector, kind, node, captures)
+        if draft is not None and kind == "variable":
+            draft.signature = clip(collector.text, draft.start, draft.end, 120)
+            draft.kind = "constant" if draft.name.isupper() else "variable"
+        return draft
+
+    def on_declaration(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """`export A=1 B`, `readonly A=1`, `declare -rx A`, `local a`; `export -f f` says so of a function."""
+        text, start, end = collector.text, node.start_byte, node.end_byte
+        word = text[start : start + 9].split()[0].decode("utf-8", "replace")
+        modifiers = [word] if word in ("export", "readonly", "local") else []
+        names = []
+        for child in node.named_children:
+            if child.type == "word":
+                flag = text[child.start_byte : child.end_byte]
+                modifiers += [_FLAGS[bytes((byte,))] for byte in flag if bytes((byte,)) in _FLAGS]
+            elif child.type == "variable_assignment":
+                name = child.child_by_field_name("name")
+                if name is not None and name.type == "variable_name" and name.start_byte < name.end_byte:
+                    names.append((child, name))
+            elif child.type == "variable_name" and not child.is_missing:
+                names.append((child, child))
+        for child, name in names:
+            span = (start, end) if len(names) == 1 else (child.start_byte, child.end_byte)
+            draft = Draft(
+                "variable", collector.slice(name.start_byte, name.end_byte), *span, name.start_byte, name.end_byte,
+                signature=clip(text, *span, 120), modifiers=tuple(dict.fromkeys(modifiers)),
+            )  # fmt: skip
+            if "readonly" in modifiers or draft.name.isupper():
+                draft.kind = "constant"
+            collector.symbols.append(draft)
+
+    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        text, callee = collector.text, captures["callee"][0]
+        # `A=1 cmd x`: the assignments before the command are no part of it.
+        start, end = callee.start_byte, node.end_byte
+        if start == callee.end_byte:
+            return
+        word = first_child(callee)
+        name = collector.slice(start, callee.end_byte) if word is not None and word.type == "word" else ""
+        if name in _CONTROL and name:
+            return
+        kind = "call"
+        arguments = node.children_by_field_name("argument")
+        if (name == "source" or name == ".") and arguments:
+            kind = "import"
+            module = clip(text, arguments[0].start_byte, arguments[0].end_byte, CALLEE_TEXT)
+            collector.add_import("include", module.strip("\"'"), start, end, [])
+        elif name == "alias":
+            self._add_aliases(collector, node, arguments)
+        kinds = self.argument_ids
+        summaries = tuple(
+            Argument(kinds.get(arg.kind_id, "other"), clip(text, arg.start_byte, arg.end_byte, ARG_TEXT))
+            for arg in arguments[:MAX_ARGS]
+        )
+        collector.calls.append(
+            (start, end, start if name else -1, kind, clip(text, start, callee.end_byte, CALLEE_TEXT), name, "",
+             summaries, len(arguments), ())
+        )  # fmt: skip
+
+    def _add_aliases(self, collector: Collector, node: Node, arguments: list[Node]) -> None:
+        """`alias ll='ls -l'`"""
+        for argument in arguments:
+            start, end = argument.start_byte, argument.end_byte
+            name, equals, _ = collector.text[start : min(end, start + 128)].partition(b"=")
+            if equals and name:
+                span = (node.start_byte, node.end_byte) if len(arguments) == 1 else (start, end)
+                collector.symbols.append(
+                    Draft("macro", name.decode("utf-8", "replace"), *span, start, start + len(name),
+                          signature=clip(collector.text, *span, 120))
+                )  # fmt: skip
+
+    def finish(self, collector: Collector) -> None:
+        """One variable per name and scope: the first; `export` and `readonly` of a later line are said of it."""
+        # A name the parser only supposes is no reference.
+        supposed = (start for start, end in zip(collector.ref_starts, collector.ref_ends, strict=True) if start == end)
+        collector.marks.update(dict.fromkeys(supposed, DEFINED))
+        functions = sorted((d.start, d.end) for d in collector.symbols if d.kind == "function")
+        first: dict[tuple[int, str], Draft] = {}
+        kept, stack, at = [], [(1 << 62, -1)], 0
+        for draft in sorted(collector.symbols, key=lambda d: (d.name_start, d.start)):
+            while at < len(functions) and functions[at][0] <= draft.name_start:
+                stack.append((functions[at][1], functions[at][0]))
+                at += 1
+            while stack[-1][0] <= draft.name_start:
+                stack.pop()
+            if draft.kind in ("variable", "constant"):
+                known = first.setdefault((stack[-1][1], draft.name), draft)
+                if known is not draft:
+                    known.modifiers = tuple(dict.fromkeys(known.modifiers + draft.modifiers))
+                    continue
+            kept.append(draft)
+        collector.symbols = kept
+
+    def finish_nested(self, collector: Collector) -> None:
+        """A sourced file gives its root-level functions to its reader; variables leave only by `export`."""
+        for draft in collector.symbols:
+            draft.exported = "export" in draft.modifiers or (draft.kind in ("function", "macro") and draft.parent < 0)
+
+    def chunk_kind(self, node: Node) -> str:
+        name = node.child_by_field_name("name") if node.type == "command" else None
+        if name is not None and name.text in (b"source", b".") and b"\n" not in (node.text or b""):
+            return "import"
+        return super().chunk_kind(node)
+
+    def is_doc_comment(self, comment: bytes) -> bool:
+        return comment.startswith(b"#") and not comment.startswith((b"#!", b"# shellc"))
+
+    def trim_signature(self, signature: str) -> str:
+        return signature.rstrip().removesuffix("{").rstrip()

@@ -1,0 +1,233 @@
+"""Swift: types, extensions, protocols and their members; what is `public` or `open` is exported."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cq.model.facts import Argument
+from cq.syntax.collect import DEFINED
+from cq.syntax.excerpt import clip
+from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cq.syntax.collect import Collector
+
+_IMPORT = ROLE_NUMBER["import"]
+_TYPES = frozenset({"class", "struct", "enum", "extension", "actor", "protocol"})
+_VALUES = frozenset({"variable", "property", "constant"})
+_SETTER = re.compile(rb"\w+\s*\(set\)")
+_EFFECTS = re.compile(r"\)\s*(async)?\s*((?:re)?throws)?")
+
+
+class Swift(Language):
+    id = "swift"
+    label = "Swift"
+    grammar_module = "tree_sitter_swift"
+    argument_kinds = {
+        "line_string_literal": "string", "multi_line_string_literal": "string", "raw_string_literal": "string",
+        "integer_literal": "number", "real_literal": "number", "hex_literal": "number", "boolean_literal": "boolean",
+        "nil_literal": "null", "simple_identifier": "name", "self_expression": "name",
+        "navigation_expression": "attribute", "call_expression": "call", "constructor_expression": "call",
+        "array_literal": "array", "tuple_expression": "array", "dictionary_literal": "object",
+        "lambda_literal": "function",
+    }  # fmt: skip
+    root_kinds = {
+        "import_declaration": "import", "call_expression": "expression", "assignment": "expression",
+        "try_expression": "expression", "await_expression": "expression", "if_statement": "control",
+        "guard_statement": "control", "for_statement": "control", "while_statement": "control",
+        "switch_statement": "control", "do_statement": "control",
+    }  # fmt: skip
+    comment_kinds = ("comment", "multiline_comment")
+    modifier_words = frozenset(
+        {"public", "open", "internal", "fileprivate", "private", "package", "static", "class", "final", "override",
+         "mutating", "nonmutating", "lazy", "weak", "unowned", "dynamic", "optional", "required", "convenience",
+         "indirect", "nonisolated", "isolated", "prefix", "postfix", "infix", "consuming", "let", "var"}
+    )  # fmt: skip
+    doc_prefixes = (b"///", b"/**")
+    method_owners = _TYPES
+    dot_attributes = True
+
+    def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
+        text, start, end = collector.text, node.start_byte, node.end_byte
+        name = captures["name"][0] if "name" in captures else node.child_by_field_name("name")
+        if name is None or name.start_byte == name.end_byte:
+            return None
+        if "kind" in captures:
+            word = captures["kind"][0]
+            kind = collector.slice(word.start_byte, word.end_byte)
+        draft = Draft(
+            kind,
+            collector.slice(name.start_byte, name.end_byte),
+            start,
+            end,
+            name.start_byte,
+            name.end_byte,
+            head=start,
+        )
+        self._set_attributes(collector, draft, node)
+        # `private(set) var` is not private.
+        prefix = _SETTER.sub(b"", text[draft.head : name.start_byte])
+        draft.modifiers = self.find_modifiers(prefix.rpartition(b" ")[0] if kind in _TYPES else prefix)
+        if kind == "class" or kind == "actor":
+            draft.modifiers = tuple(word for word in draft.modifiers if word != "class")
+        body = self._body_of(node, kind)
+        if body is not None:
+            draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, draft.head
+        if kind in _VALUES or kind == "enum_member":
+            draft.signature = clip(text, draft.head, draft.body_start if body is not None else end, 120).rstrip("; ")
+        else:
+            draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start if body else end))
+        if kind in _TYPES:
+            self._set_type(collector, draft, node)
+        elif kind in ("function", "constructor", "accessor", "macro"):
+            effects = _EFFECTS.search(draft.signature)
+            draft.modifiers += tuple(word for word in effects.groups() if word) if effects else ()
+            if body is not None:
+                self.on_parameters(collector, node)
+        elif kind == "variable" and "let" in draft.modifiers:
+            draft.kind = "constant"
+        if kind == "enum_member" and len(node.children_by_field_name("name")) > 1:
+            # `case red, green`: each has the span of its name.
+            draft.start, draft.end, draft.head = name.start_byte, name.end_byte, name.start_byte
+            draft.signature = f"case {draft.name}"
+        collector.symbols.append(draft)
+        return draft
+
+    def _set_attributes(self, collector: Collector, draft: Draft, node: Node) -> None:
+        """`@objc public func f`: attributes are decorators; the definition begins behind those that come first."""
+        modifiers = first_child(node)
+        if modifiers is None or modifiers.type != "modifiers":
+            return
+        leading = True
+        for child in modifiers.children:
+            if child.type == "attribute":
+                draft.decorators += (collector.fold(child.start_byte + 1, child.end_byte),)
+                if leading:
+                    draft.head = child.end_byte
+            else:
+                leading = False
+        if draft.head > draft.start:
+            rest = collector.text[draft.head : draft.name_start]
+            draft.head += len(rest) - len(rest.lstrip())
+
+    def _body_of(self, node: Node, kind: str) -> Node | None:
+        body = node.child_by_field_name("body") or node.child_by_field_name("computed_value")
+        if body is None and (kind in _VALUES or kind == "accessor"):
+            last = node.named_child(node.named_child_count - 1) if node.named_child_count else None
+            if last is not None and last.type in ("willset_didset_block", "computed_property"):
+                return last
+        return body
+
+    def _set_type(self, collector: Collector, draft: Draft, node: Node) -> None:
+        bases = []
+        for child in node.named_children:
+            if child.type == "inheritance_specifier":
+                bases.append(collector.fold(child.start_byte, child.end_byte))
+        draft.bases = tuple(bases)
+        if draft.kind == "extension":
+            # `extension A.B` is nested by the whole name; `finish_nested` keeps the last part.
+            draft.name = draft.name.partition("<")[0].strip()
+            draft.name_end = draft.name_start + len(draft.name.encode())
+            draft.name_start = draft.name_end - len(draft.name.rpartition(".")[2].encode())
+
+    def on_parameters(self, collector: Collector, node: Node) -> None:
+        for child in node.named_children:
+            name = child.child_by_field_name("name") if child.type == "parameter" else None
+            if name is not None and name.start_byte < name.end_byte:
+                start, end = child.start_byte, child.end_byte
+                collector.symbols.append(
+                    Draft("parameter", collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte,
+                          name.end_byte, signature=clip(collector.text, start, end, 120))
+                )  # fmt: skip
+
+    def on_operator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        name = next((child for child in node.named_children if child.type == "custom_operator"), None)
+        if name is not None and name.start_byte < name.end_byte:
+            collector.symbols.append(
+                Draft("operator", collector.slice(name.start_byte, name.end_byte), node.start_byte, node.end_byte,
+                      name.start_byte, name.end_byte, signature=collector.fold(node.start_byte, node.end_byte))
+            )  # fmt: skip
+
+    # -- calls and imports -------------------------------------------------------------------------
+
+    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        callee = captures["callee"][0]
+        if not kind:
+            kind = "super" if collector.text.startswith(b"super.", callee.start_byte) else "call"
+        collector.add_call(self, kind, node.start_byte, node.end_byte, callee, captures["args"][0])
+
+    def callee_name(self, collector: Collector, callee: Node) -> Node | None:
+        """`Box<Int>` is named before its type arguments."""
+        names = [child for child in callee.named_children if child.type == "type_identifier"]
+        return names[-1] if names and callee.type == "user_type" else None
+
+    def summarize_arguments(
+        self, collector: Collector, node: Node
+    ) -> tuple[tuple[Argument, ...], int, tuple[str, ...]]:
+        """The suffix of a call holds the arguments in brackets and closures behind them."""
+        text, kinds = collector.text, self.argument_ids
+        summaries: list[Argument] = []
+        keywords: list[str] = []
+        positional = 0
+        for part in node.named_children:
+            for child in part.named_children if part.type == "value_arguments" else (part,):
+                name = ""
+                value: Node | None = child
+                if child.type == "value_argument":
+                    label, value = child.child_by_field_name("name"), child.child_by_field_name("value")
+                    if label is not None and label.start_byte < label.end_byte:
+                        name = collector.slice(label.start_byte, label.end_byte)
+                elif child.type != "lambda_literal":
+                    continue
+                if value is None:
+                    continue
+                if name:
+                    keywords.append(name)
+                else:
+                    positional += 1
+                if len(summaries) < MAX_ARGS:
+                    kind = kinds.get(value.kind_id, "other")
+                    depth = self.shape_depth(value) if kind in ("call", "array", "object") else 0
+                    summaries.append(
+                        Argument(kind, clip(text, value.start_byte, value.end_byte, ARG_TEXT), name, depth)
+                    )
+        return tuple(summaries), positional, tuple(keywords)
+
+    def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """`import A`, `import A.B` and `import struct A.B`; only the last names one thing of a module."""
+        path, start, end = captures["module"][0], node.start_byte, node.end_byte
+        collector.spans.append((start, end, _IMPORT))
+        module = collector.fold(path.start_byte, path.end_byte).replace(" ", "")
+        before = collector.text[start : path.start_byte].split()
+        if before[-1:] != [b"import"] and "." in module:
+            module, _, name = module.rpartition(".")
+            binding = (name, name, path.end_byte - len(name.encode()), path.end_byte, False)
+            collector.add_import("from", module, start, end, [binding])
+        else:
+            first = module.partition(".")[0]
+            binding = (first, "*", path.start_byte, path.start_byte + len(first.encode()), False)
+            collector.add_import("import", module, start, end, [binding])
+
+    # -- the whole document --------------------------------------------------------------------------
+
+    def finish(self, collector: Collector) -> None:
+        # A name the parser only supposes is no reference.
+        supposed = (start for start, end in zip(collector.ref_starts, collector.ref_ends, strict=True) if start == end)
+        collector.marks.update(dict.fromkeys(supposed, DEFINED))
+
+    def finish_nested(self, collector: Collector) -> None:
+        drafts = collector.symbols
+        for draft in drafts:
+            holder = drafts[draft.parent] if draft.parent >= 0 else None
+            draft.exported = draft.kind != "parameter" and (
+                "public" in draft.modifiers
+                or "open" in draft.modifiers
+                # Requirements, cases and members of a public extension are as public as what holds them.
+                or (holder is not None and holder.exported and holder.kind in ("protocol", "extension", "enum")
+                    and (holder.kind != "enum" or draft.kind == "enum_member"))
+            )  # fmt: skip
+            if draft.kind == "extension":
+                draft.name = draft.name.rpartition(".")[2]

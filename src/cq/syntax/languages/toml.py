@@ -1,0 +1,52 @@
+"""TOML: keys and tables as symbols; `[a.b]` and `a.b = 1` are both named b, under a."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cq.syntax.excerpt import clip
+from cq.syntax.language import Draft
+from cq.syntax.languages.json import KeyedData
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cq.syntax.collect import Collector
+
+
+class Toml(KeyedData):
+    id = "toml"
+    label = "TOML"
+    grammar_module = "tree_sitter_toml"
+    containers = frozenset({"inline_table", "array"})
+    doc_prefixes = (b"#",)
+    stub = " = …"
+
+    def add_key(self, collector: Collector, node: Node, name: Node, value: Node | None) -> Draft | None:
+        parts = [name]
+        while parts[0].type == "dotted_key":
+            parts[:1] = parts[0].named_children
+        draft = super().add_key(collector, node, parts[-1], value)
+        if draft is None:
+            return None
+        if len(parts) > 1:
+            # Dotted while it is nested; `finish_nested` keeps the last part.
+            draft.name = ".".join(collector.slice(p.start_byte, p.end_byte).strip("\"'") for p in parts)
+        if node.type != "pair":
+            # The grammar lets a table run to the next header; comments before that belong to what follows.
+            close = collector.text.find(b"\n", name.end_byte, node.end_byte)
+            head = collector.text[name.end_byte : close if close >= 0 else node.end_byte]
+            draft.end = name.end_byte + len(head) - len(head.lstrip().lstrip(b"]"))
+            draft.signature = clip(collector.text, draft.start, draft.end, 120)
+            draft.body_start = draft.end
+            for child in reversed(node.named_children):
+                if child.type == "pair":
+                    draft.end = max(draft.end, child.end_byte)
+                    break
+            draft.body_end = draft.end
+        return draft
+
+    def finish_nested(self, collector: Collector) -> None:
+        super().finish_nested(collector)
+        for draft in collector.symbols:
+            draft.name = collector.slice(draft.name_start, draft.name_end)

@@ -1,0 +1,1 @@
+"""What tests share: the fixture language and the checks."""

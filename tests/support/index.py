@@ -1,0 +1,57 @@
+"""Everything an index says about one tree, with row numbers taken out, so that two indexes can be compared."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from cq.indexing.refresh import Report, Settings, refresh
+from cq.store import database
+from cq.store.read import Reader
+
+
+def build(index: Path, root: Path, **options: Any) -> Report:
+    return refresh(index, root, Settings(**options), wait=True)
+
+
+def dump(index: Path, root: Path) -> dict[str, Any]:
+    with contextlib.closing(database.connect(index)) as connection:
+        with Reader(connection, os.fspath(root)) as reader:
+            tree = reader.tree()
+            assert tree is not None
+            files = list(reader.files(tree.id))
+            rows: dict[str, Any] = {
+                "files": [
+                    (f.path, f.size, f.encoding, f.hash, f.language, f.lines, f.counts, f.problems) for f in files
+                ],
+                "skips": [skip for skip, _, _ in reader.skips(tree.id).values()],
+                "facts": {f.path: reader.facts(f.content) for f in files},
+                "texts": {f.path: reader.text(f.content) for f in files},
+            }
+        contents = {f.content: f.hash for f in files}
+        rows["symbols"] = sorted(
+            (contents[row[0]], *row[1:]) for row in connection.execute("SELECT * FROM symbol") if row[0] in contents
+        )
+        rows["terms"] = _terms(connection, contents)
+        return rows
+
+
+def _terms(connection: sqlite3.Connection, contents: dict[int, str]) -> list[tuple[Any, ...]]:
+    chunk_owner: dict[int, tuple[str, int]] = {}
+    for number, base, count in connection.execute(
+        "SELECT id, chunk_base, lead(chunk_base, 1, 1 << 60) OVER (ORDER BY id) FROM content"
+    ):
+        if number in contents:
+            chunk_owner |= {row: (contents[number], row - base) for row in range(base, min(count, base + 5000))}
+    found: list[tuple[Any, ...]] = []
+    for table in ("trigram", "name", "words"):
+        connection.execute(f"CREATE VIRTUAL TABLE temp.{table}_terms USING fts5vocab(main, '{table}', 'instance')")
+        for term, row, column in connection.execute(f"SELECT term, doc, col FROM temp.{table}_terms"):
+            owner = chunk_owner.get(row) if table == "words" else contents.get(row)
+            if owner is not None:
+                found.append((table, term, owner, column))
+        connection.execute(f"DROP TABLE temp.{table}_terms")
+    return sorted(found, key=repr)

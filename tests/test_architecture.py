@@ -1,0 +1,171 @@
+"""The rules of the house that a machine can check. A rule that fails names the file and what to do."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from importlinter.cli import lint_imports
+
+import cq
+from cq.surfaces.cli import COMMANDS
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "cq"
+PURE = {"model", "syntax", "identity", "query", "graph", "risk"}
+# What belongs to one layer: module -> the packages of cq that may import it.
+RESERVED = {
+    "sqlite3": {"store"},
+    "argparse": {"surfaces"},
+    "http": {"surfaces"},
+    "json": {"surfaces", "providers"},
+}
+# These segfault in the tree-sitter binding (facts are in byte offsets anyway).
+CRASHING = {"start_point", "end_point", "progress_callback"}
+BANNED_MODULES = {"utils", "common", "shared", "helpers", "base", "manager", "runtime", "contracts", "types"}
+BANNED_CLASSES = re.compile(r"(V\d+|Dto|Payload|Impl|Factory|Manager)$")
+
+MODULES = {path.relative_to(SOURCE): ast.parse(path.read_bytes()) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def test_layers(capsys: pytest.CaptureFixture[str]):
+    status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+    assert status == 0, capsys.readouterr().out
+
+
+def test_every_pure_package_is_under_the_contract_against_io():
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = {contract["type"]: contract for contract in config["tool"]["importlinter"]["contracts"]}
+    existing = {f"cq.{name}" for name in PURE if (SOURCE / name).is_dir()}
+    assert set(contracts["forbidden"]["source_modules"]) == existing
+
+
+def test_public_names():
+    assert cq.__all__ == ["Workspace", "__version__"]
+    assert all(getattr(cq, name) is not None for name in cq.__all__)
+    with pytest.raises(AttributeError):
+        _ = cq.nothing_of_that_name
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_module_of_its_own(command: str):
+    module, line = COMMANDS[command]
+    assert module == f"cq.surfaces.cli.{command.replace('-', '_')}"
+    assert line
+    assert not line.endswith(".")
+    loaded = import_module(module)
+    assert callable(loaded.configure)
+    assert callable(loaded.run)
+
+
+def test_no_empty_words_for_module_names():
+    assert (
+        _offenders(path for path in MODULES if BANNED_MODULES & {part.removesuffix(".py") for part in path.parts}) == []
+    )
+
+
+def test_every_module_says_what_lives_in_it():
+    assert _offenders(path for path, tree in MODULES.items() if not ast.get_docstring(tree)) == []
+
+
+def test_no_pattern_suffix_on_class_names():
+    classes = ((path, node) for path, node in _nodes(ast.ClassDef) if BANNED_CLASSES.search(node.name))
+    assert [f"{path}: {node.name}" for path, node in classes] == []
+
+
+def test_only_surfaces_print_and_read_the_command_line():
+    def talks(node: ast.AST) -> bool:
+        match node:
+            case ast.Name(id="print") | ast.Attribute(value=ast.Name(id="sys"), attr="argv" | "stdout" | "stderr"):
+                return True
+            case _:
+                return False
+
+    outside = (
+        path for path, node in _nodes(ast.AST) if talks(node) and path.parts[0] not in ("surfaces", "__main__.py")
+    )
+    assert _offenders(outside) == []
+
+
+def test_databases_json_and_arguments_stay_in_their_layers():
+    strays = [
+        f"{path} imports {name}"
+        for path, node in _nodes(ast.Import, ast.ImportFrom)
+        for name in _imported(node)
+        if name in RESERVED and path.parts[0] not in RESERVED[name]
+    ]
+    assert strays == []
+
+
+def test_names_with_an_underscore_stay_in_their_file():
+    strays = [
+        f"{path} imports {alias.name} of {node.module}"
+        for path, node in _nodes(ast.ImportFrom)
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__") and str(node.module).startswith("cq")
+    ]
+    assert strays == []
+
+
+def test_nothing_that_crashes_the_binding():
+    def name(node: ast.AST) -> str | None:
+        match node:
+            case ast.Attribute(attr=word) | ast.keyword(arg=word):
+                return word
+            case _:
+                return None
+
+    assert _offenders(path for path, node in _nodes(ast.Attribute, ast.keyword) if name(node) in CRASHING) == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_commands_named_in_the_docs_exist(page: str):
+    text = (ROOT / page).read_text()
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z-]+)", _code(text)))
+    assert named
+    assert named <= targets
+    assert set(re.findall(r"(?<![\w/.-])cq ([a-z][a-z-]*)", _code(text))) <= set(COMMANDS)
+
+
+def test_ci_runs_the_readmes_test_command():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert "make check" in script.read_text()
+    (prerequisites,) = re.findall(r"^check:(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert "test" in prerequisites.split()
+    assert "make test" in _code((ROOT / "README.md").read_text())
+
+
+def _nodes(*kinds: type[ast.AST]) -> Iterator[tuple[Path, Any]]:
+    for path, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, kinds):
+                yield path, node
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """Top-level packages that an import statement names."""
+    match node:
+        case ast.Import(names=names):
+            return [alias.name.partition(".")[0] for alias in names]
+        case ast.ImportFrom(module=str(module), level=0):
+            return [module.partition(".")[0]]
+        case _:
+            return []
+
+
+def _code(markdown: str) -> str:
+    """The fenced blocks and inline code of a page."""
+    return "\n".join(re.findall(r"```.*?```|`[^`\n]+`", markdown, re.DOTALL))
+
+
+def _offenders(paths: Iterator[Path]) -> list[str]:
+    return sorted({path.as_posix() for path in paths})

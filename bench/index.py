@@ -35,7 +35,8 @@ started = time.perf_counter()
 report = refresh(Path(sys.argv[1]), Path(sys.argv[2]), Settings(jobs=int(sys.argv[3])))
 wall = time.perf_counter() - started
 own, below = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-print(wall, own.ru_utime + own.ru_stime + below.ru_utime + below.ru_stime, own.ru_maxrss, below.ru_maxrss, report.parsed)
+cpu = own.ru_utime + own.ru_stime + below.ru_utime + below.ru_stime
+print(wall, cpu, own.ru_maxrss, below.ru_maxrss)
 """
 
 
@@ -112,7 +113,7 @@ def build(index: Path, tree: Path) -> Build:
     done = subprocess.run(
         [sys.executable, "-c", _BUILD, index, tree, str(JOBS)], capture_output=True, text=True, check=True
     )
-    wall, cpu, own_kb, worker_kb, _ = map(float, done.stdout.split())
+    wall, cpu, own_kb, worker_kb = map(float, done.stdout.split())
     return Build(wall, cpu, (own_kb + JOBS * worker_kb) / 1024, index.stat().st_size / 1e6)
 
 

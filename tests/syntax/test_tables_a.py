@@ -126,8 +126,11 @@ def test_heads(language: str, source: str, name: str, signature: str, modifiers:
 @pytest.mark.parametrize(
     ("language", "source", "bases"),
     [
-        ("go", "package p\ntype A struct {\n\tsync.Mutex\n\t*B\n\tC[int]\n\tname string\n}",
-         ("sync.Mutex", "B", "C[int]")),
+        (
+            "go",
+            "package p\ntype A struct {\n\tsync.Mutex\n\t*B\n\tC[int]\n\tname string\n}",
+            ("sync.Mutex", "B", "C[int]"),
+        ),
         ("go", "package p\ntype A interface {\n\tio.Reader\n\t~int | ~string\n\tF()\n}", ("io.Reader",)),
         ("java", "class A<T> extends B<T> implements C, d.E<T> {}", ("B<T>", "C", "d.E<T>")),
         ("java", "interface A extends B, C {}", ("B", "C")),

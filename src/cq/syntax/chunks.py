@@ -114,7 +114,7 @@ def _root_pieces(
         if end > start and text[end - 1] == 10:
             # Some grammars give line comments and headings their line end.
             end = start + len(text[start:end].rstrip())
-        if end <= start:
+        if end <= start or not text[start:end].strip():
             continue
         if pieces and end <= pieces[-1].end:
             continue

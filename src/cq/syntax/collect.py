@@ -25,8 +25,9 @@ LooseCall = tuple[int, int, int, str, str, str, str, tuple[Argument, ...], int, 
 class Collector:
     """What the matches of one document said, in no particular order."""
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, *, clean: bool = True) -> None:
         self.text = text
+        self.clean = clean  # no syntax error anywhere
         self.symbols: list[Draft] = []
         self.calls: list[LooseCall] = []
         # start, kind, module, end, bindings, level, type_only
@@ -92,12 +93,13 @@ class Collector:
         if args is None or end - last == 2:
             self.calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, ()))
         else:
-            # The summary follows from the text alone, and the same few arguments are passed again and again.
+            # The summary follows from the text alone, and the same few arguments are passed again and again. Around
+            # a syntax error equal text may be parsed differently, and facts must not depend on what was read before.
             known, written = language.known_arguments, text[args.start_byte : args.end_byte]
-            summary = known.get(written)
+            summary = known.get(written) if self.clean else None
             if summary is None:
                 summary = language.summarize_arguments(self, args)
-                if len(written) <= ARG_TEXT:
+                if self.clean and len(written) <= ARG_TEXT:
                     if len(known) >= _MAX_KNOWN:
                         known.clear()
                     known[written] = summary

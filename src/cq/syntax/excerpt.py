@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 ELLIPSIS = "…"
-_OPEN = re.compile(r"([(\[{])\s*\n\s*")
-_CLOSE = re.compile(r",?\s*\n\s*([)\]])")
-_LINES = re.compile(r"\s*\n\s*")
 
 
 def clip(text: bytes, start: int, end: int, limit: int) -> str:
@@ -28,5 +23,15 @@ def fold_lines(piece: str) -> str:
     """A multi-line signature as one line: `f(\\n  a,\\n)` reads `f(a)`; runs of blanks inside a line stay."""
     if "\n" not in piece:
         return piece.strip()
-    piece = _CLOSE.sub(r"\1", _OPEN.sub(r"\1", piece))
-    return _LINES.sub(" ", piece).strip()
+    folded: list[str] = []
+    for line in piece.split("\n"):
+        line = line.strip()
+        if not line:
+            continue
+        if folded:
+            if line[0] in ")]":
+                folded[-1] = folded[-1].removesuffix(",")
+            elif folded[-1][-1] not in "([{":
+                folded.append(" ")
+        folded.append(line)
+    return "".join(folded)

@@ -105,7 +105,7 @@ def _is_rubble(tree: Tree) -> bool:
 
 def collect(text: bytes, language: Language, tree: Tree) -> Collector:
     """Runs the language's query once; simple matches first, so that comments are known when signatures are cut."""
-    collector = Collector(text)
+    collector = Collector(text, clean=not tree.root_node.has_error)
     by_pattern: list[list[dict[str, list[Node]]]] = [[] for _ in language.plan]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 
     from cq.syntax.collect import Collector
 
-# A parse is bounded by the size of its text; the clock only stops what no size explains.
-PARSE_MICROS = 20_000_000
+# A parse is bounded by the size of its text; the clock only stops what no size explains: error recovery can
+# cost the square of a text, and memory with it. A real file needs a tenth of this.
+PARSE_MICROS = 10_000_000
+SMALL_BYTES = 200_000
+SMALL_MICROS = 2_000_000
 MAX_ARGS = 8
 ARG_TEXT = 80
 CALLEE_TEXT = 200
@@ -167,14 +170,18 @@ class Language:
         return kinds
 
     @cached_property
-    def parser(self) -> Parser:
+    def parsers(self) -> tuple[Parser, Parser]:
+        """For small and for large texts."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            return Parser(self.grammar, timeout_micros=PARSE_MICROS)
+            return (
+                Parser(self.grammar, timeout_micros=SMALL_MICROS),
+                Parser(self.grammar, timeout_micros=PARSE_MICROS),
+            )
 
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
         """The tree, or None when the parse had to be stopped. With ranges, only those are read, at the same offsets."""
-        parser = self.parser
+        parser = self.parsers[len(text) > SMALL_BYTES]
         try:
             if ranges:
                 parser.included_ranges = [Range((0, start), (0, end), start, end) for start, end in ranges]

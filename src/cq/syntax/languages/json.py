@@ -1,4 +1,4 @@
-"""JSON: keys as symbols. Also what all keyed data shares: how deep and how many keys are read, and which have chunks."""
+"""JSON: keys as symbols. Also what all keyed data shares: how many keys are read, how deep, and which have chunks."""
 
 from __future__ import annotations
 

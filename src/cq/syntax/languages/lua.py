@@ -86,7 +86,7 @@ class Lua(Language):
         if statement is None or statement.type != "assignment_statement" or statement.named_child_count != 2:
             return None
         values = statement.named_child(1)
-        return first_child(values) if values.named_child_count == 1 else None
+        return first_child(values) if values is not None and values.named_child_count == 1 else None
 
     def on_returned(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         collector.remarks.append((node.start_byte, collector.slice(node.start_byte, node.end_byte), "returned"))
@@ -117,7 +117,7 @@ class Lua(Language):
         collector.add_import("require", module, start, end, bindings)
 
     def finish(self, collector: Collector) -> None:
-        """A name is defined once at root: by its function if it has one, else by its first assignment, not by `require`."""
+        """A name is defined once at root: by its function, else by its first assignment, and not by `require`."""
         # A name the parser only supposes is no reference.
         supposed = (start for start, end in zip(collector.ref_starts, collector.ref_ends, strict=True) if start == end)
         collector.marks.update(dict.fromkeys(supposed, DEFINED))
@@ -159,7 +159,7 @@ class Lua(Language):
 
 
 def _read_name(collector: Collector, node: Node) -> tuple[str, int, int]:
-    """The dotted name, and where its last part stands: `M.f`, `M:f`, `M["f"]`, `["f"]`; "" for what has no fixed name."""
+    """The dotted name and where its last part stands: `M.f`, `M:f`, `M["f"]`, `["f"]`; "" for no fixed name."""
     last = node
     if node.type in ("dot_index_expression", "bracket_index_expression"):
         last = node.child_by_field_name("field") or node

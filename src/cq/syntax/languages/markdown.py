@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cq.syntax.excerpt import clip
@@ -51,7 +52,7 @@ class Markdown(Language):
         kept = self._outside_blocks(collector)
         starts = [draft.start for draft in kept] + [collector.remarks[0][0] if collector.remarks else len(text)]
         # Where the text before the next heading ends, blank lines off.
-        ends = [start + len(text[start:stop].rstrip()) for start, stop in zip(starts, starts[1:], strict=False)]
+        ends = [start + len(text[start:stop].rstrip()) for start, stop in pairwise(starts)]
         open_ones: list[Draft] = []
         for number, draft in enumerate(kept):
             while open_ones and open_ones[-1].depth >= draft.depth:

@@ -144,13 +144,14 @@ class Ruby(Language):
         if name_start > start:
             receiver = clip(text, start, name_start, CALLEE_TEXT).rstrip().removesuffix("::").removesuffix(".")
             receiver = receiver.removesuffix("&").rstrip()
-        summary = self.summarize_arguments(collector, args[0]) if args else ((), 0, ())
+        summary, count, keywords = self.summarize_arguments(collector, args[0]) if args else ((), 0, ())
         kind = "super" if name == "super" else "call"
         if not receiver and name in _CLASS_LEVEL and args:
             kind = self._on_class_level(collector, name, node, args[0])
         collector.calls.append(
-            (start, node.end_byte, name_start, kind, clip(text, start, last, CALLEE_TEXT), name, receiver, *summary)
-        )
+            (start, node.end_byte, name_start, kind, clip(text, start, last, CALLEE_TEXT), name, receiver,
+             summary, count, keywords)
+        )  # fmt: skip
 
     def _on_class_level(self, collector: Collector, name: str, node: Node, args: Node) -> str:
         """The calls that mean something for the class or the file around them; returns the kind of the call."""

@@ -137,7 +137,8 @@ class Scala(Language):
             args = (Argument(self.value_kind(value), clip(collector.text, value.start_byte, value.end_byte, ARG_TEXT)),)
         collector.calls.append(
             (start, node.end_byte, name_start, "call", clip(collector.text, start, last, CALLEE_TEXT),
-             collector.slice(name_start, last), clip(collector.text, start, name_start, CALLEE_TEXT), args, len(args), ())
+             collector.slice(name_start, last), clip(collector.text, start, name_start, CALLEE_TEXT),
+             args, len(args), ())
         )  # fmt: skip
 
     def summarize_arguments(
@@ -211,8 +212,10 @@ class Scala(Language):
                 if holder is None or holder.kind != "class" or "case" not in holder.modifiers:
                     continue
                 draft.kind = "field"
-            draft.exported = draft.kind != "package" and not _HIDDEN.intersection(draft.modifiers) and (
-                holder is None or (holder.exported and holder.kind in _TYPES) or holder.kind == "package"
+            draft.exported = (
+                draft.kind != "package"
+                and not _HIDDEN.intersection(draft.modifiers)
+                and (holder is None or (holder.exported and holder.kind in _TYPES) or holder.kind == "package")
             )
 
 

@@ -1,4 +1,4 @@
-"""SQL: tables, columns, views, types, indexes by the grammar; routines and what the grammar does not know by their words.
+"""SQL: tables, columns, views, types, indexes by the grammar; routines, and all that it does not know, by their words.
 
 Dialects differ most in functions, procedures and triggers, and the grammar loses its way at the first
 statement it does not know. So such statements are hidden from the parser behind a placeholder of the
@@ -40,8 +40,8 @@ _OBJECT = re.compile(
 )
 _KINDS = {
     b"function": "function", b"trigger": "trigger", b"event": "trigger", b"package": "module", b"view": "view",
-    b"index": "index", b"schema": "schema", b"type": "type", b"domain": "type", b"table": "table", b"sequence": "variable",
-    b"synonym": "table",
+    b"index": "index", b"schema": "schema", b"type": "type", b"domain": "type", b"table": "table",
+    b"sequence": "variable", b"synonym": "table",
 }  # fmt: skip
 # Where a routine, a line for the client or the rows of a dump begin; and all in which such words would mean nothing.
 _FIND = re.compile(
@@ -67,12 +67,12 @@ _KEYWORDS = frozenset(
     b"""all alter and any array as asc before after begin between bigint boolean by call case cast char character check
     close column commit constraint create cross current cursor date decimal declare default delete desc distinct
     do drop each else elsif elseif end exception execute exec exists exit false fetch float for foreign found from full
-    function go grant group having if immutable in index inner inout insert instead int integer interval into is join key
-    language left like limit loop new not notice null number numeric of offset old on open or order out outer over
+    function go grant group having if immutable in index inner inout insert instead int integer interval into is join
+    key language left like limit loop new not notice null number numeric of offset old on open or order out outer over
     partition perform plpgsql primary procedure raise record references repeat replace return returning returns revoke
-    right rollback row rows select set setof sql stable statement table text then time timestamp to trigger true truncate
-    type union unique unsigned update using values varchar varying view void volatile when where while with within
-    varchar2 nvarchar security definer invoker variadic""".split()
+    right rollback row rows select set setof sql stable statement table text then time timestamp to trigger true
+    truncate type union unique unsigned update using values varchar varying view void volatile when where while with
+    within varchar2 nvarchar security definer invoker variadic""".split()
 )
 
 
@@ -283,12 +283,13 @@ def _find_hidden(text: bytes, first: int, last: int) -> list[tuple[int, int, byt
             before = text[found[-1][1] if found else first : start].rstrip()
             found.append((start, end, b"", b";" if before and not before.endswith(b";") else b""))
         elif match["line"] is not None:
-            found.append((*match.span("line"), *(_PLACEHOLDER if _INCLUDE.match(match["line"]) else (b"", b""))))
+            head, tail = _PLACEHOLDER if _INCLUDE.match(match["line"]) else (b"", b"")
+            found.append((*match.span("line"), head, tail))
         elif word[:1] == b"$":
             at = max(at, text.find(word, at, last) + len(word))
-        elif word[:1] in b"cC" and (head := _ROUTINE.match(text, match.start(), last)) is not None:
-            at = _routine_end(text, head, last)
-            found.append((head.start(), at, *_PLACEHOLDER))
+        elif word[:1] in b"cC" and (routine := _ROUTINE.match(text, match.start(), last)) is not None:
+            at = _routine_end(text, routine, last)
+            found.append((routine.start(), at, *_PLACEHOLDER))
     return found
 
 

@@ -122,11 +122,11 @@ class Swift(Language):
         return body
 
     def _set_type(self, collector: Collector, draft: Draft, node: Node) -> None:
-        bases = []
-        for child in node.named_children:
-            if child.type == "inheritance_specifier":
-                bases.append(collector.fold(child.start_byte, child.end_byte))
-        draft.bases = tuple(bases)
+        draft.bases = tuple(
+            collector.fold(child.start_byte, child.end_byte)
+            for child in node.named_children
+            if child.type == "inheritance_specifier"
+        )
         if draft.kind == "extension":
             # `extension A.B` is nested by the whole name; `finish_nested` keeps the last part.
             draft.name = draft.name.partition("<")[0].strip()

@@ -25,8 +25,9 @@ LooseCall = tuple[int, int, int, str, str, str, str, tuple[Argument, ...], int, 
 class Collector:
     """What the matches of one document said, in no particular order."""
 
-    def __init__(self, text: bytes, *, clean: bool = True) -> None:
+    def __init__(self, text: bytes, span: tuple[int, int] | None = None, *, clean: bool = True) -> None:
         self.text = text
+        self.span = span or (0, len(text))  # the document; the text is the whole file's, also for an embedded one
         self.clean = clean  # no syntax error anywhere
         self.symbols: list[Draft] = []
         self.calls: list[LooseCall] = []

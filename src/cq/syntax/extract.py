@@ -45,14 +45,14 @@ def extract_facts(
         chunks = build_chunks(text, span, [], [], None, References())
         return FileFacts(language, chunks=chunks, problems=problems, segment=segment, embedded=embedded)
 
-    collector = collect(text, spoken, tree)
+    collector = collect(text, spoken, tree, span)
     spoken.finish(collector)
     _attach_leads(spoken, collector)
     _nest(spoken, collector)
     spoken.finish_nested(collector)
     drafts = collector.symbols
     scopes = Scopes(drafts)
-    references = _pack_references(spoken, collector, span)
+    references = _pack_references(spoken, collector)
     imports = _build_imports(collector, scopes)
     chunks = build_chunks(text, span, drafts, imports, (spoken, tree.root_node, collector), references)
     _make_unique(drafts)
@@ -103,9 +103,9 @@ def _is_rubble(tree: Tree) -> bool:
     return any(node.child_count - node.named_child_count > MAX_TOKENS for node in heaps)
 
 
-def collect(text: bytes, language: Language, tree: Tree) -> Collector:
+def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int] | None = None) -> Collector:
     """Runs the language's query once; simple matches first, so that comments are known when signatures are cut."""
-    collector = Collector(text, clean=not tree.root_node.has_error)
+    collector = Collector(text, span, clean=not tree.root_node.has_error)
     by_pattern: list[list[dict[str, list[Node]]]] = [[] for _ in language.plan]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -276,11 +276,11 @@ def _build_flows(collector: Collector, scopes: Scopes) -> tuple[Flow, ...]:
     )
 
 
-def _pack_references(language: Language, collector: Collector, span: tuple[int, int]) -> References:
+def _pack_references(language: Language, collector: Collector) -> References:
     """Whole columns at a time: this runs once for every identifier of a repository."""
     text, marks = collector.text, collector.marks
     if language.keywords:
-        starts, words = _find_words(language, collector, span)
+        starts, words = _find_words(language, collector)
     else:
         # Where the parser made up a name that is missing, there is nothing to refer to.
         found = {start: end for start, end in zip(collector.ref_starts, collector.ref_ends, strict=True) if end > start}
@@ -309,10 +309,10 @@ def _pack_references(language: Language, collector: Collector, span: tuple[int, 
     )
 
 
-def _find_words(language: Language, collector: Collector, span: tuple[int, int]) -> tuple[list[int], list[bytes]]:
+def _find_words(language: Language, collector: Collector) -> tuple[list[int], list[bytes]]:
     """Every word of the code, with its offset: strings and comments painted over, keywords and numbers left out."""
-    text = collector.text[span[0] : span[1]]
-    base = span[0]
+    base, end = collector.span
+    text = collector.text[base:end]
     spans = collector.opaque
     spans += [(start, -end, False) for start, end in collector.comments]
     if spans:

@@ -237,7 +237,9 @@ class Kotlin(Java):
     # -- the whole document ------------------------------------------------------------------------
 
     def finish(self, collector: Collector) -> None:
-        collector.marks.update((match.start(), DEFINED) for match in _LITERALS.finditer(collector.text))
+        collector.marks.update(
+            (match.start(), DEFINED) for match in _LITERALS.finditer(collector.text, *collector.span)
+        )
         widest = {(call[0], call[2]): call for call in sorted(collector.calls, key=lambda call: call[1])}
         collector.calls = [call for call in collector.calls if call[2] < 0 or widest[call[0], call[2]] is call]
 

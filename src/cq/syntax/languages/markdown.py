@@ -50,7 +50,7 @@ class Markdown(Language):
     def finish(self, collector: Collector) -> None:
         text = collector.text
         kept = self._outside_blocks(collector)
-        starts = [draft.start for draft in kept] + [collector.remarks[0][0] if collector.remarks else len(text)]
+        starts = [draft.start for draft in kept] + [collector.remarks[0][0] if collector.remarks else collector.span[1]]
         # Where the text before the next heading ends, blank lines off.
         ends = [start + len(text[start:stop].rstrip()) for start, stop in pairwise(starts)]
         open_ones: list[Draft] = []

@@ -215,7 +215,7 @@ class Php(Java):
     def _mark_members(self, collector: Collector) -> None:
         """`->x`, `?->x`, `::X`; `::$x` names the property x."""
         marks = collector.marks
-        for match in _MEMBER.finditer(collector.text):
+        for match in _MEMBER.finditer(collector.text, *collector.span):
             if match[1]:
                 if match.start(1) not in marks:
                     marks[match.start(1)] = DEFINED

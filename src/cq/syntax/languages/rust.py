@@ -825,10 +825,9 @@ class Rust(Language):
         return "\n".join(parts)
 
     def finish(self, collector: Collector) -> None:
-        text = collector.text
+        text, end = collector.text, 0
         if b"macro " in text:
-            end = 0
-            for found in _MACRO_ITEM.finditer(text):
+            for found in _MACRO_ITEM.finditer(text, *collector.span):
                 if found.start() >= end:
                     end = self._add_macro_item(collector, found)
         if b"r#" in text:
@@ -843,8 +842,8 @@ class Rust(Language):
         if lead is None or (at >= 0 and collector.comments[at][1] > start):
             return start
         start = line + lead.start(1) if lead[1] else start
-        body, depth, end = found.end() - 1, 0, len(text)
-        for brace in _BRACE.finditer(text, body):
+        body, depth, end = found.end() - 1, 0, collector.span[1]
+        for brace in _BRACE.finditer(text, body, end):
             depth += (brace[0] == b"{") - (brace[0] == b"}")
             if not depth:
                 end = brace.end()
@@ -862,7 +861,7 @@ class Rust(Language):
     def _drop_raw_marks(self, collector: Collector) -> None:
         """`r#type` is the name `type`: definitions, uses and calls agree on it, and on where it stands."""
         marks = collector.marks
-        for found in _RAW_NAME.finditer(collector.text):
+        for found in _RAW_NAME.finditer(collector.text, *collector.span):
             role = marks.get(found.start())
             if role is not None:
                 marks[found.end()] = role

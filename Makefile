@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 .PHONY: help install demo test check lint types layers docs docs-check bench format clean
 
 help:
-	@echo "make demo     install, then show the facts of two real files"
+	@echo "make demo     install, index this repository, show what it knows"
 	@echo "make test     run the tests"
 	@echo "make check    format, lint, types, layers, docs, tests: the one gate"
 	@echo "make bench    measure (PARTS='syntax …' for some of it)"
@@ -28,11 +28,17 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP)
+	@echo "== cq index"
+	@$(BIN)/cq index --root .
+	@echo
+	@echo "== cq status"
+	@$(BIN)/cq status --root .
+	@echo
 	@echo "== cq facts src/cq/model/location.py"
 	@$(BIN)/cq facts src/cq/model/location.py
 	@echo
-	@echo "== cq facts src/cq/surfaces/cli/__init__.py --format json (the first 400 characters)"
-	@$(BIN)/cq facts src/cq/surfaces/cli/__init__.py --format json | head -c 400; echo " …"
+	@echo "== cq validate"
+	@$(BIN)/cq validate --root .
 
 test: $(STAMP)
 	@$(BIN)/python -m pytest

@@ -259,8 +259,6 @@ class _Refresh:
                 self.writer.rollback()
                 raise
             generation += int(changed)
-            if tree is None:
-                self.writer.merge()
             self.writer.checkpoint()
         return msgspec.structs.replace(
             report,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import msgspec
@@ -36,12 +37,22 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 def pack(data: bytes) -> bytes:
-    # A (de)compressor is not safe to share between threads, and cheap to make.
-    return zstandard.compress(data, 1)
+    return _tools()[0].compress(data)
 
 
 def unpack(blob: bytes) -> bytes:
-    return zstandard.decompress(blob)
+    return _tools()[1].decompress(blob)
+
+
+def _tools() -> tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor]:
+    """One pair per thread: they are not safe to share, and making one costs more than a small blob."""
+    tools = getattr(_threads, "tools", None)
+    if tools is None:
+        tools = _threads.tools = (zstandard.ZstdCompressor(level=1), zstandard.ZstdDecompressor())
+    return tools
+
+
+_threads = threading.local()
 
 
 def flatten(facts: FileFacts) -> list[tuple[FileFacts, int]]:

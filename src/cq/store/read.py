@@ -182,10 +182,11 @@ class Reader:
         return [SymbolRow(*row) for row in rows]
 
     def find_trigram(self, literal: str) -> list[int] | None:
-        """Contents that may hold the literal, any case; None when it is too short to say."""
-        if len(literal) < 3:
+        """Contents that may hold the literal, any case; None when it has no three characters on one line."""
+        pieces = {line[at : at + 3] for line in literal.split("\n") for at in range(len(line) - 2)}
+        if not pieces:
             return None
-        phrase = " AND ".join(_phrase(literal[at : at + 3]) for at in range(len(literal) - 2))
+        phrase = " AND ".join(_phrase(piece) for piece in sorted(pieces))
         return [row[0] for row in self._db.execute("SELECT rowid FROM trigram WHERE trigram MATCH ?", (phrase,))]
 
     def find_names(self, name: str, column: str = "defined called used") -> list[int]:

@@ -20,12 +20,13 @@ class Terms:
         """`getUserName x_1` -> `get User Name getusername x 1 x1`; the tokenizer of the index lowers and stems."""
         known = self._known
         words = text.translate(_WORD).split()
-        for word in set(words).difference(known):
+        try:
+            return " ".join(map(known.__getitem__, words))
+        except KeyError:
             if len(known) > _MAX_CACHE:
                 known.clear()
-                return self.expand(text)
-            known[word] = _split(word.decode("utf-8", "replace"))
-        return " ".join(map(known.__getitem__, words))
+            known.update({word: _split(word.decode("utf-8", "replace")) for word in set(words).difference(known)})
+            return " ".join(map(known.__getitem__, words))
 
 
 def _split(word: str) -> str:

@@ -88,9 +88,7 @@ class Writer:
         self._db.executemany(
             "INSERT INTO symbol VALUES (?,?,?,?,?,?)", [(number, *symbol) for symbol in content.symbols]
         )
-        self._db.execute(
-            "INSERT INTO trigram (rowid, text) VALUES (?,?)", (number, content.text.decode("utf-8", "replace"))
-        )
+        self._db.execute("INSERT INTO trigram (rowid, text) VALUES (?,?)", (number, _unlike_lines(content.text)))
         self._db.execute("INSERT INTO name (rowid, defined, called, used) VALUES (?,?,?,?)", (number, *content.names))
         self._db.executemany(
             "INSERT INTO words (rowid, name, qualified_name, signature, docs, body) VALUES (?,?,?,?,?,?)",
@@ -102,7 +100,7 @@ class Writer:
         """`content` made again from the stored text: a contentless index forgets only what it is told again."""
         self._db.execute(
             "INSERT INTO trigram (trigram, rowid, text) VALUES ('delete',?,?)",
-            (number, content.text.decode("utf-8", "replace")),
+            (number, _unlike_lines(content.text)),
         )
         self._db.execute(
             "INSERT INTO name (name, rowid, defined, called, used) VALUES ('delete',?,?,?,?)", (number, *content.names)
@@ -173,13 +171,13 @@ class Writer:
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
 
-    def merge(self) -> None:
-        """After a first build: one segment per text index, smaller and faster to ask."""
-        for table in ("trigram", "name", "words"):
-            self._db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-
     def checkpoint(self) -> None:
         """Shortens the log when no reader needs it; never waits for one."""
         self._db.execute("PRAGMA busy_timeout=0")
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+
+
+def _unlike_lines(text: bytes) -> str:
+    """Every line once: which trigrams a text holds does not change, but for those across line ends."""
+    return "\n".join(dict.fromkeys(text.decode("utf-8", "replace").split("\n")))

@@ -1,0 +1,79 @@
+"""The text indexes give candidates: never too few."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cq.store import database
+from cq.store.read import Reader
+from cq.store.terms import Terms
+from tests.support.index import build
+
+FILES = {
+    "a.py": "def getUserName(x):\n    return x.first_name\n",
+    "b.py": "# the user's name\nvalue = getUserName(1)\n",
+    "c.txt": "same\nsame\nother line\nsame\n",
+}
+
+
+@pytest.fixture
+def reader(tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    for name, text in FILES.items():
+        (root / name).write_text(text)
+    build(tmp_path / "i" / "index.db", root)
+    with closing(Reader(database.connect(tmp_path / "i" / "index.db"), os.fspath(root))) as opened, opened:
+        yield opened
+
+
+def find_paths(reader: Reader, contents: list[int]) -> list[str]:
+    tree = reader.tree()
+    assert tree is not None
+    return sorted(path for paths in reader.paths(tree.id, contents).values() for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("literal", "paths"),
+    [
+        ("getUserName", ["a.py", "b.py"]),
+        ("USERNAME", ["a.py", "b.py"]),
+        ("the user's", ["b.py"]),
+        ("same\nother line\nsa", ["c.txt"]),
+        ("nowhere", []),
+    ],
+)
+def test_trigrams(reader: Reader, literal: str, paths: list[str]):
+    found = reader.find_trigram(literal)
+    assert found is not None
+    assert find_paths(reader, found) == paths
+
+
+def test_what_is_too_short_to_look_up(reader: Reader):
+    assert reader.find_trigram("ab") is None
+    assert reader.find_trigram("ab\ncd") is None
+
+
+def test_names_by_what_is_done_with_them(reader: Reader):
+    assert find_paths(reader, reader.find_names("getUserName")) == ["a.py", "b.py"]
+    assert find_paths(reader, reader.find_names("getUserName", "defined")) == ["a.py"]
+    assert find_paths(reader, reader.find_names("getUserName", "called")) == ["b.py"]
+    assert find_paths(reader, reader.find_names("username")) == []
+
+
+def test_words_split_kept_whole_and_stemmed(reader: Reader):
+    weights = (5.0, 2.0, 1.0, 1.0, 1.0)
+    assert reader.find_words("user AND name", weights, 10)
+    assert reader.find_words("getusername", weights, 10)
+    assert reader.find_words("users", weights, 10)
+    assert not reader.find_words("absent", weights, 10)
+
+
+def test_terms():
+    assert Terms().expand(b"getUserName x_1 HTTPServer plain") == (
+        "get User Name getUserName x 1 x1 HTTP Server HTTPServer plain"
+    )

@@ -363,3 +363,12 @@ def test_a_chain_of_twenty_thousand_calls_is_read_whole():
     facts = read("x" + ".a(1)" * 20_000 + "\n")
     assert len(facts.calls) == 20_000
     assert max(len(call.callee) for call in facts.calls) <= 200
+
+
+def test_tokens_that_are_no_statement_stay_together_by_line():
+    facts = read("def f(:\n  x = (\n")
+    assert [(chunk.kind, chunk.name) for chunk in facts.chunks[1:]] == [
+        ("statement", "def f(:"),
+        ("statement", "x = ("),
+    ]
+    assert [problem.code for problem in facts.problems] == ["syntax"]

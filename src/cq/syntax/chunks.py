@@ -138,7 +138,23 @@ def _root_pieces(
     for piece in pieces:
         if piece.kind == "attribute":
             piece.kind = "statement"
-    return pieces
+    return _join_rubble(text, pieces) if root.is_error else pieces
+
+
+def _join_rubble(text: bytes, pieces: list[Piece]) -> list[Piece]:
+    """Where the parser found no statement at all, loose tokens of one line are one piece."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        last = joined[-1] if joined else piece
+        loose = piece.kind == last.kind == "statement" and piece.symbol < 0 and last.symbol < 0
+        if loose and last is not piece and text.find(b"\n", last.end, piece.start) < 0:
+            last.end = piece.end
+        else:
+            joined.append(piece)
+    for piece in joined:
+        if piece.symbol < 0 and piece.kind == "statement":
+            piece.name = _title(text, piece.start, piece.end)
+    return joined
 
 
 def _title(text: bytes, start: int, end: int) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
-from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.model.source import Segment
 from cq.syntax import embedding_text, extract_facts
-from tests.support.fixture import parse_fixture
+from tests.support.checks import check_page_case, facts_of, symbol
 from tests.support.invariants import check_document
 
 PAGES = Path(__file__).parents[1] / "cases"
@@ -31,42 +29,7 @@ CASES = [
 
 @pytest.mark.parametrize(("language", "parameters", "snippet"), CASES)
 def test_case(language: str, parameters: bool, snippet: str):
-    """The marks are exactly what is found: nothing else in strings, comments or broken code."""
-    fixture = parse_fixture(snippet)
-    (text,) = (source.encode() for source in fixture.files.values())
-    facts = check_document(text, language)
-    hidden = () if parameters else ("parameter",)
-    found = [
-        *((s.name_start, _describe_symbol(s)) for s in facts.symbols if s.kind not in hidden),
-        *((c.name_start if c.name_start >= 0 else c.start, _describe_call(c)) for c in facts.calls),
-        *((i.start, _describe_import(i)) for i in facts.imports),
-    ]
-    assert sorted((mark.start, mark.label) for mark in fixture.marks if mark.label != "problem") == sorted(found)
-    lines = {text.count(b"\n", 0, mark.start) for mark in fixture.marked("problem")}
-    assert {text.count(b"\n", 0, problem.start) for problem in facts.problems} == lines
-
-
-def _describe_symbol(symbol: Symbol) -> str:
-    return f"def {symbol.kind} {symbol.qualified_name}{' exported' if symbol.exported else ''}"
-
-
-def _describe_call(call: Call) -> str:
-    arguments = ", ".join((f"{argument.name}=" if argument.name else "") + argument.kind for argument in call.args)
-    return f"call {call.kind} {call.callee}({arguments})"
-
-
-def _describe_import(item: Import) -> str:
-    return " ".join(["import", item.kind, item.module, *(f"{b.local}={b.imported}" for b in item.bindings)])
-
-
-def facts_of(language: str, source: str) -> FileFacts:
-    return check_document(dedent(source).lstrip("\n").encode(), language)
-
-
-def symbol(facts: FileFacts, name: str) -> Symbol:
-    found = [s for s in facts.symbols if s.qualified_name == name]
-    assert len(found) == 1, [s.qualified_name for s in facts.symbols]
-    return found[0]
+    check_page_case(language, snippet, () if parameters else ("parameter",))
 
 
 @pytest.mark.parametrize(

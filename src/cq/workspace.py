@@ -171,7 +171,7 @@ class Workspace:
 
     def languages(self) -> tuple[LanguageRow, ...]:
         """The capability table, in the order of the registry; variants that share everything but a name included."""
-        from cq.source.language import EXTENSIONS
+        from cq.source.language import BY_EXTENSION, EXTENSIONS
         from cq.syntax import LANGUAGES, get_language
 
         rows: list[LanguageRow] = []
@@ -179,9 +179,9 @@ class Workspace:
             language = get_language(name)
             if language is not None:
                 grammar = language.grammar_module.replace("_", "-")
-                rows.append(
-                    LanguageRow(name, language.label, (EXTENSIONS[name],), grammar, tuple(language.capabilities))
-                )
+                others = sorted(f".{ending}" for ending, owner in BY_EXTENSION.items() if owner == name)
+                extensions = tuple(dict.fromkeys((EXTENSIONS[name], *others)))
+                rows.append(LanguageRow(name, language.label, extensions, grammar, tuple(language.capabilities)))
         return tuple(rows)
 
     def config(self) -> Configuration:

@@ -14,7 +14,7 @@ EXTENSIONS: dict[str, str] = {
     "less": ".less", "text": ".txt",
 }  # fmt: skip
 
-_BY_EXTENSION: dict[str, str] = {
+BY_EXTENSION: dict[str, str] = {
     extension: language
     for language, extensions in {
         "python": "py pyi pyw gyp gypi bzl star wsgi pyt",
@@ -140,7 +140,7 @@ def detect_language(path: str, head: bytes = b"") -> str:
     if dot and stem:
         if extension in ("C", "H"):
             return "cpp"
-        language = _BY_EXTENSION.get(extension) or _BY_EXTENSION.get(extension.lower())
+        language = BY_EXTENSION.get(extension) or BY_EXTENSION.get(extension.lower())
         if language == "c" and extension in ("h", "H") and _is_cpp_header(head):
             return "cpp"
         if language == "typescript" and head.lstrip()[:13].startswith((b"<?xml", b"<!DOCTYPE TS")):

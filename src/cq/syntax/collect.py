@@ -44,9 +44,8 @@ class Collector:
         self.comments: list[tuple[int, int]] = []
         self.attributes: list[tuple[int, int]] = []
         self.problems: list[Problem] = []
-        self.decorated: dict[
-            int, int
-        ] = {}  # start of a definition -> start of what stands around it: decorators, `export`
+        # Start of a definition -> start of what stands around it: decorators, `export`.
+        self.decorated: dict[int, int] = {}
         self.decorators: list[tuple[int, int]] = []
         self.decorator_calls: set[int] = set()
         self.remarks: list[tuple[int, str, str]] = []  # offset and two words that a language keeps for its `finish`
@@ -96,11 +95,12 @@ class Collector:
         else:
             # The summary follows from the text alone, and the same few arguments are passed again and again. Around
             # a syntax error equal text may be parsed differently, and facts must not depend on what was read before.
-            known, written = language.known_arguments, text[args.start_byte : args.end_byte]
-            summary = known.get(written) if self.clean else None
+            known, first, last = language.known_arguments, args.start_byte, args.end_byte
+            written = text[first:last] if self.clean and last - first <= ARG_TEXT else b""
+            summary = known.get(written)
             if summary is None:
                 summary = language.summarize_arguments(self, args)
-                if self.clean and len(written) <= ARG_TEXT:
+                if written:
                     if len(known) >= _MAX_KNOWN:
                         known.clear()
                     known[written] = summary

@@ -9,6 +9,7 @@ pattern stands last and names what the pattern is about:
     @export          an export statement
     @flow.<kind>     assign annotate return raise catch await yield; beside it @target, @value
     @ref[.<role>]    an identifier; definitions are taken out later, so a pattern may be as wide as it likes
+    @role.<role>     the role of an identifier, where words of the text are the references
     @opaque @hole    strings and the code inside them; @token a word that is a keyword only in this place
     @comment         any comment; @attribute: decorators and attributes that stand before a definition
     @span.<role>     every identifier inside has this role (`type`, `import`, `decorator`)

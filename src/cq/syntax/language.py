@@ -172,28 +172,28 @@ class Language:
 
     @cached_property
     def parsers(self) -> tuple[Parser, Parser]:
-        """For small and for large texts."""
+        """For small and for large texts. Never given ranges: threads may share them, since a parse is one step."""
+        return self._make_parser(SMALL_MICROS), self._make_parser(PARSE_MICROS)
+
+    def _make_parser(self, micros: int) -> Parser:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            return (
-                Parser(self.grammar, timeout_micros=SMALL_MICROS),
-                Parser(self.grammar, timeout_micros=PARSE_MICROS),
-            )
+            return Parser(self.grammar, timeout_micros=micros)
 
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
         """The tree, or None when the parse had to be stopped. With ranges, only those are read, at the same offsets."""
-        parser = self.parsers[len(text) > SMALL_BYTES]
+        small = len(text) <= SMALL_BYTES
+        if ranges:
+            parser = self._make_parser(SMALL_MICROS if small else PARSE_MICROS)
+            parser.included_ranges = [Range((0, start), (0, end), start, end) for start, end in ranges]
+        else:
+            parser = self.parsers[not small]
         try:
-            if ranges:
-                parser.included_ranges = [Range((0, start), (0, end), start, end) for start, end in ranges]
             return parser.parse(text)
         except ValueError:
             # Without this the next parse would go on with this one's text.
             parser.reset()
             return None
-        finally:
-            if ranges:
-                parser.included_ranges = []
 
     # -- what each kind of match means -----------------------------------------------------------
 

@@ -1,0 +1,22 @@
+"""A language is shared by threads: what one reads must not leak into another."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from cq.model.source import Segment
+from cq.syntax import extract_facts
+
+
+def test_embedded_and_whole_documents_at_once():
+    page = b"# T\n\n```python\ndef inner(): return call_me()\n```\n\ntext\n" * 20
+    starts = [at for at in range(len(page)) if page.startswith(b"def inner", at)]
+    segments = [Segment("fence", "python", ((at, at + 31),)) for at in starts]
+    whole = b"class A:\n    def m(self): return other()\n" * 50
+    expected = extract_facts(page, "markdown", segments), extract_facts(whole, "python")
+    with ThreadPoolExecutor(8) as pool:
+        pages = [pool.submit(extract_facts, page, "markdown", segments) for _ in range(40)]
+        wholes = [pool.submit(extract_facts, whole, "python") for _ in range(40)]
+    assert all(future.result() == expected[0] for future in pages)
+    assert all(future.result() == expected[1] for future in wholes)
+    assert expected[0].embedded[3].calls[0].name == "call_me"

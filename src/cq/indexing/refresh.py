@@ -7,10 +7,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,6 +23,10 @@ from cq.store import database
 from cq.store.read import Reader
 from cq.store.write import Content, FileRow, SkipRow, Writer
 from cq.syntax.chunks import build_chunks
+
+if TYPE_CHECKING:
+    # Imported where a pool is made: an unchanged tree needs none.
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 BATCH_BYTES = 400_000
 COMMIT_BYTES = 48_000_000
@@ -406,9 +408,11 @@ def _read_files(
         for batch in batches:
             yield from _read_batch(batch)
         return
+    from concurrent.futures.process import BrokenProcessPool
+
     window = jobs * 3 if not settings.memory_mb else max(jobs, min(jobs * 3, settings.memory_mb // 64))
     waiting: deque[tuple[list[FileEntry], Future[list[_Read]]]] = deque()
-    pool = ProcessPoolExecutor(min(jobs, len(batches)), get_context("fork"), _start_worker)
+    pool = _make_pool(min(jobs, len(batches)))
     try:
         queue = deque(batches)
         while queue or waiting:
@@ -424,7 +428,7 @@ def _read_files(
                 for lost in [batch, *(rest for rest, _ in waiting)]:
                     yield from _read_alone(lost)
                 waiting.clear()
-                pool = ProcessPoolExecutor(min(jobs, len(batches)), get_context("fork"), _start_worker)
+                pool = _make_pool(min(jobs, len(batches)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -439,6 +443,13 @@ def _make_batches(todo: Sequence[FileEntry]) -> list[list[FileEntry]]:
         batches[-1].append(entry)
         size += entry.size + 500
     return batches
+
+
+def _make_pool(workers: int) -> ProcessPoolExecutor:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    return ProcessPoolExecutor(workers, get_context("fork"), _start_worker)
 
 
 def _start_worker() -> None:
@@ -484,9 +495,11 @@ def _read_one(entry: FileEntry) -> _Read:
 
 def _read_alone(batch: list[FileEntry]) -> list[_Read]:
     """Each file in a process of its own; one that kills it is kept as text with a problem."""
+    from concurrent.futures.process import BrokenProcessPool
+
     results: list[_Read] = []
     for entry in batch:
-        with ProcessPoolExecutor(1, get_context("fork"), _start_worker) as pool:
+        with _make_pool(1) as pool:
             try:
                 results += pool.submit(_read_batch, [entry]).result()
             except BrokenProcessPool:

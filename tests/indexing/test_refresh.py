@@ -196,6 +196,17 @@ def test_full_makes_everything_anew(root: Path, index: Path) -> None:
     assert dump(index, root) == before
 
 
+def test_full_is_full_also_where_another_tree_shares_the_index(root: Path, index: Path, tmp_path: Path) -> None:
+    build(index, root)
+    twin = tmp_path / "twin"
+    write(twin, "a.py", (root / "a.py").read_text())
+    build(index, twin)
+    before = dump(index, twin)
+    assert pipeline.refresh(index, root, pipeline.Settings(), full=True).parsed == 3
+    assert build(index, twin).added == 1
+    assert dump(index, twin) == before
+
+
 @pytest.mark.parametrize("how", ["empty", "garbage", "truncated", "other schema", "not ours"])
 def test_damage_is_repaired_without_being_told(root: Path, index: Path, how: str) -> None:
     build(index, root)

@@ -232,7 +232,7 @@ def test_many_files_in_one_folder(tmp_path: Path):
     few = find_files(tmp_path, max_files=100)
     assert few.truncated
     assert paths(few) == paths(listing)[:100]
-    assert few.notes == ("stopped at 100 files",)
+    assert few.notes == ("the first 100 files are taken, 19900 more are left out",)
     assert not find_files(tmp_path, max_files=20_000).truncated
 
 

@@ -122,7 +122,8 @@ def refresh(
             # Another process may have done the work while we waited.
             if rebuilt and index.exists() and database.damage(index, producer()) is None:
                 rebuilt = ""
-            anew = rebuilt or (full and _is_alone(index, root))
+            # `full` also drops what other trees of the repository share: they are read again when asked about.
+            anew = rebuilt or full
             connection = database.create(index, producer()) if anew else database.connect(index, write=True)
             try:
                 return _Refresh(connection, index, root, settings, tell, rebuilt if rebuilt != "new" else "").run()
@@ -134,15 +135,6 @@ def refresh(
         raise StoreError(
             f"{index.parent}: {error.strerror or error}", hint="set CQ_INDEX_DIR to a directory with room"
         ) from None
-
-
-def _is_alone(index: Path, root: Path) -> bool:
-    """Whether no other tree would lose its contents."""
-    connection = database.connect(index)
-    try:
-        return set(Reader(connection, os.fspath(root)).roots()) <= {database.tree_key(os.fspath(root))}
-    finally:
-        connection.close()
 
 
 def _generation(index: Path, root: Path) -> int:

@@ -160,7 +160,7 @@ class _Finder:
         self.files: list[FileEntry] = []
         self.skips: list[Skip] = []
         self.notes: list[str] = []
-        self.truncated = False
+        self.omitted = 0  # files beyond max_files
         self.root = _Directory("", "", (), included=not include)
 
     def find(self) -> Listing:
@@ -173,11 +173,11 @@ class _Finder:
                 self.notes.append(f"{error}; files are found by walking")
         if via == "walk":
             self._walk(self.root)
-        if self.truncated:
-            self.notes.append(f"stopped at {self.max_files} files")
+        if self.omitted:
+            self.notes.append(f"the first {self.max_files} files are taken, {self.omitted} more are left out")
         files = self._unique(sorted(self.files, key=lambda entry: entry.path))
         skips = sorted(set(self.skips), key=lambda skip: (skip.path, skip.reason, skip.detail))
-        return Listing(files, tuple(skips), via, tuple(dict.fromkeys(self.notes)), self.truncated)
+        return Listing(files, tuple(skips), via, tuple(dict.fromkeys(self.notes)), bool(self.omitted))
 
     def _unique(self, files: list[FileEntry]) -> tuple[FileEntry, ...]:
         kept: list[FileEntry] = []
@@ -194,7 +194,7 @@ class _Finder:
 
     def _walk(self, start: _Directory) -> None:
         stack = [start]
-        while stack and not self.truncated:
+        while stack:
             directory = stack.pop()
             try:
                 with os.scandir(f"{self.base}/{directory.os_path}") as found:
@@ -216,8 +216,6 @@ class _Finder:
                         self._skip(directory, entry.name, "unreadable", describe(error))
                         continue
                     self._add_file(directory, entry.name, status)
-                    if self.truncated:
-                        break
                 elif child := self._enter(directory, entry.name):
                     if entry.name in SKIPPED_DIRS:
                         self.skips.append(Skip(child.path.rstrip("/"), "skipped_dir", entry.name))
@@ -252,7 +250,7 @@ class _Finder:
             # Most likely the root is itself ignored, and who asks about it wants to see it all the same.
             raise git.GitError("git lists no file here")
         repositories = [(self.root, tree)]
-        while repositories and not self.truncated:
+        while repositories:
             start, tree = repositories.pop(0)
             if tree.warned:
                 self.notes.append(f"{start.path or './'}: git could not open every directory")
@@ -275,8 +273,6 @@ class _Finder:
                     continue
                 if not stat.S_ISDIR(status.st_mode):
                     self._add_file(directory, name, status)
-                    if self.truncated:
-                        break
                 elif nested and (inner := self._enter(directory, name)) and (found := self._list_nested(inner)):
                     repositories.append((inner, found))
 
@@ -376,7 +372,7 @@ class _Finder:
             if status.st_size > self.max_bytes:
                 self.skips.append(Skip(path, "too_large", f"{status.st_size} bytes, over {self.max_bytes}"))
             elif len(self.files) >= self.max_files:
-                self.truncated = True
+                self.omitted += 1
             else:
                 os_path = directory.os_path + name
                 self.files.append(FileEntry(path, os_path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))

@@ -78,10 +78,6 @@ class Reader:
         ).fetchone()
         return Tree(*row) if row else None
 
-    def roots(self) -> list[str]:
-        """Every tree that this index holds."""
-        return [root for (root,) in self._db.execute("SELECT root FROM tree ORDER BY root")]
-
     def meta(self) -> dict[str, str]:
         return dict(self._db.execute("SELECT key, value FROM meta ORDER BY key"))
 

@@ -12,6 +12,7 @@ class Degraded(msgspec.Struct, frozen=True):
     severity: str  # "info" "warning" "error"
     category: str
     message: str
+    correlation_key: str = ""  # what it happened to: a path, a language, a stage
 
 
 class Freshness(msgspec.Struct, frozen=True):

@@ -1,0 +1,271 @@
+"""One shape for every answer: a card, sections of findings, and what was left out or not done.
+
+`details` of a finding is typed by its `kind`, of the registry `cq.<area>.<thing>.v1`. Defaults are not written,
+so that an answer costs what it says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cq.model.location import Location
+from cq.model.status import Degraded
+
+SCHEMA_VERSION = 1
+
+# Confidence by evidence, and the buckets people read.
+EVIDENCE = {"resolved": 0.95, "bytecode": 0.90, "syntax": 0.85, "heuristic": 0.60, "text": 0.45, "unresolved": 0.30}
+
+
+def bucket(confidence: float) -> str:
+    return "high" if confidence >= 0.7 else "medium" if confidence >= 0.4 else "low"
+
+
+class Truncation(msgspec.Struct, frozen=True):
+    """A cap that fired."""
+
+    scope: str
+    cap: str
+    limit: int
+    observed: int
+    omitted: int
+
+
+class Run(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`elapsed_ms` is of the whole process so far where a process answers one question, else of the question."""
+
+    argv: tuple[str, ...] = ()
+    version: str = ""
+    generation: int = 0
+    elapsed_ms: float = 0.0
+    stages_ms: dict[str, float] = {}
+    root: str = ""  # on request only
+
+
+class Target(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The definition an answer is about, `index` of `of` with that name; `reason` says why this one."""
+
+    name: str
+    kind: str
+    location: Location
+    signature: str = ""
+    reason: str = ""
+    index: int = 1
+    of: int = 1
+    symbol_id: str = ""
+    chunk_uid: str = ""
+
+
+class Slice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`total` says how many there are of `what`; `preview` shows the first few of them."""
+
+    total: int
+    what: str
+    preview: tuple[str, ...] = ()
+    source: str = "index"
+
+
+class Risk(msgspec.Struct, frozen=True):
+    level: str  # "low" "medium" "high"
+    drivers: tuple[str, ...]
+    counters: dict[str, int]
+
+
+class Confidence(msgspec.Struct, frozen=True):
+    evidence: str  # a key of EVIDENCE
+    score: float
+    bucket: str
+
+
+class Degradation(msgspec.Struct, frozen=True):
+    """One word per stage: `ok`, `skipped`, or what was lost; the events say more."""
+
+    scan: str = "ok"
+    scope: str = "ok"
+    lsp: str = "skipped"
+    enrichment: str = "ok"
+
+
+class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`tokens` of 0 is no limit. `used` estimates what the shown findings cost, a token per four bytes."""
+
+    tokens: int
+    used: int
+    shown: int
+    total: int
+    page: int = 1
+    pages: int = 1
+    top_candidates: int = 3
+    preview_per_slice: int = 5
+    lsp_targets: int = 1
+
+
+class Insight(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The card. Every slice says of what it counts."""
+
+    target: Target | None = None
+    neighborhood: dict[str, Slice] = {}
+    risk: Risk | None = None
+    confidence: Confidence | None = None
+    degradation: Degradation = Degradation()
+    budget: Budget | None = None
+
+
+class CallArgument(msgspec.Struct, frozen=True, omit_defaults=True):
+    kind: str
+    text: str
+    name: str = ""
+    spread: bool = False
+
+
+class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A definition that a name may mean."""
+
+    name: str
+    kind: str
+    path: str
+    line: int
+    symbol_id: str = ""
+    confidence: float = 0.0
+    evidence: str = ""
+
+
+class ImportDetails(msgspec.Struct, frozen=True, omit_defaults=True):
+    module: str
+    imported: str = ""
+    alias: str = ""
+    level: int = 0
+    type_only: bool = False
+
+
+class NameBinding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a name is bound to where it stands. `kind`: local, global, free, parameter, imported or builtin."""
+
+    kind: str
+    qualified_names: tuple[str, ...] = ()
+    alias_chain: tuple[str, ...] = ()
+
+
+class Agreement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether independent sources say the same: `full` (three do), `partial` (fewer), `conflict`."""
+
+    status: str
+    sources: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+
+class MatchDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.search.match.v1"):
+    """One mention. `tier` says what classed it: facts, tree or text."""
+
+    match: str
+    language: str
+    role: str  # src lib test doc generated
+    tier: str
+    node_kind: str = ""
+    scope: str = ""  # qualified, "" at the top of a file
+    symbol_kind: str = ""
+    symbol_id: str = ""
+    chunk_uid: str = ""
+    signature: str = ""
+    modifiers: tuple[str, ...] = ()
+    decorators: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
+    scope_chain: tuple[str, ...] = ()
+    class_context: str = ""
+    behaviour: tuple[str, ...] = ()
+    call_target: str = ""
+    call_receiver: str = ""
+    arguments: tuple[CallArgument, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    import_details: ImportDetails | None = msgspec.field(default=None, name="import")
+    binding: NameBinding | None = None
+    parse_quality: str = ""  # "" is clean; "errors" near the mention, "errors in file" elsewhere
+    agreement: Agreement | None = None
+    context: tuple[str, ...] = ()  # lines around it, as asked; the first is line `context_line`
+    context_line: int = 0
+    degraded: tuple[str, ...] = ()
+    truncated_fields: tuple[str, ...] = ()
+
+
+class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
+    """How many of something, and in how many files."""
+
+    count: int
+    files: int = 0
+    counts: dict[str, int] = {}
+
+
+class CommandDetails(msgspec.Struct, frozen=True, tag_field="kind", tag="cq.answer.command.v1"):
+    """A command that can be pasted as it is."""
+
+    command: str
+
+
+class CallDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.calls.site.v1"):
+    """One call site. `status` is how sure it is that the target is meant."""
+
+    callee: str
+    caller: str
+    language: str
+    role: str
+    status: str
+    call_kind: str = "call"
+    receiver: str = ""
+    arguments: tuple[CallArgument, ...] = ()
+    arg_count: int = 0
+    keywords: tuple[str, ...] = ()
+    forwards: tuple[str, ...] = ()
+    context: str = ""  # what the call stands in: test, async, loop, …
+    call_site_id: str = ""
+    caller_chunk_uid: str = ""
+    candidates: tuple[Candidate, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+Details = MatchDetails | CountDetails | CommandDetails | CallDetails
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    category: str
+    message: str
+    location: Location | None = None
+    score: float = 0.0
+    confidence: float = 0.0
+    details: Details | None = None
+    stable_id: str = ""  # of the content, so that two runs can be compared
+
+
+class Section(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`total` counts what the section is about; `findings` are the ones shown. Collapsed: counted, not listed."""
+
+    title: str
+    kind: str
+    total: int = 0
+    findings: tuple[Finding, ...] = ()
+    collapsed: bool = False
+    note: str = ""
+
+
+class ArtifactRef(msgspec.Struct, frozen=True):
+    """What was too heavy for the answer: `cq artifact get ID` prints it."""
+
+    id: str
+    kind: str
+    bytes: int
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    schema_version: int
+    command: str
+    run: Run
+    summary: dict[str, Any]
+    found: int = 0  # how many there are in all; 0 is exit code 1
+    insight: Insight | None = None
+    key_findings: tuple[Finding, ...] = ()
+    sections: tuple[Section, ...] = ()
+    artifacts: tuple[ArtifactRef, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+    truncated: tuple[Truncation, ...] = ()
+    suggestions: tuple[str, ...] = ()  # near names, where nothing was found

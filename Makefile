@@ -34,6 +34,12 @@ demo: $(STAMP)
 	@echo "== cq status"
 	@$(BIN)/cq status --root .
 	@echo
+	@echo "== cq search find_files"
+	@$(BIN)/cq search find_files --root .
+	@echo
+	@echo "== cq calls find_files"
+	@$(BIN)/cq calls find_files --root . --limit 5
+	@echo
 	@echo "== cq facts src/cq/model/location.py"
 	@$(BIN)/cq facts src/cq/model/location.py
 	@echo

@@ -8,18 +8,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cq.features.calls import CallsOptions
+    from cq.features.page import Page
+    from cq.features.search import SearchOptions
+    from cq.model.answer import Answer
     from cq.workspace import Workspace
 
 __version__ = "0.1.0"
-__all__ = ["Workspace", "__version__"]
+__all__ = ["Answer", "CallsOptions", "Page", "SearchOptions", "Workspace", "__version__"]
+
+_HOMES = {
+    "Answer": "cq.model.answer",
+    "CallsOptions": "cq.features.calls",
+    "Page": "cq.features.page",
+    "SearchOptions": "cq.features.search",
+    "Workspace": "cq.workspace",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name == "Workspace":
-        from cq.workspace import Workspace
+    if name in _HOMES:
+        from importlib import import_module
 
-        globals()[name] = Workspace  # the next use does not come here
-        return Workspace
+        value = globals()[name] = getattr(import_module(_HOMES[name]), name)  # the next use does not come here
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 import msgspec
 
@@ -20,10 +20,15 @@ from cq.model.source import Problem, Skip, SourceFile
 from cq.model.status import Check, Degraded, Freshness, Status
 
 if TYPE_CHECKING:
+    from cq.features.calls import CallsOptions
+    from cq.features.files import DiskFiles
+    from cq.features.search import SearchOptions
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
+    from cq.model.answer import Answer, ArtifactRef
     from cq.model.artifact import ExportReport, Validation
+    from cq.store.overflow import StoredArtifact
     from cq.store.read import Reader, Tree
 
 _MARKS = (".git", ".jj", ".hg")
@@ -235,6 +240,52 @@ class Workspace:
                 freshness = msgspec.structs.replace(freshness, busy=True)
             return read_status(reader, tree, self._open_place(), freshness, self._find_degraded(tree))
 
+    def search(self, question: str | SearchOptions) -> Answer:
+        """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
+        from cq.features.files import IndexedFiles
+        from cq.features.search import SearchOptions, search
+
+        options = SearchOptions(question) if isinstance(question, str) else question
+        with self._asking("search") as finish:
+            if self._has_no_index():
+                answer, heavy = search(self._disk_files(), options)
+                return finish(answer, heavy)
+            with self._reading() as (reader, tree):
+                answer, heavy = search(IndexedFiles(reader, tree), options)
+                return finish(answer, heavy, tree)
+
+    def calls(self, question: str | CallsOptions) -> Answer:
+        """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
+        from cq.features.calls import CallsOptions, find_calls
+        from cq.features.files import IndexedFiles
+
+        options = CallsOptions(question) if isinstance(question, str) else question
+        with self._asking("calls") as finish:
+            if self._has_no_index():
+                return finish(find_calls(self._disk_files(), options))
+            with self._reading() as (reader, tree):
+                return finish(find_calls(IndexedFiles(reader, tree), options), tree=tree)
+
+    def artifacts(self) -> list[StoredArtifact]:
+        """What recent answers were too short for, by name."""
+        from cq.store import overflow
+
+        return list(overflow.find(self._open_place().file))
+
+    def artifact(self, name: str) -> Any:
+        """The content of one of them; UsageError for a name that is none."""
+        from difflib import get_close_matches
+
+        from cq.store import overflow
+
+        index = self._open_place().file
+        value = overflow.load(index, name)
+        if value is None:
+            close = get_close_matches(name, [item.id for item in overflow.find(index)], n=1)
+            hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq artifact list` lists them"
+            raise UsageError(f"there is no artifact {name!r}", hint=hint)
+        return value
+
     def files(self) -> Iterator[IndexedFile]:
         """Every indexed file, by path."""
         return self._rows(_find_files)
@@ -243,7 +294,7 @@ class Workspace:
         """Every definition, by path, document and place."""
         return self._rows(_find_symbols)
 
-    def calls(self) -> Iterator[IndexedCall]:
+    def call_sites(self) -> Iterator[IndexedCall]:
         """Every call site, by path, document and place."""
         return self._rows(_find_calls)
 
@@ -302,6 +353,52 @@ class Workspace:
         from cq.indexing.doctor import find_checks
 
         return find_checks(self.root, self.config, index_dir=self._index_dir)
+
+    @contextmanager
+    def _asking(self, command: str) -> Iterator[Callable[..., Answer]]:
+        """Refreshes by the policy, then hands over what completes an answer: its run, its events, what overflows."""
+        import time
+
+        from cq import __version__
+        from cq.store import overflow
+
+        started = time.perf_counter()
+        self._check_open()
+        if self._auto_refresh:
+            self._keep_fresh()
+
+        def finish(answer: Answer, heavy: dict[str, Any] | None = None, tree: Tree | None = None) -> Answer:
+            place = self._open_place()
+            refs: list[ArtifactRef] = []
+            for kind, value in (heavy or {}).items():
+                ref = None if place.temporary or not value else overflow.save(place.file, command, kind, value)
+                refs += [ref] if ref else []
+            run = msgspec.structs.replace(
+                answer.run, version=__version__, elapsed_ms=round((time.perf_counter() - started) * 1000, 1)
+            )
+            events = (*answer.degraded, *(self._find_degraded(tree) if tree else ()))
+            return msgspec.structs.replace(answer, run=run, artifacts=tuple(refs), degraded=events)
+
+        yield finish
+
+    def _has_no_index(self) -> bool:
+        """Nothing to answer from: never indexed and not to be now, or the first index is still being written."""
+        return not self._auto_refresh and not self._has_tree()
+
+    def _disk_files(self) -> DiskFiles:
+        from cq.features.files import DiskFiles
+        from cq.indexing.read import extract_source
+        from cq.source.files import find_files
+
+        settings = self._settings()
+        listing = find_files(
+            self.root,
+            include=settings.include,
+            exclude=settings.exclude,
+            max_bytes=settings.max_file_bytes,
+            max_files=settings.max_files,
+        )
+        return DiskFiles(self.root, listing.files, extract_source, settings.max_file_bytes)
 
     def _keep_fresh(self) -> str:
         """Does what the policy says before a question; returns how fresh the answer may call itself."""

@@ -126,7 +126,7 @@ def test_rows_carry_their_identity(root: Path):
         source, facts = workspace.facts(root / "a.py")
         names = identify("a.py", source.text, facts)
         symbols = [row for row in workspace.symbols() if row.path == "a.py"]
-        calls = [row for row in workspace.calls() if row.path == "a.py"]
+        calls = [row for row in workspace.call_sites() if row.path == "a.py"]
         chunks = [row for row in workspace.chunks() if row.path == "a.py"]
         assert [row.symbol_id for row in symbols] == list(names.symbol_ids)
         assert [row.symbol for row in symbols] == list(facts.symbols)
@@ -139,7 +139,7 @@ def test_rows_carry_their_identity(root: Path):
         ]
         assert [row.location.start_line for row in calls] == [4, 6]
         assert len({row.call_site_id for row in calls}) == 2
-        embedded = [row for row in workspace.calls() if row.path == "doc.md"]
+        embedded = [row for row in workspace.call_sites() if row.path == "doc.md"]
         assert [row.call.callee for row in embedded] == ["print"]
         assert embedded[0].document.startswith("doc.md#seg:seg1:")
 

@@ -104,6 +104,13 @@ def test_fall_back_says_where():
     assert text_of(b"x = '\x81'\n").encoding == "latin-1"
 
 
+def test_a_few_bad_bytes_do_not_spoil_the_rest():
+    source = text_of("café = 1 # naïve ".encode() + b"\xe9\n")
+    assert (source.text, source.encoding) == ("café = 1 # naïve é\n".encode(), "utf-8")
+    (problem,) = source.problems
+    assert source.text[problem.start : problem.end].decode() == "é"
+
+
 @pytest.mark.parametrize(
     "raw", [b"a\0b", b"\x89PNG\r\n\x1a\n\0\0", b"\x01\x02\x03\x04", bytes(range(1, 256)), b"\xef\xbb\xbfa\0b"]
 )

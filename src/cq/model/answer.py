@@ -172,12 +172,11 @@ class MatchDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     modifiers: tuple[str, ...] = ()
     decorators: tuple[str, ...] = ()
     bases: tuple[str, ...] = ()
-    scope_chain: tuple[str, ...] = ()
+    scope_chain: tuple[str, ...] = ()  # the kinds of the names in `scope`
     class_context: str = ""
     behaviour: tuple[str, ...] = ()
     call_target: str = ""
     call_receiver: str = ""
-    arguments: tuple[CallArgument, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     import_details: ImportDetails | None = msgspec.field(default=None, name="import")
     binding: NameBinding | None = None
@@ -194,7 +193,6 @@ class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
 
     count: int
     files: int = 0
-    counts: dict[str, int] = {}
 
 
 class CommandDetails(msgspec.Struct, frozen=True, tag_field="kind", tag="cq.answer.command.v1"):

@@ -156,6 +156,17 @@ class Reference(NamedTuple):
 ROLES = ("reference", "call", "attribute", "type", "keyword", "decorator", "import", "assignment", "label")
 
 
+QUIET = ("comment", "docstring", "string")
+
+
+class Quiet(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Stretches that are not code, packed: disjoint, ascending, the code inside a string left out."""
+
+    starts: bytes = b""  # uint32 each
+    ends: bytes = b""
+    kinds: bytes = b""  # one byte each, index into QUIET
+
+
 class References(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Identifier uses that are not definitions, packed by offset: a million of them must not be a million objects."""
 
@@ -163,6 +174,7 @@ class References(msgspec.Struct, frozen=True, gc=False, array_like=True):
     offsets: bytes = b""  # uint32 each, ascending
     name_ids: bytes = b""  # uint32 each
     roles: bytes = b""  # one byte each, index into ROLES
+    quiet: Quiet | None = None  # where no reference can be; None where the language does not say
 
     def __len__(self) -> int:
         return len(self.roles)

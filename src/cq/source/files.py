@@ -127,6 +127,37 @@ def parse_globs(option: str, globs: Sequence[str]) -> Rules:
     return Rules(patterns)
 
 
+class PathFilter:
+    """Which paths a question is about; globs mean what they mean for a listing. `inside` names folders or files."""
+
+    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = (), inside: Sequence[str] = ()) -> None:
+        self._include, self._exclude = parse_globs("include", include), parse_globs("exclude", exclude)
+        self._inside = tuple(unicodedata.normalize("NFC", folder) for folder in inside)
+        self._folders: dict[str, bool | None] = {"": None if self._include else True}
+
+    def __call__(self, path: str) -> bool:
+        if self._inside and not any(path == folder or path.startswith(folder + "/") for folder in self._inside):
+            return False
+        folder, _, name = path.rpartition("/")
+        included = self._check_folder(folder)
+        if included is False or (self._exclude and self._exclude.match(path, name, False)):
+            return False
+        return included is True or self._include.match(path, name, False) is True
+
+    def _check_folder(self, folder: str) -> bool | None:
+        """True: taken as a whole. False: left out as a whole. None: its files decide."""
+        if folder not in self._folders:
+            parent, _, name = folder.rpartition("/")
+            verdict = self._check_folder(parent)
+            if verdict is not False:
+                if self._exclude and self._exclude.match(folder, name, True):
+                    verdict = False
+                elif verdict is None and self._include.match(folder, name, True):
+                    verdict = True
+            self._folders[folder] = verdict
+        return self._folders[folder]
+
+
 class _Directory:
     """One directory on the way: the rules that hold in it, outermost first, each with the length of its own prefix."""
 

@@ -237,6 +237,8 @@ def _decode_plain(raw: bytes, language: str) -> _Decoded | None:
         start = error.start
     if _is_mostly_control(raw):
         return None
+    if (mixed := _decode_mixed(raw)) is not None:
+        return mixed[0], "utf-8", (*problems, mixed[1])
     try:
         encoding = "cp1252"
         text = raw.decode(encoding)
@@ -246,6 +248,23 @@ def _decode_plain(raw: bytes, language: str) -> _Decoded | None:
     # One byte is one character in both, so the first bad byte is the character of the same number.
     at, end = len(text[:start].encode()), len(text[: start + 1].encode())
     return text.encode(), encoding, (*problems, Problem("encoding", f"not UTF-8; read as {encoding}", at, end))
+
+
+_BAD_BYTE = re.compile("[\udc80-\udcff]")
+
+
+def _decode_mixed(raw: bytes) -> tuple[bytes, Problem] | None:
+    """UTF-8 with a few bytes of something else, as careless merges make it: the rest must not suffer for them."""
+    text = raw.decode("utf-8", "surrogateescape")
+    bad = len(_BAD_BYTE.findall(text))
+    good = len(text) - bad - sum(map(str.isascii, text))
+    if good < bad:
+        return None
+    first = _BAD_BYTE.search(text)
+    at = len(text[: first.start()].encode()) if first else 0
+    repaired = _BAD_BYTE.sub(lambda found: chr(ord(found[0]) - 0xDC00), text)
+    message = f"{bad} bytes are not UTF-8; read as latin-1"
+    return repaired.encode(), Problem("encoding", message, at, at + 2)
 
 
 def _decode_unmarked_utf16(raw: bytes) -> _Decoded | None:

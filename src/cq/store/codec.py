@@ -66,9 +66,11 @@ def flatten(facts: FileFacts) -> list[tuple[FileFacts, int]]:
     return found
 
 
-def encode_facts(facts: FileFacts) -> dict[str, bytes]:
+def as_parts(facts: FileFacts) -> dict[str, Any]:
+    """What `decode_part` gives for each part, and the facts themselves."""
     documents = flatten(facts)
-    values: dict[str, list[Any]] = {
+    return {
+        "facts": facts,
         "symbols": [d.symbols for d, _ in documents],
         "calls": [d.calls for d, _ in documents],
         "imports": [(d.imports, d.exports) for d, _ in documents],
@@ -77,7 +79,11 @@ def encode_facts(facts: FileFacts) -> dict[str, bytes]:
         "chunks": [d.chunks for d, _ in documents],
         "documents": [Document(d.language, d.segment, parent, d.problems) for d, parent in documents],
     }
-    return {part: pack(_ENCODER.encode(value)) for part, value in values.items()}
+
+
+def encode_facts(facts: FileFacts) -> dict[str, bytes]:
+    values = as_parts(facts)
+    return {part: pack(_ENCODER.encode(values[part])) for part in PARTS}
 
 
 def decode_part(part: str, blob: bytes) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -131,6 +132,37 @@ class Reader:
     def file(self, tree: int, path: str) -> StoredFile | None:
         row = self._db.execute(f"{_FILES} WHERE f.tree=? AND f.path=?", (tree, path)).fetchone()
         return _file(row) if row else None
+
+    def find_files(self, tree: int, contents: Iterable[int] | None) -> Iterator[StoredFile]:
+        """Those with one of the contents, or all; by path."""
+        if contents is None:
+            yield from self.files(tree)
+            return
+        wanted, rows = sorted(contents), list[Any]()
+        for at in range(0, len(wanted), _IN):
+            part = wanted[at : at + _IN]
+            marks = ",".join("?" * len(part))
+            rows += self._db.execute(f"{_FILES} WHERE f.tree=? AND f.content IN ({marks})", (tree, *part))
+        yield from map(_file, sorted(rows, key=itemgetter(0)))
+
+    def count_files(self, tree: int) -> dict[str, int]:
+        """language -> files, most first."""
+        return dict(
+            self._db.execute(
+                "SELECT c.language, count(*) AS n FROM file f JOIN content c ON c.id=f.content WHERE f.tree=?"
+                " GROUP BY c.language ORDER BY n DESC, c.language",
+                (tree,),
+            )
+        )
+
+    def find_similar(self, length: int) -> list[str]:
+        """Names of definitions that are about as long."""
+        slack = max(2, length // 4)
+        rows = self._db.execute(
+            "SELECT DISTINCT name FROM symbol WHERE length(name) BETWEEN ? AND ? ORDER BY name",
+            (length - slack, length + slack),
+        )
+        return [row[0] for row in rows]
 
     def paths(self, tree: int, contents: Iterable[int]) -> dict[int, list[str]]:
         """content -> the paths that have it in this tree; dead content has none."""

@@ -42,6 +42,7 @@ class Collector:
         self.marks: dict[int, int] = {}  # offset of an identifier -> role, or DEFINED
         self.spans: list[tuple[int, int, int]] = []  # start, end, role of every identifier inside
         self.comments: list[tuple[int, int]] = []
+        self.docs: list[tuple[int, int]] = []  # strings that are documentation
         self.attributes: list[tuple[int, int]] = []
         self.problems: list[Problem] = []
         # Start of a definition -> start of what stands around it: decorators, `export`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, compress
 from operator import add, itemgetter, sub
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import QueryCursor
 
-from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, References, Symbol
+from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, Quiet, References, Symbol
 from cq.model.source import Problem, Segment
 from cq.syntax.chunks import build_chunks
 from cq.syntax.collect import DEFINED, Collector, Scopes
@@ -46,6 +46,7 @@ def extract_facts(
         return FileFacts(language, chunks=chunks, problems=problems, segment=segment, embedded=embedded)
 
     collector = collect(text, spoken, tree, span)
+    spoken.on_root(collector, tree.root_node)
     spoken.finish(collector)
     _attach_leads(spoken, collector)
     _nest(spoken, collector)
@@ -286,8 +287,9 @@ def _pack_references(language: Language, collector: Collector) -> References:
         found = {start: end for start, end in zip(collector.ref_starts, collector.ref_ends, strict=True) if end > start}
         pairs = sorted(found.items())
         starts, words = [start for start, _ in pairs], [text[start:end] for start, end in pairs]
+    quiet = _pack_quiet(collector) if language.keywords else None
     if not starts:
-        return References()
+        return References(quiet=quiet)
     for start, end, role in collector.spans:
         for offset in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
             marks.setdefault(offset, role)
@@ -306,7 +308,35 @@ def _pack_references(language: Language, collector: Collector) -> References:
         array("I", starts).tobytes(),
         array("I", map(numbers.__getitem__, words)).tobytes(),
         roles,
+        quiet,
     )
+
+
+def _pack_quiet(collector: Collector) -> Quiet:
+    """Strings and comments without the code inside them; the spans are sorted, outer before inner."""
+    comments, docs = {start for start, _ in collector.comments}, collector.docs
+    pieces: list[tuple[int, int, int]] = []
+    stack: list[tuple[int, int, int]] = []  # start of what is left of it, end, kind; -1 is code
+    for start, minus_end, hole in collector.opaque:
+        kind = -1 if hole else 0 if start in comments else 2
+        while stack and stack[-1][1] <= start:
+            pieces.append(stack.pop())
+        if stack:
+            left, end, outer = stack[-1]
+            pieces.append((left, start, outer))
+            stack[-1] = (max(-minus_end, left), end, outer)
+        stack.append((start, -minus_end, kind))
+    pieces += reversed(stack)
+    if docs:
+        docs.sort()
+        firsts = [start for start, _ in docs]
+        for number, (start, end, kind) in enumerate(pieces):
+            at = bisect_right(firsts, start) - 1
+            if kind == 2 and at >= 0 and end <= docs[at][1]:
+                pieces[number] = (start, end, 1)
+    kept = [piece for piece in pieces if piece[2] >= 0 and piece[1] > piece[0]]
+    starts, ends, kinds = zip(*kept, strict=True) if kept else ((), (), ())
+    return Quiet(array("I", starts).tobytes(), array("I", ends).tobytes(), bytes(kinds))
 
 
 def _find_words(language: Language, collector: Collector) -> tuple[list[int], list[bytes]]:

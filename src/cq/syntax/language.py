@@ -267,6 +267,9 @@ class Language:
         target = captures.get("target")
         collector.add_flow(self, kind, node, target[0] if target else None, value[0] if value else None)
 
+    def on_root(self, collector: Collector, root: Node) -> None:
+        """Called once, after the matches."""
+
     def finish(self, collector: Collector) -> None:
         """Called once after the last match, before nesting: what only the whole document can say."""
 

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
 # name -> (module, one line of help)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "search": ("cq.surfaces.cli.search", "where a name or text is: defined, called, used, mentioned"),
+    "calls": ("cq.surfaces.cli.calls", "every call site of a function: what is passed, and from where"),
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),
     "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
     "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
     "validate": ("cq.surfaces.cli.validate", "whether the index, or an export of it, is whole"),
     "export": ("cq.surfaces.cli.export", "the index as artifacts, for other programs"),
+    "artifact": ("cq.surfaces.cli.artifact", "what recent answers were too short for"),
     "facts": ("cq.surfaces.cli.facts", "what one file says about itself: symbols, calls, imports, chunks"),
     "languages": ("cq.surfaces.cli.languages", "the languages that are read, and what each offers"),
     "schema": ("cq.surfaces.cli.schema", "the JSON Schema of what cq writes"),

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cq.model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cq.features.page import Page
     from cq.indexing.refresh import Progress
+    from cq.model.answer import Answer
     from cq.workspace import Workspace
 
 
@@ -34,6 +44,114 @@ def add_freshness_options(parser: ArgumentParser) -> None:
     parser.add_argument("--max-stale", metavar="SECONDS", type=_seconds, default=0.0, help="trust a check this young")
 
 
+def add_answer_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit: int) -> None:
+    """Which files are asked about, how much is shown, and as what: the same words for every question."""
+    parser.add_argument("--in", metavar="DIR", action="append", dest="inside", help="only below this directory or file")
+    parser.add_argument("--include", metavar="GLOB", action="append", help="only these files, as in .gitignore")
+    parser.add_argument("--exclude", metavar="GLOB", action="append", help="not these files; outranks --include")
+    parser.add_argument("--lang", metavar="LANG,…", default="auto", help="only these languages (default: all)")
+    parser.add_argument("--limit", metavar="N", type=_count, help=f"findings on a page (default: {limit})")
+    parser.add_argument("--budget", metavar="TOKENS", type=_count, help="how long the answer may be (default: 8000)")
+    parser.add_argument("--page", metavar="N", type=_count, default=1, help="the next findings")
+    parser.add_argument("--all", action="store_true", help="everything on one page, however long")
+    default = os.environ.get("CQ_FORMAT", "")
+    if default and default not in _FORMATS:
+        raise UsageError(f"CQ_FORMAT={default} is no format", hint=f"formats: {', '.join(formats)}")
+    chosen = default if default in formats else formats[0]
+    parser.add_argument("--format", choices=formats, default=chosen, help=f"{formats[0]} (default), for people; …")
+
+
+_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
+
+
+def find_languages(given: str) -> tuple[str, ...]:
+    """`auto` is every language; UsageError for a name that is none."""
+    from cq.workspace import get_language_id
+
+    names = [word.strip() for word in given.split(",") if word.strip()]
+    if not names:
+        raise UsageError("--lang names no language", hint="`cq languages` lists them")
+    return () if names == ["auto"] else tuple(dict.fromkeys(map(get_language_id, names)))
+
+
+def find_folders(given: list[str] | None, root: Path) -> tuple[str, ...]:
+    """From the working directory, else from the root; as paths below the root. The root itself is no limit."""
+    found: list[str] = []
+    for name in given or ():
+        here = Path(os.path.abspath(name))  # noqa: PTH100  a link stays the link that the index knows
+        chosen = here if here.exists() and here.is_relative_to(root) else root / name
+        if not chosen.exists():
+            raise UsageError(f"--in {name} does not exist", hint="it counts from the working directory or the root")
+        if not Path(os.path.normpath(chosen)).is_relative_to(root):
+            raise UsageError(f"--in {name} lies outside the root", hint="give --root with a directory that holds it")
+        below = Path(os.path.normpath(chosen)).relative_to(root).as_posix()
+        found += [below] if below != "." else []
+    return tuple(found)
+
+
+def read_page(args: Namespace, limit: int) -> Page:
+    """UsageError for options that contradict each other. A pipe wants every line; only who reads wants a page."""
+    from cq.features.page import Page
+
+    if args.all and (args.limit is not None or args.budget is not None or args.page != 1):
+        raise UsageError("--all leaves nothing for --limit, --budget or --page", hint="give one or the other")
+    everything = args.all or args.format == "plain"
+    return Page(
+        args.limit or (0 if everything else limit),
+        args.budget or (0 if everything else Page().budget),
+        args.page,
+        "json" if args.format in ("json", "jsonl") else "text",
+    )
+
+
+def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
+    """Writes the answer; the exit code is grep's, 130 for an answer that Ctrl-C cut short."""
+    from cq.surfaces.render import render_jsonl
+    from cq.surfaces.render.answer import find_rows, render_answer, render_plain
+
+    run = msgspec.structs.replace(answer.run, argv=tuple(argv), elapsed_ms=_process_ms())
+    answer = msgspec.structs.replace(answer, run=run)
+    if form == "json":
+        sys.stdout.write(render_jsonl([answer]))  # on one line: white space would be a third of it
+    elif form == "jsonl":
+        sys.stdout.write(render_jsonl(find_rows(answer)))
+    elif form == "plain":
+        sys.stdout.write(render_plain(answer))
+    else:
+        sys.stdout.write(render_answer(answer))
+    if form in ("jsonl", "plain"):
+        # Rows have no room for what else there is to say.
+        notes = [event.message for event in answer.degraded if event.severity != "info"]
+        notes += [f"{cut.cap} capped at {cut.limit}: {cut.omitted} left out" for cut in answer.truncated]
+        if not answer.found and answer.suggestions:
+            notes.append(f"nothing found; near names: {', '.join(answer.suggestions)}")
+        for note in notes:
+            print(f"cq: {note}", file=sys.stderr)
+    if any(event.category == "interrupted" for event in answer.degraded):
+        return 130
+    return 0 if answer.found else 1
+
+
+def _process_ms() -> float:
+    """Since the process began, as its user sees it."""
+    try:
+        stat = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        started = int(stat[19]) / os.sysconf("SC_CLK_TCK")
+        return round((time.clock_gettime(time.CLOCK_BOOTTIME) - started) * 1000, 1)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return round(time.process_time() * 1000, 1)
+
+
+def _count(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
 def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | None = None, **more: Any) -> Workspace:
     """What is not among the command's options keeps its default."""
     from cq.workspace import Workspace
@@ -42,7 +160,8 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     options: dict[str, Any] = {
         name: given.get(name) for name in ("max_file_bytes", "max_files", "jobs", "memory_mb") if name in given
     }
-    options |= {name: tuple(given[name]) for name in ("include", "exclude") if given.get(name)}
+    if "inside" not in given:  # a question's own filters leave the index as it is
+        options |= {name: tuple(given[name]) for name in ("include", "exclude") if given.get(name)}
     options["auto_refresh"] = not given.get("no_refresh")
     options["max_stale"] = given.get("max_stale") or 0.0
     return Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))

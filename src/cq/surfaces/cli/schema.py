@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from cq.indexing.refresh import Report
+from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
 from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
@@ -34,6 +35,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
         name: (kind, "a row of the artifact" if issubclass(kind, Row) else "a file of an export")
         for name, kind in FILES.items()
     },
+    "answer": (Answer, "the answer of cq search and cq calls"),
     "cq.toml": (ConfigFile, "a configuration file"),
     "config": (Configuration, "the answer of cq status --config"),
     "doctor": (tuple[Check, ...], "the answer of cq doctor"),

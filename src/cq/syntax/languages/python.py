@@ -163,7 +163,15 @@ class Python(Language):
         string = first_child(first)
         if string is None or string.type not in ("string", "concatenated_string"):
             return ""
-        return _clean_docstring(collector.slice(string.start_byte, string.end_byte))
+        start, end = string.start_byte, string.end_byte
+        if _PLAIN_STRING.match(text, start):
+            collector.docs.append((start, end))
+        return _clean_docstring(collector.slice(start, end))
+
+    def on_root(self, collector: Collector, root: Node) -> None:
+        """A module's own docstring is nobody's; only where it lies is kept."""
+        if root.type == "module" and root.named_child_count:
+            self._docstring(collector, root)
 
     # -- decorators ------------------------------------------------------------------------------
 
@@ -504,6 +512,7 @@ def _clean_docstring(literal: str) -> str:
 
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")
+_PLAIN_STRING = re.compile(rb"[rRuU]?[\"'(]")  # neither bytes nor formatted
 _STRING_STARTS = b"\"'rRuUbBfF"
 _PATTERNS = frozenset(
     {"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "tuple", "list", "parenthesized_expression",

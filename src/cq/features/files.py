@@ -1,0 +1,256 @@
+"""The files a search looks at: those of the index, or, where there is none yet, those on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cq.identity import Identity, identify
+from cq.model.location import LineTable, Location
+from cq.model.source import Skip, SourceFile
+from cq.source.language import detect_language
+from cq.source.read import content_hash, read_source
+from cq.source.role import find_role
+from cq.store.codec import Document, as_parts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cq.model.facts import Call, Export, FileFacts, Flow, Import, References, Symbol
+    from cq.source.files import FileEntry
+    from cq.store.read import Reader, StoredFile, Tree
+
+
+class HeldFile:
+    """One file with its text and, part by part as they are asked for, its facts."""
+
+    __slots__ = ("_load", "_parts", "counts", "hash", "language", "path", "role")
+
+    def __init__(
+        self, path: str, language: str, text_hash: str, counts: dict[str, int], load: Callable[[str], Any]
+    ) -> None:
+        self.path = path
+        self.language = language
+        self.hash = text_hash
+        self.counts = counts  # empty where nothing was extracted yet
+        self.role = find_role(path)
+        self._load = load
+        self._parts: dict[str, Any] = {}
+
+    def _part(self, name: str) -> Any:
+        if name not in self._parts:
+            self._parts[name] = self._load(name)
+        return self._parts[name]
+
+    @property
+    def text(self) -> bytes:
+        return self._part("text")
+
+    def forget_text(self) -> None:
+        """A scan of everything must not hold everything; the text comes back when it is asked for."""
+        self._parts.pop("text", None)
+
+    @property
+    def documents(self) -> list[Document]:
+        return self._part("documents")
+
+    @property
+    def symbols(self) -> list[tuple[Symbol, ...]]:
+        return self._part("symbols")
+
+    @property
+    def calls(self) -> list[tuple[Call, ...]]:
+        return self._part("calls")
+
+    @property
+    def imports(self) -> list[tuple[tuple[Import, ...], tuple[Export, ...]]]:
+        return self._part("imports")
+
+    @property
+    def flows(self) -> list[tuple[Flow, ...]]:
+        return self._part("flows")
+
+    @property
+    def references(self) -> list[References]:
+        return self._part("refs")
+
+    @property
+    def facts(self) -> FileFacts:
+        return self._part("facts")
+
+    @property
+    def lines(self) -> LineTable:
+        if "lines" not in self._parts:
+            self._parts["lines"] = LineTable(self.text)
+        return self._parts["lines"]
+
+    @property
+    def identities(self) -> list[Identity]:
+        """The names of each document, in their order."""
+        if "identities" not in self._parts:
+            todo, found = [identify(self.path, self.text, self.facts)], list[Identity]()
+            while todo:
+                identity = todo.pop()
+                found.append(identity)
+                todo += reversed(identity.embedded)
+            self._parts["identities"] = found
+        return self._parts["identities"]
+
+    def locate(self, start: int, end: int) -> Location:
+        return self.lines.location(self.path, start, end)
+
+    def line_at(self, offset: int, most: int = 400) -> str:
+        """The line as it is; of a very long one the part around the offset."""
+        text = self.text
+        start = text.rfind(b"\n", 0, offset) + 1
+        end = text.find(b"\n", offset)
+        line = text[start : len(text) if end < 0 else end].rstrip(b"\r").decode("utf-8", "replace")
+        if len(line) <= most:
+            return line
+        first = max(len(text[start:offset].decode("utf-8", "replace")) - most // 4, 0)
+        last = first + most
+        return ("…" if first else "") + line[first:last] + ("…" if last < len(line) else "")
+
+
+class Files(Protocol):
+    """Where files come from. `candidates` may hold files without a match, but leaves none out that has one."""
+
+    source: str
+    generation: int
+
+    def count(self) -> dict[str, int]: ...
+    def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]: ...
+    def definitions(self, name: str) -> list[tuple[HeldFile, int, int]]: ...
+    def calls(self, name: str) -> Iterator[HeldFile]: ...
+    def get(self, path: str) -> HeldFile | None: ...
+    def near_names(self, name: str) -> list[str]: ...
+
+
+class IndexedFiles:
+    """The files of one tree of the index."""
+
+    source = "index"
+
+    def __init__(self, reader: Reader, tree: Tree) -> None:
+        self._reader = reader
+        self._tree = tree
+        self.generation = tree.generation
+
+    def count(self) -> dict[str, int]:
+        return self._reader.count_files(self._tree.id)
+
+    def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]:
+        found: set[int] | None = set()
+        for literal in literals or ("",):
+            contents = self._reader.find_trigram(literal)
+            if contents is None:
+                found = None
+                break
+            found.update(contents)
+        return map(self._hold, self._reader.find_files(self._tree.id, found))
+
+    def definitions(self, name: str) -> list[tuple[HeldFile, int, int]]:
+        """(file, document, number) of every symbol of this name but parameters and locals; by path and place."""
+        rows = self._reader.find_symbols(self._tree.id, name)
+        held = {
+            file.path: file
+            for file in map(self._hold, self._reader.find_files(self._tree.id, {r.content for r in rows}))
+        }
+        return [(held[row.path], row.document, row.number) for row in rows]
+
+    def calls(self, name: str) -> Iterator[HeldFile]:
+        """Files that may call something of this name."""
+        return map(self._hold, self._reader.find_files(self._tree.id, self._reader.find_names(name, "called")))
+
+    def get(self, path: str) -> HeldFile | None:
+        file = self._reader.file(self._tree.id, path)
+        return None if file is None else self._hold(file)
+
+    def near_names(self, name: str) -> list[str]:
+        return _nearest(name, self._reader.find_similar(len(name)))
+
+    def _hold(self, file: StoredFile) -> HeldFile:
+        reader, content = self._reader, file.content
+
+        def load(part: str) -> Any:
+            if part == "text":
+                return reader.text(content)
+            return reader.facts(content) if part == "facts" else reader.part(content, part)
+
+        return HeldFile(file.path, file.language, file.hash, file.counts, load)
+
+
+class DiskFiles:
+    """The files as they lie on disk; their facts are worked out for those that match, and kept nowhere."""
+
+    source = "disk"
+    generation = 0
+
+    def __init__(
+        self, root: Path, entries: Iterable[FileEntry], extract: Callable[[SourceFile], FileFacts], max_bytes: int
+    ) -> None:
+        self._root = root
+        self._entries = tuple(entries)
+        self._extract = extract
+        self._max_bytes = max_bytes
+
+    def count(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for entry in self._entries:
+            language = detect_language(entry.path, b"")
+            counts[language] = counts.get(language, 0) + 1
+        return counts
+
+    def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]:
+        del literals  # every file is read
+        for entry in self._entries:
+            source = read_source(self._root, entry, max_bytes=self._max_bytes)
+            if not isinstance(source, Skip):
+                yield self._hold(source)
+
+    def definitions(self, name: str) -> list[tuple[HeldFile, int, int]]:
+        found: list[tuple[HeldFile, int, int]] = []
+        for file in self.candidates(None):
+            if name.encode() in file.text:
+                for document, symbols in enumerate(file.symbols):
+                    numbers = [number for number, symbol in enumerate(symbols) if symbol.name == name]
+                    found += [(file, document, number) for number in numbers]
+        return found
+
+    def calls(self, name: str) -> Iterator[HeldFile]:
+        return (file for file in self.candidates(None) if name.encode() in file.text)
+
+    def get(self, path: str) -> HeldFile | None:
+        return next((file for file in self.candidates(None) if file.path == path), None)
+
+    def near_names(self, name: str) -> list[str]:
+        del name
+        return []  # only an index knows all names
+
+    def _hold(self, source: SourceFile) -> HeldFile:
+        parts: dict[str, Any] = {}
+
+        def load(part: str) -> Any:
+            if part == "text":
+                return source.text
+            if not parts:
+                parts.update(as_parts(self._extract(source)))
+            return parts[part]
+
+        return HeldFile(source.path, source.language, content_hash(source.text), {}, load)
+
+
+def _nearest(name: str, names: Iterable[str], limit: int = 5) -> list[str]:
+    """Most alike first; capitals and underscores count little."""
+    from difflib import SequenceMatcher
+
+    scored: list[tuple[float, str]] = []
+    matcher = SequenceMatcher(None, "", name.lower().replace("_", ""))
+    for other in names:
+        matcher.set_seq1(other.lower().replace("_", ""))
+        if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE:
+            scored.append((-matcher.ratio(), other))
+    return [other for _, other in sorted(scored)[:limit]]
+
+
+_ALIKE = 0.7

@@ -1,0 +1,55 @@
+"""`cq calls TARGET`: every call site of a function or method, with what is passed and from where."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+import msgspec
+
+from cq.features.calls import CallsOptions
+from cq.surfaces.cli.options import (
+    add_answer_options,
+    add_freshness_options,
+    add_place_options,
+    find_folders,
+    find_languages,
+    open_workspace,
+    print_answer,
+    read_page,
+)
+from cq.surfaces.render.progress import MODES, ProgressLine
+
+_EXAMPLES = """\
+examples:
+  cq calls get_or_create                     every definition of that name
+  cq calls QuerySet.get_or_create            one of them
+  cq calls django/db/models/query.py:938     what is defined there
+  cq calls save --in django/contrib --all    only these callers, all of them"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.epilog = _EXAMPLES
+    parser.add_argument("target", metavar="TARGET", help="Name, Class.method, path:Name, path:line[:col], pkg.mod.Name")
+    add_answer_options(parser, formats=("md", "json", "jsonl", "plain"), limit=40)
+    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    add_freshness_options(parser)
+    add_place_options(parser)
+
+
+def run(args: Namespace) -> int:
+    options = CallsOptions(
+        args.target,
+        languages=find_languages(args.lang),
+        include=tuple(args.include or ()),
+        exclude=tuple(args.exclude or ()),
+        page=read_page(args, 40),
+    )
+    progress = ProgressLine(args.progress)
+    with open_workspace(args, progress) as workspace:
+        options = msgspec.structs.replace(options, inside=find_folders(args.inside, workspace.root))
+        try:
+            answer = workspace.calls(options)
+        finally:
+            progress.clear()
+    return print_answer(answer, args.format, sys.argv[1:])

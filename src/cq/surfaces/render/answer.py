@@ -1,0 +1,136 @@
+"""An answer as text. Source lines stand in indented blocks, which Markdown shows as they are."""
+
+from __future__ import annotations
+
+from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, Section
+from cq.surfaces.render import one_line, render_heading
+
+_INDENT = "    "
+_SHOWN_EVENTS = 6
+
+
+def render_answer(answer: Answer) -> str:
+    """At most about a hundred lines for a default question."""
+    lines: list[str] = []
+    if answer.insight is not None:
+        lines += [render_heading("Insight Card"), *_render_card(answer, answer.insight), ""]
+    else:
+        lines += [*_render_nothing(answer), ""]
+    for section in answer.sections:
+        lines += [*_render_section(section), ""]
+    lines += _render_notes(answer)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def render_plain(answer: Answer) -> str:
+    """`path:line:col: text`, one per line, for pipes and editors."""
+    return "".join(
+        f"{where.path}:{where.start_line}:{where.start_col}: {finding.message}\n"
+        for section in answer.sections
+        for finding in section.findings
+        if (where := finding.location) is not None and isinstance(finding.details, _SITES)
+    )
+
+
+def find_rows(answer: Answer) -> list[Finding]:
+    """The findings themselves, without counts and commands: the rows of jsonl."""
+    return [
+        finding for section in answer.sections for finding in section.findings if isinstance(finding.details, _SITES)
+    ]
+
+
+_SITES = (MatchDetails, CallDetails)
+
+
+def _render_card(answer: Answer, insight: Insight) -> list[str]:
+    rows: list[str] = []
+    target = insight.target
+    if target is not None:
+        of = f" ({target.index} of {target.of}: {target.reason})" if target.of > 1 else ""
+        rows.append(f"target      {target.kind} {target.name}{of}")
+        where = target.location
+        rows.append(f"            {where.path}:{where.start_line}:{where.start_col}: {target.signature}")
+    if insight.neighborhood:
+        parts = [f"{part.total} {part.what}" for part in insight.neighborhood.values() if part.total]
+        rows += [f"around it   {'; '.join(parts)}"] if parts else []
+    if insight.risk is not None:
+        drivers = f": {'; '.join(insight.risk.drivers)}" if insight.risk.drivers else ""
+        rows.append(f"risk        {insight.risk.level}{drivers}")
+    if insight.confidence is not None:
+        said = insight.confidence
+        rows.append(f"confidence  {said.bucket}: {said.evidence}, {said.score:g}")
+    state = insight.degradation
+    rows.append(f"done        scan {state.scan}, scope {state.scope}, enrichment {state.enrichment}, lsp {state.lsp}")
+    if insight.budget is not None:
+        rows.append(f"shown       {_render_budget(answer)}")
+    return [_INDENT + one_line(row) for row in rows]
+
+
+def _render_budget(answer: Answer) -> str:
+    budget = answer.insight.budget if answer.insight else None
+    if budget is None:
+        return ""
+    page = f", page {budget.page} of {budget.pages}" if budget.pages > 1 else ""
+    limit = f" of {budget.tokens:,}" if budget.tokens else ""
+    found = f" listed, {answer.found:,} found" if answer.found > budget.total else ""
+    cost = f"about {budget.used:,}{limit} tokens; {answer.run.elapsed_ms:,.0f} ms"
+    return f"{budget.shown} of {budget.total:,}{found}{page}; {cost}"
+
+
+def _render_nothing(answer: Answer) -> list[str]:
+    query = answer.summary.get("query", "")
+    how = " then ".join(answer.summary.get("mode_chain", ()))
+    rows = [f"nothing found: {query!r}" + (f" as {how}" if how else "")]
+    if answer.suggestions:
+        rows.append(f"near names: {', '.join(answer.suggestions)}")
+    return rows
+
+
+def _render_section(section: Section) -> list[str]:
+    shown = sum(1 for finding in section.findings if isinstance(finding.details, _SITES))
+    title = section.title
+    if section.total:
+        title += f" ({shown} of {section.total:,})" if shown else f" ({section.total:,})"
+    lines = [render_heading(title) + (f" {section.note}" if section.note else "")]
+    for finding in section.findings:
+        lines += _render_finding(finding)
+    return lines
+
+
+def _render_finding(finding: Finding) -> list[str]:
+    where, details = finding.location, finding.details
+    if where is None:
+        return [_INDENT + one_line(finding.message)]
+    place = f"{where.path}:{where.start_line}:{where.start_col}"
+    if isinstance(details, CallDetails):
+        caller = f" ({details.caller})" if details.caller else ""
+        return [f"{_INDENT}{place} {details.status}{caller}: {finding.message.strip()}"]
+    if not isinstance(details, MatchDetails):
+        return [f"{_INDENT}{place}: {one_line(finding.message)}"]
+    scope = f" ({details.scope})" if details.scope else ""
+    kind = "" if finding.category in _TITLED else f" {finding.category}"
+    head = f"{_INDENT}{place}{kind}{scope}"
+    if not details.context:
+        return [f"{head}: {finding.message.strip()}"]
+    rows = [f"{_INDENT}  {details.context_line + at:>5} {line}".rstrip() for at, line in enumerate(details.context)]
+    return [head, *rows]
+
+
+_TITLED = frozenset({"definition", "callsite", "import", "from_import"})
+
+
+def _render_notes(answer: Answer) -> list[str]:
+    """What was left out or not done, and where the rest is."""
+    rows = [f"{event.severity}: {event.message}" for event in answer.degraded[:_SHOWN_EVENTS]]
+    more = len(answer.degraded) - _SHOWN_EVENTS
+    rows += [f"{more} more notes in --format json"] if more > 0 else []
+    rows += [
+        f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}; {cut.omitted:,} counted only"
+        for cut in answer.truncated
+        if cut.scope != "answer"
+    ]
+    rows += [f"more: cq artifact get {artifact.id}" for artifact in answer.artifacts if artifact.kind in _WORTH_A_LINE]
+    return [render_heading("Notes"), *(_INDENT + one_line(row) for row in rows)] if rows else []
+
+
+_WORTH_A_LINE = frozenset({"cross_language"})

@@ -1,0 +1,202 @@
+"""`cq search`, `cq calls` and `cq artifact` as real processes: exit codes, formats, odd trees."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    (root / "src").mkdir(parents=True)
+    (root / "tests").mkdir()
+    (root / "src" / "db.py").write_text(
+        "class Store:\n    def save(self, row):\n        return row[save]\n\n\ndef save(row, *, deep=False):\n"
+        "    return Store().save(row)\n"
+    )
+    (root / "src" / "app.py").write_text(
+        "from db import save\n\n\ndef main(args):\n    save(1, deep=True)\n    save(*args)\n    getattr(main, 'save')\n"
+    )
+    (root / "tests" / "test_db.py").write_text("from db import save\n\n\ndef test_it():\n    assert save(2)\n")
+    return root
+
+
+def cq(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("CQ_")}
+    return subprocess.run(
+        [sys.executable, "-m", "cq", *arguments],
+        cwd=root,
+        env={**clean, "XDG_CACHE_HOME": str(root.parent / "cache"), **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        check=False,
+    )
+
+
+def test_an_answer_for_people(root: Path):
+    done = cq(root, "search", "save")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("## Insight Card\n")
+    assert "src/db.py:6:5: def save(row, *, deep=False):" in done.stdout
+    assert "        return row[save]"[8:] in done.stdout  # no markup ate the brackets
+    assert len(done.stdout.splitlines()) <= 100
+
+
+def test_plain_is_like_grep(root: Path):
+    done = cq(root, "search", "save", "--format", "plain")
+    rows = sorted(done.stdout.splitlines())
+    assert len(rows) == 10
+    assert "src/db.py:3:20:         return row[save]" in rows
+    grep = subprocess.run(["grep", "-rnow", "save", "."], cwd=root, capture_output=True, text=True, check=False)
+    assert len(grep.stdout.splitlines()) == len(rows)
+
+
+def test_json_is_one_answer_and_jsonl_one_row_each(root: Path):
+    answer = json.loads(cq(root, "search", "save", "--format", "json", "--include-strings").stdout)
+    assert (answer["command"], answer["found"], answer["schema_version"]) == ("search", 10, 1)
+    rows = [json.loads(line) for line in cq(root, "search", "save", "--format", "jsonl").stdout.splitlines()]
+    assert {row["details"]["kind"] for row in rows} == {"cq.search.match.v1"}
+    assert answer["summary"]["languages"]["python"]["total_matches"] == 10
+
+
+def test_the_elapsed_time_is_the_process_s(root: Path):
+    cq(root, "search", "save")
+    started = time.perf_counter()
+    answer = json.loads(cq(root, "search", "save", "--format", "json").stdout)
+    assert 0 < answer["run"]["elapsed_ms"] <= (time.perf_counter() - started) * 1000 + 20
+
+
+def test_nothing_found_is_exit_1_with_near_names(root: Path):
+    done = cq(root, "search", "svae")
+    assert done.returncode == 1
+    assert "near names: save" in done.stdout
+    assert cq(root, "search", "svae", "--format", "plain").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("search", ""), "the query is empty"),
+        (("search", "a(", "--mode", "regex"), "at character 3"),
+        (("search", "save", "--mode", "regx"), "did you mean 'regex'"),
+        (("search", "save", "--kind", "definitoin"), "did you mean 'definition'"),
+        (("search", "save", "--lang", "pyhton"), "did you mean 'python'"),
+        (("search", "save", "--in", "nowhere"), "does not exist"),
+        (("search", "save", "--in", ".."), "outside the root"),
+        (("search", "save", "--limit", "0"), "not a number above 0"),
+        (("search", "save", "--all", "--limit", "3"), "--all leaves nothing"),
+        (("search", "save", "-i", "-s"), "not allowed with"),
+        (("search", "save", "--page", "7"), "no page 7"),
+        (("search", "save", "--exclude", "../x"), "leaves the root"),
+        (("search", "save", "--formt", "json"), "did you mean '--format'"),
+        (("search",), "TEXT"),
+        (("calls", "nowhere.py:3"), "not indexed"),
+        (("calls", "src/db.py:999"), "no line 999"),
+        (("calls", " "), "target is empty"),
+        (("artifact", "get"), "which artifact"),
+        (("artifact", "get", "x"), "no artifact 'x'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(root: Path, arguments: tuple[str, ...], words: str):
+    done = cq(root, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_filters_and_formats_from_the_environment(root: Path):
+    done = cq(root, "search", "save", "--in", "src", "--kind", "call", CQ_FORMAT="plain")
+    assert {row.partition(":")[0] for row in done.stdout.splitlines()} == {"src/app.py", "src/db.py"}
+    assert cq(root, "search", "save", CQ_FORMAT="xml").returncode == 2
+    inside = cq(root / "src", "search", "save", "--in", ".", "--root", "..", "--format", "plain")
+    assert {row.partition(":")[0] for row in inside.stdout.splitlines()} == {"src/app.py", "src/db.py"}
+
+
+def test_every_suggested_command_works_when_pasted(root: Path):
+    answer = json.loads(cq(root, "search", "save", "--format", "json", "--limit", "3").stdout)
+    calls = json.loads(cq(root, "calls", "save", "--format", "json", "--limit", "2").stdout)
+    commands = [
+        finding["details"]["command"]
+        for section in (*answer["sections"], *calls["sections"])
+        if section["kind"] == "followups"
+        for finding in section["findings"]
+    ]
+    assert len(commands) >= 4
+    for command in commands:
+        name, *rest = shlex.split(command)
+        assert name == "cq"
+        assert cq(root, *rest).returncode == 0, command
+
+
+def test_a_question_without_an_index_reads_the_files(root: Path):
+    done = cq(root, "search", "save", "--no-refresh", "--format", "json", "--include-strings")
+    answer = json.loads(done.stdout)
+    assert answer["found"] == 10
+    assert [event["category"] for event in answer["degraded"]] == ["no_index"]
+
+
+def test_odd_trees(tmp_path: Path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert cq(empty, "search", "save").returncode == 1
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    (mixed / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\ncaf\xe9 = 'na\xefve'\n")
+    (mixed / "wide.py").write_bytes("café = 1\r\n".encode("utf-16"))
+    (mixed / "broken.py").write_bytes(b"caf\xc3\xa9 = (\n\xff\n")
+    rows = cq(mixed, "search", "café", "--format", "plain").stdout.splitlines()
+    assert sorted(row.partition(" ")[0] for row in rows) == ["broken.py:1:1:", "latin.py:2:1:", "wide.py:1:1:"]
+
+
+def test_calls_are_grouped_by_what_they_may_mean(root: Path):
+    answer = json.loads(cq(root, "calls", "src/db.py:save", "--format", "json").stdout)
+    assert answer["summary"]["definitions"] == 2
+    sites = next(section for section in answer["sections"] if section["kind"] == "call_sites")["findings"]
+    where = {(site["location"]["path"], site["location"]["start_line"]): site["details"] for site in sites}
+    assert where["src/app.py", 5]["status"] == "likely"
+    assert where["src/app.py", 5]["keywords"] == ["deep"]
+    assert where["src/app.py", 6]["forwards"] == ["*"]
+    hazards = next(section for section in answer["sections"] if section["kind"] == "hazards")
+    assert [finding["message"] for finding in hazards["findings"]] == ["getattr(main, 'save')"]
+
+
+def test_artifacts_keep_what_an_answer_only_counts(root: Path):
+    answer = json.loads(cq(root, "search", "save", "--format", "json").stdout)
+    ids = {artifact["kind"]: artifact["id"] for artifact in answer["artifacts"]}
+    telemetry = json.loads(cq(root, "artifact", "get", ids["enrichment_telemetry"]).stdout)
+    assert telemetry["stages"]["lsp"] == {"skipped": sum(telemetry["languages"]["python"].values())}
+    listed = json.loads(cq(root, "artifact", "list", "--format", "json").stdout)
+    assert set(ids.values()) <= {item["id"] for item in listed}
+
+
+def test_ctrl_c_prints_what_was_found_so_far(tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    for number in range(400):
+        (root / f"m{number}.py").write_text("".join(f"value_{at} = save({at})\n" for at in range(400)))
+    assert cq(root, "index").returncode == 0
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for delay in (0.35, 0.6, 1.0, 1.5):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cq", "search", "v.*e", "--mode", "regex", "--profile", "audit", "--all"],
+            cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=60)
+        assert "Traceback" not in errors
+        if "stopped by the user" in out:
+            assert process.returncode == 130
+            return
+    pytest.fail("no answer was cut short")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -170,6 +172,21 @@ def test_literals_that_every_match_holds(expression: str, literals: tuple[str, .
 def test_a_match_never_crosses_a_line():
     assert make_pattern(r"a\s+b", "regex", "smart", 10.0).find(b"a\nb a  b\r\nb") == [(4, 8)]
     assert make_pattern("b$", "regex", "smart", 10.0).find(b"b\r\nb") == [(0, 1), (3, 4)]
+
+
+@pytest.mark.parametrize("expression", [r"x\d", r"[a-c]|d", "(a|b){2}", r"[^a]x", r"a.", r"\d\s", "^a|b$", r"\bab?"])
+def test_a_text_at_once_or_line_by_line_is_the_same(expression: str):
+    text = "x1 ab\r\nba x\nd\n\nab\rx2 é x3\nab".encode()
+    lines = text.split(b"\n")
+    starts = [sum(len(line) + 1 for line in lines[:at]) for at in range(len(lines))]
+    compiled = re.compile(expression)
+    expected: list[tuple[int, int]] = []
+    for start, line in zip(starts, lines, strict=True):
+        shown = line.removesuffix(b"\r").decode()
+        for found in compiled.finditer(shown):
+            first = start + len(shown[: found.start()].encode())
+            expected += [(first, first + len(found[0].encode()))] if found[0] else []
+    assert make_pattern(expression, "regex", "respect", 10.0).find(text) == expected
 
 
 def test_a_hostile_expression_is_stopped_and_said():

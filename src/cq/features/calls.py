@@ -299,7 +299,6 @@ class _Assembly:
         call, file = site.call, site.file
         location = file.locate(call.start, call.end)
         caller = site.caller
-        identity = file.identities[site.document]
         details = CallDetails(
             call.callee,
             caller.qualified_name if caller else "",
@@ -314,7 +313,7 @@ class _Assembly:
             _forwards(call),
             self._context(site),
             call_site_id(location, call.callee),
-            identity.chunk_uids[caller.chunk if caller else 0],
+            file.name_chunk(site.document, caller.chunk if caller else 0),
             tuple(self._candidate(row) for row in site.candidates) if 0 < len(site.candidates) < len(self.all) else (),
             (site.evidence,),
         )
@@ -342,13 +341,12 @@ class _Assembly:
 
     def _target(self) -> Target:
         row, symbol = self.chosen, self.chosen.symbol
-        identity = row.file.identities[row.document]
         alone = len(self.targets) == len(self.all) == 1
         fitting = f"{len(self.targets)} of {len(self.all)} definitions of that name fit"
         reason = "the only definition of that name" if alone else fitting
         return Target(
             symbol.qualified_name, symbol.kind, row.location, symbol.signature[:200], reason, 1, len(self.targets),
-            identity.symbol_ids[row.number], identity.chunk_uids[symbol.chunk],
+            *row.file.name_symbol(row.document, row.number),
         )  # fmt: skip
 
     def _neighborhood(self, likely: int) -> dict[str, Slice]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cq.identity import Identity, identify
+from cq.identity import Identity, chunk_uid, identify, scoped_id, symbol_id
 from cq.model.location import LineTable, Location
 from cq.model.source import Skip, SourceFile
 from cq.source.language import detect_language
@@ -16,7 +16,7 @@ from cq.store.codec import Document, as_parts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cq.model.facts import Call, Export, FileFacts, Flow, Import, References, Symbol
+    from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
     from cq.source.files import FileEntry
     from cq.store.read import Reader, StoredFile, Tree
 
@@ -95,6 +95,25 @@ class HeldFile:
                 todo += reversed(identity.embedded)
             self._parts["identities"] = found
         return self._parts["identities"]
+
+    @property
+    def chunks(self) -> list[tuple[Chunk, ...]]:
+        return self._part("chunks")
+
+    def name_symbol(self, document: int, number: int) -> tuple[str, str]:
+        """(symbol id, chunk uid) of one symbol, without naming all the others."""
+        if document:
+            identity, chunk = self.identities[document], self.symbols[document][number].chunk
+            return identity.symbol_ids[number], identity.chunk_uids[chunk]
+        symbol = self.symbols[0][number]
+        uid = self.name_chunk(0, symbol.chunk)
+        scoped = scoped_id(self.path, symbol.qualified_name, symbol.kind_group, symbol.signature, uid)
+        return symbol_id(scoped), uid
+
+    def name_chunk(self, document: int, number: int) -> str:
+        if document:
+            return self.identities[document].chunk_uids[number]
+        return chunk_uid(self.path, self.chunks[0][number].uid_suffix)
 
     def locate(self, start: int, end: int) -> Location:
         return self.lines.location(self.path, start, end)

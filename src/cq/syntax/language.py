@@ -23,7 +23,6 @@ import importlib
 import re
 import warnings
 from functools import cached_property
-from importlib import resources
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -121,6 +120,8 @@ class Language:
 
     @cached_property
     def query_source(self) -> str:
+        from importlib import resources  # half of what importing this module would cost, and few questions parse
+
         name = f"{self.query_name or self.id}.scm"
         return resources.files("cq.syntax.languages").joinpath(name).read_text("utf-8")
 

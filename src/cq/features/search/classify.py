@@ -9,6 +9,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cq.model.answer import EVIDENCE
@@ -223,6 +224,13 @@ def parse(file: HeldFile, document: int) -> Tree | None:
     while len(_trees) > _MAX_TREES:
         _trees.popitem(last=False)
     return tree
+
+
+@lru_cache(maxsize=_MAX_TREES)
+def parse_piece(name: str, piece: bytes) -> Tree | None:
+    """The tree of a part of a document that can stand alone."""
+    language = get_language(name)
+    return language.parse(piece) if language else None
 
 
 _STRINGS = re.compile(

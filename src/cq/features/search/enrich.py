@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from cq.features.search.classify import Hit, parse
+from cq.features.search.classify import Hit, parse, parse_piece
 from cq.features.search.python import BUILTINS, PythonName, read_name
 from cq.features.target import module_name
 from cq.model.answer import Agreement, Candidate, ImportDetails, MatchDetails, NameBinding
@@ -95,11 +95,11 @@ class Enricher:
                 found["class_context"] = owner.name
         if hit.symbol >= 0:
             symbol = symbols[hit.symbol]
-            identity = file.identities[number]
+            symbol_id, chunk_uid = file.name_symbol(number, hit.symbol)
             found |= {
                 "symbol_kind": symbol.kind,
-                "symbol_id": identity.symbol_ids[hit.symbol],
-                "chunk_uid": identity.chunk_uids[symbol.chunk],
+                "symbol_id": symbol_id,
+                "chunk_uid": chunk_uid,
                 "signature": clip(symbol.signature, _MAX_SIGNATURE),
                 "modifiers": symbol.modifiers,
                 "decorators": tuple(clip(d, _MAX_WORD) for d in symbol.decorators[:_MAX_DECORATORS]),
@@ -123,10 +123,8 @@ class Enricher:
         return found
 
     def _add_tree(self, hit: Hit) -> dict[str, object]:
-        tree = parse(hit.file, hit.document)
-        if tree is None:
-            return {}
-        return {"node_kind": _node_kind(tree, hit)}
+        view = _look(hit)
+        return {} if view is None else {"node_kind": _node_kind(view)}
 
     def _compare(self, hit: Hit, match: str, fields: dict[str, object], degraded: list[str]) -> dict[str, object]:
         """What Python itself says, and whether the three sources agree."""
@@ -134,11 +132,11 @@ class Enricher:
         if hit.language != "python" or not match.isidentifier() or hit.category in _NOT_NAMES:
             self.stages["python_resolution"]["skipped"] += 1
             return {}
-        tree = parse(hit.file, hit.document)
-        seen = _what_tree_says(tree, hit) if tree is not None else None
+        view = _look(hit)
+        seen = _what_tree_says(view) if view is not None else None
         if seen is not None:
             said["tree"] = seen
-        name = _ask_python(hit, match, tree)
+        name = _ask_python(view, match) if view is not None else None
         found: dict[str, object] = {}
         if name is None:
             self.stages["python_resolution"]["skipped"] += 1
@@ -252,8 +250,37 @@ def _bare(target: str) -> str:
     return ".".join(name for name in names[-2:] if name.isidentifier())
 
 
-def _what_tree_says(tree: Tree, hit: Hit) -> dict[str, str] | None:
-    leaf = tree.root_node.descendant_for_byte_range(hit.anchor, hit.anchor + 1)
+class _View(NamedTuple):
+    """The tree around a hit: of the file, or in Python of the outermost function alone. `at..end` is the hit in it."""
+
+    tree: Tree
+    text: bytes
+    at: int
+    end: int
+    whole: bool
+
+
+def _look(hit: Hit) -> _View | None:
+    text, symbols = hit.file.text, hit.file.symbols[hit.document]
+    if hit.language == "python" and hit.file.documents[hit.document].segment is None:
+        named = hit.symbol >= 0 and symbols[hit.symbol].kind_group in _FUNCTIONS
+        place, outer = hit.symbol if named else hit.scope, -1
+        while place >= 0:
+            outer = place if symbols[place].kind_group in _FUNCTIONS and symbols[place].kind != "lambda" else outer
+            place = symbols[place].parent
+        if outer >= 0:
+            start, end = symbols[outer].head, symbols[outer].end
+            tree = parse_piece("python", text[start:end])
+            return None if tree is None else _View(tree, text[start:end], hit.anchor - start, hit.end - start, False)
+    tree = parse(hit.file, hit.document)
+    return None if tree is None else _View(tree, text, hit.anchor, hit.end, True)
+
+
+_FUNCTIONS = ("function", "method")
+
+
+def _what_tree_says(view: _View) -> dict[str, str] | None:
+    leaf = view.tree.root_node.descendant_for_byte_range(view.at, view.at + 1)
     if leaf is None or leaf.type != "identifier":
         return None
     parent = leaf.parent
@@ -269,7 +296,7 @@ def _what_tree_says(tree: Tree, hit: Hit) -> dict[str, str] | None:
     if above is not None and above.type == "call" and above.parent is not None and above.parent.type == "decorator":
         above = above.parent
     if above is not None and above.type == "call" and above.child_by_field_name("function") == named:
-        source = hit.file.text[named.start_byte : named.end_byte].decode("utf-8", "replace")
+        source = view.text[named.start_byte : named.end_byte].decode("utf-8", "replace")
         return {"what": "callsite", "call_target": _bare(" ".join(source.split()))}
     if above is not None and above.type == "decorator":
         return {"what": "decorator"}
@@ -338,9 +365,9 @@ _PATTERNS = frozenset(
 )
 
 
-def _node_kind(tree: Tree, hit: Hit) -> str:
+def _node_kind(view: _View) -> str:
     """The kind of the smallest node that is more than the name itself."""
-    node = tree.root_node.descendant_for_byte_range(hit.anchor, max(hit.end - 1, hit.anchor))
+    node = view.tree.root_node.descendant_for_byte_range(view.at, max(view.end - 1, view.at))
     while node is not None and (not node.is_named or "identifier" in node.type) and node.parent is not None:
         node = node.parent
     if node is not None and node.type in ("attribute", "member_expression", "field_expression", "scoped_identifier"):
@@ -350,34 +377,21 @@ def _node_kind(tree: Tree, hit: Hit) -> str:
     return node.type if node is not None else ""
 
 
-def _ask_python(hit: Hit, match: str, tree: Tree | None) -> PythonName | None:
-    text, symbols = hit.file.text, hit.file.symbols[hit.document]
-    place = hit.symbol if hit.symbol >= 0 and symbols[hit.symbol].kind_group in ("function", "method") else hit.scope
-    outer = -1
-    while place >= 0:
-        if symbols[place].kind_group in ("function", "method") and symbols[place].kind != "lambda":
-            outer = place
-        place = symbols[place].parent
-    if outer >= 0:
-        start, end = symbols[outer].head, symbols[outer].end
-    else:
-        span = _find_statement(tree, hit.anchor)
-        if span is None:
-            return None
-        start, end = span
-    piece = text[start:end]
-    if b"\r" in piece:
+def _ask_python(view: _View, match: str) -> PythonName | None:
+    start, end = _find_statement(view) if view.whole else (0, len(view.text))
+    piece = view.text[start:end]
+    if not piece or b"\r" in piece:
         return None  # offsets would move
-    return read_name(piece, hit.anchor - start, match)
+    return read_name(piece, view.at - start, match)
 
 
-def _find_statement(tree: Tree | None, offset: int) -> tuple[int, int] | None:
-    """The statement at module or class level; of a class only its head, with a body that says nothing."""
-    node = tree.root_node.descendant_for_byte_range(offset, offset + 1) if tree is not None else None
+def _find_statement(view: _View) -> tuple[int, int]:
+    """The statement at module or class level; nothing for a class, which is too much for one name."""
+    node = view.tree.root_node.descendant_for_byte_range(view.at, view.at + 1)
     while node is not None and node.parent is not None and node.parent.type not in ("module", "block"):
         node = node.parent
     if node is None or node.parent is None or node.type in ("class_definition", "decorated_definition"):
-        return None
+        return 0, 0
     return node.start_byte, node.end_byte
 
 
@@ -388,8 +402,8 @@ def _bind(hit: Hit, name: str, kind: str) -> NameBinding:
     for item in hit.file.imports[hit.document][0]:
         for bound in item.bindings:
             if bound.local == name and (item.scope < 0 or kind == "imported"):
-                module = "." * item.level + item.module
-                full = module if bound.imported == "*" else f"{module}.{bound.imported}".replace("..", ".")
+                parts = [item.module, "" if bound.imported == "*" else bound.imported]
+                full = "." * item.level + ".".join(filter(None, parts))
                 names.append(full)
                 chain += [name, full] if name != bound.imported else [full]
     if names and kind in ("global", "imported", "free"):

@@ -82,7 +82,23 @@ class Pattern:
         literals = find_literals(self.text)
         if literals and self.ignore_case and not all(map(str.isascii, literals)):
             literals = None
+        if min(map(len, literals or ("",))) < 3 and _keeps_to_lines(self.text):
+            whole = regex.compile(self.text, flags | regex.MULTILINE)
+            return lambda text: self._find_whole(whole, text), None
         return lambda text: self._find_regex(expression, literals, text), literals
+
+    def _find_whole(self, expression: Any, text: bytes) -> Iterator[tuple[int, int]]:
+        """Of one text in one go: an expression that can match no line end finds the same as line by line."""
+        left = max(self._deadline - time.monotonic(), 0.001)
+        try:
+            if text.isascii():
+                yield from (
+                    m.span() for m in expression.finditer(text.decode("ascii"), timeout=left) if m.end() > m.start()
+                )
+            else:
+                yield from _in_bytes(expression.finditer(text.decode("utf-8", "replace"), timeout=left), text)
+        except TimeoutError:
+            raise TimedOut from None
 
     def _find_regex(self, expression: Any, literals: tuple[str, ...] | None, text: bytes) -> Iterator[tuple[int, int]]:
         lines = _lines_with(literals, text) if literals and not _has_odd_folds(literals, text) else _all_lines(text)
@@ -139,6 +155,44 @@ def find_literals(expression: str) -> tuple[str, ...] | None:
         return None
     found = _required(parsed, 0)
     return tuple(sorted(found)) if found else None
+
+
+def _keeps_to_lines(expression: str) -> bool:
+    """Whether no part of it can match or look at a line end; `$` and `^` may not, for a `\\r` stands before some."""
+    parser: Any = getattr(re, "_parser", None)
+    try:
+        parsed = parser.parse(expression)
+    except (re.error, RecursionError, OverflowError, AttributeError):
+        return False
+    if parsed.state.flags & ~re.UNICODE & ~re.IGNORECASE:
+        return False
+    todo: list[Any] = [parsed]
+    argument: Any
+    while todo:
+        for operation, argument in todo.pop():
+            name = str(operation)
+            if _is_bound((operation, argument)) or (name == "IN" and all(map(_is_bound, argument))):
+                continue
+            if name == "SUBPATTERN" and not argument[1] and not argument[2]:
+                todo.append(argument[3])
+            elif name in ("MAX_REPEAT", "MIN_REPEAT"):
+                todo.append(argument[2])
+            elif name == "BRANCH":
+                todo += argument[1]
+            else:
+                return False
+    return True
+
+
+def _is_bound(part: Any) -> bool:
+    """A character or an entry of a character class, and whether it leaves line ends out."""
+    operation, argument = part
+    name = str(operation)
+    if name == "LITERAL":
+        return chr(argument) not in "\r\n"
+    if name == "RANGE":
+        return argument[0] > 13
+    return name == "CATEGORY" and str(argument) in ("CATEGORY_DIGIT", "CATEGORY_WORD")
 
 
 _MAX_ALTERNATIVES = 16

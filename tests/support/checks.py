@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from textwrap import dedent
 
+from cq.graph.link import Linker
+from cq.graph.resolve import Resolver
+from cq.graph.unit import Unit
 from cq.model.facts import Call, FileFacts, Import, Symbol
+from cq.source.language import detect_language
+from cq.syntax import extract_facts
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
 
@@ -26,6 +31,46 @@ def check_page_case(language: str, snippet: str, hidden: Collection[str] = ()) -
     assert sorted((mark.start, mark.label) for mark in fixture.marks if mark.label != "problem") == sorted(found)
     lines = {text.count(b"\n", 0, mark.start) for mark in fixture.marked("problem")}
     assert {text.count(b"\n", 0, problem.start) for problem in facts.problems} == lines
+
+
+def check_calls(snippet: str) -> None:
+    """Every mark under a call's name says what it means: `calls a.f` or `calls b.py:a.f`, `maybe f, g` in this order,
+    `external os.path.join`, `unknown`. Calls without a mark may mean anything."""
+    fixture = parse_fixture(snippet)
+    units, names = [], {}
+    for path, text in fixture.files.items():
+        path = f"{path}.py" if path == "main" else path
+        facts = check_document(text.encode(), detect_language(path, b""))
+        assert facts.code is not None
+        units.append(Unit(path, facts.language, facts.code))
+        names |= {(path, number): symbol.qualified_name for number, symbol in enumerate(facts.symbols)}
+        names[path, -1] = "module"
+    linker = Linker(units)
+    for unit in units:
+        for number in range(len(unit.code.sites)):
+            linker.link(unit, number)
+    linker.settle()
+    resolver = Resolver(linker)
+    found = {}
+    for unit in units:
+        text = fixture.files["main" if unit.path == "main.py" else unit.path].encode()
+        for number, call in enumerate(extract_facts(text, unit.language).calls):
+            meaning = resolver.call(unit, number)
+            places = [
+                (f"{at.path}:" if at is not unit else "") + names[at.path, symbol] for at, symbol in meaning.places
+            ]
+            said = {
+                "resolved": f"calls {', '.join(places)}",
+                "ambiguous": f"maybe {', '.join(places)}",
+                "external": f"external {meaning.module}",
+                "unresolved": "unknown",
+            }[meaning.status]
+            found[unit.path, call.name_start if call.name_start >= 0 else call.start] = said
+    marked = {("main.py" if mark.path == "main" else mark.path, mark.start): mark.label for mark in fixture.marks}
+    said = {place: found.get(place, "no call") for place in marked}
+    assert said == marked, "\n".join(
+        f"{at}: {said[at]!r}, not {marked[at]!r}" for at in marked if said[at] != marked[at]
+    )
 
 
 def facts_of(language: str, source: str) -> FileFacts:

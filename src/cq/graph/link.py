@@ -79,7 +79,8 @@ class Linker:
         self._externals: dict[tuple[str, Container | None], External] = {}
         self._bounds: dict[tuple[Thing, Thing | None, int], Bound] = {}
         self._supers: dict[tuple[Class, Thing], Super] = {}
-        self._containers: dict[tuple[Unit, int, int, int], Container] = {}
+        self._containers: dict[tuple[str, Unit, int, int, str | int], Container] = {}
+        self._generators: dict[Function, Value] = {}
         self._elements: dict[tuple[Container, str | None], Cell] = {}
         self._arguments: dict[tuple[Function, int], Argument] = {}
         self._modules: dict[str, Module] = {}
@@ -215,8 +216,10 @@ class Linker:
             if made and UNKNOWN not in made:
                 return made
         if self.dialect(unit).is_generator(definition):
-            value = ["each", "generator", ["|", *definition.yields]]
-            return {self.container("generator", unit, definition.symbol, definition.start, value): SCOPE}
+            value = self._generators.get(function)
+            if value is None:
+                value = self._generators[function] = ["each", "generator", ["|", *definition.yields]]
+            return {self.container("generator", unit, definition.symbol, ANYWHERE, value): SCOPE}
         found = _NOTHING
         scope = definition.symbol if definition.symbol >= 0 else definition.scope
         for value in definition.returns:
@@ -377,7 +380,8 @@ class Linker:
     def container(
         self, kind: str, unit: Unit, scope: int, position: int, value: Value, *, typed: bool = False
     ) -> Container:
-        key = (unit, scope, position, id(value) if kind != "generator" else 0)
+        # Values are kept by the code they stand in, so their identity lasts; short names in types are equal anyway.
+        key = (kind, unit, scope, position, value if typed and type(value) is str else id(value))
         found = self._containers.get(key)
         if found is None:
             found = self._containers[key] = Container(kind, unit, scope, position, value, typed=typed)
@@ -591,7 +595,7 @@ class Linker:
             binds = unit.scopes.get(symbol, {}).get(name, ())
             if binds:
                 binds = unit.reach(list(binds), ANYWHERE, is_own=True)
-                binds = _last_definitions(binds)
+                binds = _last_definition(unit, binds)
             stores = unit.own_stores(symbol).get(name, ())
             solid = [bind for bind in binds if bind.type is not None or not _is_blank(bind.value)]
             kept = [store for store in stores if store.type is not None or not _is_blank(store.value)]
@@ -677,16 +681,17 @@ class Linker:
             if type(inner) is list and inner[0] == "*":
                 inner = ["iter", inner[1]]
             found = join(found, self.evaluate(unit, scope, inner, position))
-        return raised(found, ELEMENT)
+        # What is written as elements may be joined by others later; what a comprehension or generator makes, not.
+        return raised(found, INFERRED if value[0] == "each" else ELEMENT)
 
     def iterate(self, values: Values) -> Values:
         found = _NOTHING
         for thing, level in values.items():
             if isinstance(thing, Container):
-                if thing.kind == "dict" and not thing.typed:
+                if thing.kind == "dict":
                     found = join(found, self._literal("str"))
                 else:
-                    found = join(found, raised(self.elements(thing), max(level, ELEMENT)))
+                    found = join(found, raised(self.elements(thing), level))
             elif isinstance(thing, Instance):
                 step = self.protocol(thing, "iter", level)
                 if thing in step:  # its own iterator
@@ -871,11 +876,11 @@ def _is_blank(value: Value) -> bool:
     return value is None or value == "=None"
 
 
-def _last_definitions(binds: Sequence[Bind]) -> Sequence[Bind]:
-    """Of several definitions in one class body (overloads, setters of a property) the first plain accessor or the
-    last function is what the name means."""
+def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
+    """Of several definitions in one class body the last one counts (overloads); of an accessor's the first: it gets."""
     if len(binds) > 1 and all(type(bind.value) is list and bind.value[0] == "def" for bind in binds):
-        return binds[-1:]
+        is_accessor = "accessor" in unit.definitions[binds[0].value[1]].modifiers
+        return binds[:1] if is_accessor else binds[-1:]
     return binds
 
 

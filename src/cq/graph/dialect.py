@@ -38,12 +38,9 @@ class Dialect:
         """A module inside a package or folder, reached as its attribute."""
         return None
 
-    def find_bases(self, linker: Linker, kind: Class) -> list[Value]:
-        return list(kind.definition.bases)
-
     def order_bases(self, linker: Linker, kind: Class) -> tuple[Thing | None, ...]:
         """The class and what it inherits from, in the order of lookup; None for a base nobody knows."""
-        raise NotImplementedError
+        return (kind, *(None for _ in kind.definition.bases))
 
     def receiver(self, linker: Linker, function: Function) -> Thing | None:
         """What the first parameter of a method is; None for a function or a static method."""
@@ -60,6 +57,10 @@ class Dialect:
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
         """What a call to the language's own function gives, where it passes values on; None: it does not."""
         return None
+
+    def find_callbacks(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
+        """What the language's own function calls of what a call passes to it."""
+        return {}
 
     def is_generator(self, definition: Definition) -> bool:
         return "generator" in definition.modifiers

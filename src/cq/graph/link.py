@@ -85,7 +85,7 @@ class Linker:
         self._arguments: dict[tuple[Function, int], Argument] = {}
         self._modules: dict[str, Module] = {}
         self._members: dict[
-            tuple[Class, str, bool], tuple[Class | External | None, Sequence[Bind], Sequence[Store]]
+            tuple[Class, str, bool], tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
         ] = {}
         self._paths: dict[str, list[str]] = {}
         self._mro_open: set[Class] = set()
@@ -171,7 +171,9 @@ class Linker:
         if type(value) is list and bind.type is None:
             operation = value[0]
             if operation == "def":
-                return {self.thing(unit, value[1]): SCOPE}
+                definition = unit.definitions[value[1]]
+                if not definition.decorators or definition.kind != "function":
+                    return {self.thing(unit, value[1]): SCOPE}
             if operation == "param":
                 return self.parameter(self.function(unit, value[1]), value[2])
         cell = self._binds.get(id(bind))
@@ -186,8 +188,28 @@ class Linker:
                 return made
         if bind.value is None:
             return self.unknown
+        if type(bind.value) is list and bind.value[0] == "def":
+            return self._decorated(unit, unit.definitions[bind.value[1]])
         # The name on the right of `x = x or y` is what it was before the statement.
         return self.evaluate(unit, bind.scope, bind.value, bind.start - 1)
+
+    def _decorated(self, unit: Unit, definition: Definition) -> Values:
+        """A decorated function is itself, also behind a wrapper, unless a decorator of the repository gives another."""
+        own = self.thing(unit, definition.start)
+        for value in definition.decorators:
+            if not isinstance(value, str):
+                continue
+            for thing in self.evaluate(unit, definition.scope, value, definition.start):
+                if isinstance(thing, Function) and not thing.owner:
+                    given = self.returned(thing)
+                    others = {
+                        other: level
+                        for other, level in given.items()
+                        if isinstance(other, Function) and other.definition.scope != thing.definition.symbol
+                    }
+                    if others and len(others) == len(given):
+                        return others
+        return {own: SCOPE}
 
     def stored(self, unit: Unit, store: Store) -> Values:
         cell = self._stores.get(id(store))
@@ -280,6 +302,9 @@ class Linker:
         places = self.sites_by_name.get(name, ()) if name else ()
         if len(places) > MAX_CALLERS:
             return found
+        indirect = [(function.unit, number) for number in function.unit.indirect[: MAX_CALLERS + 1]]
+        if len(indirect) <= MAX_CALLERS:
+            places = [*places, *indirect]
         for unit, number in places:
             for thing in self.read(self._callee(unit, number)):
                 skipped = _skipped(thing, function)
@@ -541,7 +566,8 @@ class Linker:
     def _class_member(
         self, kind: Class, name: str, receiver: Thing, level: int, *, on_class: bool, behind: bool = False
     ) -> Values:
-        holder, binds, stores = self.find_member(kind, name, behind=behind)
+        holder, binds, stores, doubt = self.find_member(kind, name, behind=behind)
+        level = max(level, doubt)
         if holder is None:
             found = self._foreign_stores(kind, name)
             return raised(found, max(level, ATTRIBUTE)) if found else self.unknown
@@ -574,40 +600,41 @@ class Linker:
 
     def find_member(
         self, kind: Class, name: str, *, behind: bool = False
-    ) -> tuple[Class | External | None, Sequence[Bind], Sequence[Store]]:
-        """The class in the order of lookup that has the name, and how it gets it. Bindings to nothing (`x = None`)
-        count only when there are no others. `behind`: what stands behind the class itself."""
+    ) -> tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]:
+        """The class in the order of lookup that has the name, how it gets it, and how sure that is. Bindings to nothing
+        (`x = None`) count only when there are no others. `behind`: what stands behind the class itself."""
         key = (kind, name, behind)
         found = self._members.get(key)
         if found is not None:
             return found
         blank: tuple[Class, Sequence[Bind]] | None = None
-        found = (None, (), ())
+        outside: External | None = None
+        is_open = False
+        found = None
         for holder in self.order(kind)[behind:]:
             if not isinstance(holder, Class):
-                # A base from outside may have any name; one nobody knows ends the search.
-                found = (holder, (), ())
-                if holder is None or not _is_plain(holder):
-                    break
-                found = (None, (), ())
+                is_open = is_open or holder is None
+                if outside is None and holder is not None and not _is_plain(holder):
+                    outside = holder
                 continue
             unit, symbol = holder.unit, holder.definition.symbol
-            binds = unit.scopes.get(symbol, {}).get(name, ())
+            binds: Sequence[Bind] = unit.scopes.get(symbol, {}).get(name, ())
             if binds:
-                binds = unit.reach(list(binds), ANYWHERE, is_own=True)
-                binds = _last_definition(unit, binds)
+                binds = _last_definition(unit, unit.reach(list(binds), ANYWHERE, is_own=True))
             stores = unit.own_stores(symbol).get(name, ())
             solid = [bind for bind in binds if bind.type is not None or not _is_blank(bind.value)]
             kept = [store for store in stores if store.type is not None or not _is_blank(store.value)]
             if solid or kept:
-                found = (holder, solid, kept)
+                # A base nobody knows may have the name too, and stands before this one.
+                found = (holder, solid, kept, PARAMETER if is_open else SCOPE)
                 break
             if (binds or stores) and blank is None:
                 blank = (holder, binds)
-        else:
-            found = (None, (), ())
-        if found[0] is None and blank is not None:
-            found = (blank[0], blank[1], ())
+        if found is None:
+            if blank is not None:
+                found = (blank[0], blank[1], (), SCOPE)
+            else:
+                found = (None if is_open else outside, (), (), SCOPE)
         self._members[key] = found
         return found
 

@@ -277,9 +277,6 @@ class PythonDialect(Dialect):
             return {linker.bind(function, receiver): 0}
         return {function: 0} if on_class else {linker.bind(function, receiver): 0}
 
-    def choose(self, binds: Sequence[Bind], linker: Linker, unit: Unit) -> Sequence[Bind]:
-        return binds
-
     # -- annotations -----------------------------------------------------------------------------
 
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
@@ -427,6 +424,17 @@ class PythonDialect(Dialect):
             return linker.unknown
         return None
 
+    def find_callbacks(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
+        place = _CALLERS.get(thing.name)
+        site = unit.code.sites[number]
+        if isinstance(place, str):
+            for name, value in site.keywords:
+                if name == place:
+                    return linker.evaluate(unit, site.scope, value, site.start)
+        elif place is not None and len(site.args) > place:
+            return linker.evaluate(unit, site.scope, site.args[place], site.start)
+        return {}
+
     def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
         site = unit.code.sites[number]
         value = self._made_up.setdefault((unit, number), value)
@@ -557,5 +565,17 @@ _EACH = {
     "builtins.sorted": "list", "builtins.reversed": "list", "builtins.iter": "list", "itertools.chain": "list",
     "collections.deque": "list",
 }  # fmt: skip
-_SAME = frozenset({"copy.copy", "copy.deepcopy", "dataclasses.replace", "asyncio.run", "asyncio.create_task",
-                   "asyncio.wait_for", "asyncio.shield", "contextlib.closing", "weakref.proxy"})  # fmt: skip
+_SAME = frozenset({
+    "copy.copy", "copy.deepcopy", "dataclasses.replace", "asyncio.run", "asyncio.create_task", "asyncio.wait_for",
+    "asyncio.shield", "contextlib.closing", "weakref.proxy",
+    # Decorators called by hand: `f = lru_cache()(g)`.
+    "functools.lru_cache", "functools.lru_cache()", "functools.cache", "functools.wraps()", "abc.abstractmethod",
+    "contextlib.contextmanager", "contextlib.asynccontextmanager",
+})  # fmt: skip
+# Functions that call what they are given: by position or by keyword.
+_CALLERS = {
+    "builtins.map": 0, "builtins.filter": 0, "functools.reduce": 0, "builtins.sorted": "key", "builtins.max": "key",
+    "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
+    "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
+    "multiprocessing.Process": "target", "atexit.register": 0, "contextlib.ExitStack().callback": 0,
+}  # fmt: skip

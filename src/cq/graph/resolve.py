@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cq.graph.link import IMPORT, INFERRED, NAME, Linker, Values, last_name, raised
+from cq.graph.link import IMPORT, INFERRED, NAME, Linker, Values, join, last_name, raised
 from cq.graph.things import (
-    UNKNOWN,
     Bound,
     Class,
     External,
@@ -92,7 +91,7 @@ class Resolver:
             return (thing.unit, ROOT)
         if isinstance(thing, Instance):
             name = self.linker.dialect(thing.type.unit).protocols.get("call", "")
-            holder, binds, _ = self.linker.find_member(thing.type, name)
+            holder, binds, _, _ = self.linker.find_member(thing.type, name)
             if isinstance(holder, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
                 return (holder.unit, holder.unit.definitions[binds[0].value[1]].symbol)
         return None
@@ -179,7 +178,7 @@ class Resolver:
         function = self.linker.thing(unit, definition.start)
         if not isinstance(function, Function) or function.owner is None:
             return None
-        holder, binds, _ = self.linker.find_member(function.owner, definition.name, behind=True)
+        holder, binds, _, _ = self.linker.find_member(function.owner, definition.name, behind=True)
         if not isinstance(holder, Class) or not binds:
             return None
         value = binds[0].value
@@ -190,6 +189,15 @@ class Resolver:
     def value(self, unit: Unit, scope: int, value: Value, position: int) -> Meaning:
         return self.mean(self.linker.evaluate(unit, scope, value, position))
 
+    def callbacks(self, unit: Unit, number: int) -> Meaning | None:
+        """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
+        found: Values = {}
+        for thing in self.linker.link(unit, number):
+            if isinstance(thing, External):
+                found = join(found, self.linker.dialect(unit).find_callbacks(self.linker, thing, unit, number))
+        meaning = self.mean(found) if found else UNRESOLVED
+        return meaning if meaning.places else None
+
     def construct(self, unit: Unit, number: int) -> Meaning | None:
         """The constructor that runs when a call makes an instance of a class of the repository."""
         places: list[Place] = []
@@ -197,7 +205,7 @@ class Resolver:
             kind = thing.type if isinstance(thing, OwnClass) else thing
             if isinstance(kind, Class):
                 for name in self.linker.dialect(kind.unit).constructors:
-                    holder, binds, _ = self.linker.find_member(kind, name)
+                    holder, binds, _, _ = self.linker.find_member(kind, name)
                     if isinstance(holder, Class) and binds and type(binds[0].value) is list:
                         if binds[0].value[0] == "def":
                             places.append((holder.unit, holder.unit.definitions[binds[0].value[1]].symbol))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from cq.graph.things import Class, Function
 from cq.model.code import Bind, Code, Definition, Store
@@ -10,6 +11,7 @@ from cq.model.code import Bind, Code, Definition, Store
 ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
 _FOREVER = 1 << 60
+_ADDING = (".append", ".add", ".appendleft")
 
 
 class Unit:
@@ -52,6 +54,12 @@ class Unit:
         for store in code.stores:
             if store.name is None and isinstance(store.base, str):
                 self.item_stores.setdefault(store.base, []).append(store)
+        for site in code.sites:
+            # `steps.append(f)` stores as `steps[…] = f` does.
+            if type(site.callee) is str and site.callee.endswith(_ADDING) and len(site.args) == 1:
+                base = site.callee.rpartition(".")[0]
+                store = Store(site.scope, site.start, base, None, site.args[0])
+                self.item_stores.setdefault(base, []).append(store)
 
     def find(self, scope: int, name: str, position: int) -> Sequence[Bind]:
         """The bindings a name can mean at a place, from the innermost scope that has it; class bodies hide from
@@ -97,6 +105,18 @@ class Unit:
             end = max(loop[1] for loop in loops)
             found += [bind for bind in plain if position < bind.start <= end]
         return found or plain
+
+    @cached_property
+    def indirect(self) -> list[int]:
+        """Calls of plain names that are no definition or import: parameters and variables that hold functions."""
+        found: list[int] = []
+        for number, site in enumerate(self.code.sites):
+            if type(site.callee) is str and "." not in site.callee:
+                for bind in self.find(site.scope, site.callee, site.start):
+                    if type(bind.value) is not list or bind.value[0] not in ("def", "import"):
+                        found.append(number)
+                        break
+        return found
 
     def find_class(self, scope: int) -> Definition | None:
         """The class around a function, through functions nested in its methods."""

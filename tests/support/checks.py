@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from textwrap import dedent
 
+from cq.graph.corpus import WholeCorpus
 from cq.graph.link import Linker
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit
@@ -45,12 +46,12 @@ def check_calls(snippet: str) -> None:
         units.append(Unit(path, facts.language, facts.code))
         names |= {(path, number): symbol.qualified_name for number, symbol in enumerate(facts.symbols)}
         names[path, -1] = "module"
-    linker = Linker(units)
+    linker = Linker(WholeCorpus(units))
     for unit in units:
         for number in range(len(unit.code.sites)):
             linker.link(unit, number)
     linker.settle()
-    resolver = Resolver(linker)
+    resolver = Resolver(linker, units)
     found = {}
     for unit in units:
         text = fixture.files["main" if unit.path == "main.py" else unit.path].encode()

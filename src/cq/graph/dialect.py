@@ -42,6 +42,10 @@ class Dialect:
         """The class and what it inherits from, in the order of lookup; None for a base nobody knows."""
         return (kind, *(None for _ in kind.definition.bases))
 
+    def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
+        """What a value is by names, imports and aliases alone, without any flow; None: nobody knows."""
+        return None
+
     def receiver(self, linker: Linker, function: Function) -> Thing | None:
         """What the first parameter of a method is; None for a function or a static method."""
         return None
@@ -51,7 +55,7 @@ class Dialect:
         return {function: 0}
 
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
-        """Instances of a type as written in an annotation."""
+        """Instances of a type as written in an annotation. Static: it must not read cells."""
         return linker.unknown
 
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:

@@ -7,9 +7,9 @@ steps only ever add values, so the result is the same in whatever order they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 
+from cq.graph.corpus import Corpus, called_key, stored_key
 from cq.graph.dialect import Dialect
 from cq.graph.python import PythonDialect
 from cq.graph.things import (
@@ -36,8 +36,10 @@ SCOPE, IMPORT, MRO, CONSTRUCTOR, ANNOTATION, ATTRIBUTE, INFERRED, ELEMENT, PARAM
 
 Values = dict[Thing, int]  # never changed once handed out
 _NOTHING: Values = {}
+# The class that has a member, its bindings and stores there, and how sure that is.
+Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
 
-MAX_VALUES = 24  # of one cell; more are as good as anything
+MAX_VALUES = 1000  # of one cell; more are as good as anything
 MAX_CALLERS = 40  # call sites of a name that are asked for a parameter's values
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
@@ -45,10 +47,11 @@ MAX_PATH = 12  # attributes in one chain of names
 
 
 class Cell:
-    __slots__ = ("compute", "full", "is_queued", "readers", "state", "values")
+    __slots__ = ("compute", "full", "is_queued", "keys", "readers", "state", "values")
 
-    def __init__(self, compute: Callable[[], Values]) -> None:
+    def __init__(self, compute: Callable[[], Values], home: int) -> None:
         self.compute = compute
+        self.keys = {home}  # what it depends on beside other cells
         self.values: Values = _NOTHING
         self.readers: dict[Cell, None] | None = None
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
@@ -57,11 +60,11 @@ class Cell:
 
 
 class Linker:
-    """Over the units of one repository. `paths` are all its files: some are packages without code."""
+    """Over the documents of one repository. Only what a question leads to is looked at."""
 
-    def __init__(self, units: Iterable[Unit], paths: Iterable[str] = ()) -> None:
-        self.units = {(unit.path, unit.document): unit for unit in units}
-        files = sorted({path for path, _ in self.units} | set(paths))
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        files = sorted(corpus.paths)
         self.dialects: dict[str, Dialect] = {}
         for kind in DIALECTS:
             dialect = kind(files)
@@ -84,11 +87,11 @@ class Linker:
         self._elements: dict[tuple[Container, str | None], Cell] = {}
         self._arguments: dict[tuple[Function, int], Argument] = {}
         self._modules: dict[str, Module] = {}
-        self._members: dict[
-            tuple[Class, str, bool], tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
-        ] = {}
+        self._members: dict[tuple[Class, str, bool], tuple[Member, set[int]]] = {}
         self._paths: dict[str, list[str]] = {}
-        self._mro_open: set[Class] = set()
+        self._recording: list[set[int]] = []
+        self._reads: dict[Cell, list[Cell]] | None = None
+        self._loose: dict[Unit, Cell] = {}
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -98,6 +101,7 @@ class Linker:
 
     def settle(self) -> None:
         """Computes until nothing grows."""
+        self._reads = None
         work = self._work
         while work:
             batch, self._work = work, []
@@ -155,14 +159,16 @@ class Linker:
         cell = self._callees.get(key)
         if cell is None:
             site = unit.code.sites[number]
-            cell = self._callees[key] = Cell(lambda: self.evaluate(unit, site.scope, site.callee, site.start))
+            cell = self._callees[key] = Cell(
+                lambda: self.evaluate(unit, site.scope, site.callee, site.start), unit.home(site.scope)
+            )
         return cell
 
     def result(self, unit: Unit, number: int) -> Values:
         key = (unit, number)
         cell = self._results.get(key)
         if cell is None:
-            cell = self._results[key] = Cell(lambda: self._call(unit, number))
+            cell = self._results[key] = Cell(lambda: self._call(unit, number), unit.home(unit.code.sites[number].scope))
         return self.read(cell)
 
     def bound(self, unit: Unit, bind: Bind) -> Values:
@@ -174,11 +180,12 @@ class Linker:
                 definition = unit.definitions[value[1]]
                 if not definition.decorators or definition.kind != "function":
                     return {self.thing(unit, value[1]): SCOPE}
+                return self._decorated(unit, definition)
             if operation == "param":
                 return self.parameter(self.function(unit, value[1]), value[2])
         cell = self._binds.get(id(bind))
         if cell is None:
-            cell = self._binds[id(bind)] = Cell(lambda: self._bound(unit, bind))
+            cell = self._binds[id(bind)] = Cell(lambda: self._bound(unit, bind), unit.home(bind.scope))
         return self.read(cell)
 
     def _bound(self, unit: Unit, bind: Bind) -> Values:
@@ -188,33 +195,38 @@ class Linker:
                 return made
         if bind.value is None:
             return self.unknown
-        if type(bind.value) is list and bind.value[0] == "def":
-            return self._decorated(unit, unit.definitions[bind.value[1]])
         # The name on the right of `x = x or y` is what it was before the statement.
         return self.evaluate(unit, bind.scope, bind.value, bind.start - 1)
 
     def _decorated(self, unit: Unit, definition: Definition) -> Values:
-        """A decorated function is itself, also behind a wrapper, unless a decorator of the repository gives another."""
-        own = self.thing(unit, definition.start)
+        """A decorated function is itself, also behind a wrapper, unless a decorator of the repository plainly gives
+        another function: one that is not defined inside it."""
         for value in definition.decorators:
-            if not isinstance(value, str):
-                continue
-            for thing in self.evaluate(unit, definition.scope, value, definition.start):
-                if isinstance(thing, Function) and not thing.owner:
-                    given = self.returned(thing)
-                    others = {
-                        other: level
-                        for other, level in given.items()
-                        if isinstance(other, Function) and other.definition.scope != thing.definition.symbol
-                    }
-                    if others and len(others) == len(given):
+            if isinstance(value, str):
+                decorator = self.dialect(unit).find_static(self, unit, definition.scope, value, definition.start)
+                if isinstance(decorator, Function) and decorator.definition.returns:
+                    others = self._find_replacements(decorator)
+                    if others:
                         return others
-        return {own: SCOPE}
+        return {self.thing(unit, definition.start): SCOPE}
+
+    def _find_replacements(self, decorator: Function) -> Values:
+        unit, definition = decorator.unit, decorator.definition
+        self.record(unit.home_of(definition))
+        found: Values = {}
+        for value in definition.returns:
+            if not isinstance(value, str):
+                return {}
+            other = self.dialect(unit).find_static(self, unit, definition.symbol, value, ANYWHERE)
+            if not isinstance(other, Function) or other.definition.scope == definition.symbol:
+                return {}
+            found[other] = INFERRED
+        return found
 
     def stored(self, unit: Unit, store: Store) -> Values:
         cell = self._stores.get(id(store))
         if cell is None:
-            cell = self._stores[id(store)] = Cell(lambda: self._stored(unit, store))
+            cell = self._stores[id(store)] = Cell(lambda: self._stored(unit, store), unit.home(store.scope))
         return self.read(cell)
 
     def _stored(self, unit: Unit, store: Store) -> Values:
@@ -228,7 +240,9 @@ class Linker:
         """What a function returns, its parameters standing for themselves (`Argument`)."""
         cell = self._returns.get(function)
         if cell is None:
-            cell = self._returns[function] = Cell(lambda: self._returned(function))
+            cell = self._returns[function] = Cell(
+                lambda: self._returned(function), function.unit.home_of(function.definition)
+            )
         return self.read(cell)
 
     def _returned(self, function: Function) -> Values:
@@ -262,7 +276,9 @@ class Linker:
         key = (function, number)
         cell = self._parameters.get(key)
         if cell is None:
-            cell = self._parameters[key] = Cell(lambda: self._parameter(function, number))
+            cell = self._parameters[key] = Cell(
+                lambda: self._parameter(function, number), function.unit.home_of(function.definition)
+            )
         return self.read(cell)
 
     def _parameter(self, function: Function, number: int) -> Values:
@@ -294,67 +310,93 @@ class Linker:
     def _find_callers(self, function: Function) -> list[tuple[Unit, Site, int]]:
         """Calls whose callee is this function, with how many parameters the receiver takes; by name, so that
         few must be asked. None at all where there are too many."""
-        dialect, definition = self.dialect(function.unit), function.definition
+        definition = function.definition
         name = definition.name
-        if name in dialect.constructors and function.owner is not None:
+        if name in self.dialect(function.unit).constructors and function.owner is not None:
             name = function.owner.definition.name
-        found: list[tuple[Unit, Site, int]] = []
-        places = self.sites_by_name.get(name, ()) if name else ()
+        self.record(called_key(name))
+        units = self.corpus.calling(name) if name else ()
+        if units is None:
+            return []
+        places = [(unit, number) for unit in units for number in unit.sites_by_name.get(name, ())]
+        places += [(function.unit, number) for number in function.unit.indirect]
         if len(places) > MAX_CALLERS:
-            return found
-        indirect = [(function.unit, number) for number in function.unit.indirect[: MAX_CALLERS + 1]]
-        if len(indirect) <= MAX_CALLERS:
-            places = [*places, *indirect]
+            return []
+        found: list[tuple[Unit, Site, int]] = []
         for unit, number in places:
-            for thing in self.read(self._callee(unit, number)):
-                skipped = _skipped(thing, function)
-                if skipped >= 0:
-                    found.append((unit, unit.code.sites[number], skipped))
-                    break
-        for unit, decorated, value in self.decorated_by_name.get(name, ()):
-            if function in self.evaluate(unit, decorated.scope, value, decorated.start):
-                found.append((unit, _decorator_site(decorated), 0))
+            site = unit.code.sites[number]
+            decorated = unit.decorated_at.get(site.end) if site.kind == "decorator" else None
+            if decorated is not None:
+                if function in self.read(self._callee(unit, number)):
+                    found.append((unit, _decorator_site(decorated), 0))
+                continue
+            skips = {self._skipped(thing, function) for thing in self.read(self._callee(unit, number))}
+            found += [(unit, site, skipped) for skipped in sorted(skips) if skipped >= 0]
         return found
 
-    @cached_property
-    def sites_by_name(self) -> dict[str, list[tuple[Unit, int]]]:
-        found: dict[str, list[tuple[Unit, int]]] = {}
-        for unit in self.units.values():
-            for number, site in enumerate(unit.code.sites):
-                name = last_name(site.callee)
-                if name:
-                    found.setdefault(name, []).append((unit, number))
-        return found
+    def _skipped(self, thing: Thing, function: Function) -> int:
+        """How many parameters come from elsewhere when `thing` is called and that runs `function`; -1: it does not."""
+        if thing is function:
+            return 0
+        if isinstance(thing, Bound) and thing.function is function:
+            return thing.skipped if thing.receiver is None else 1
+        if isinstance(thing, (Class, OwnClass)) and function.owner is not None:
+            kind = thing if isinstance(thing, Class) else thing.type
+            if function.definition.name in self.dialect(kind.unit).constructors:
+                return 1 if self.find_member(kind, function.definition.name)[0] is function.owner else -1
+        return -1
 
-    @cached_property
-    def decorated_by_name(self) -> dict[str, list[tuple[Unit, Definition, Value]]]:
-        found: dict[str, list[tuple[Unit, Definition, Value]]] = {}
-        for unit in self.units.values():
-            for definition in unit.code.definitions:
-                for value in definition.decorators:
-                    if isinstance(value, str):
-                        found.setdefault(last_name(value), []).append((unit, definition, value))
-        return found
+    # -- what was looked at ----------------------------------------------------------------------
 
-    @cached_property
-    def stores_by_name(self) -> dict[str, list[tuple[Unit, Store]]]:
-        found: dict[str, list[tuple[Unit, Store]]] = {}
-        for unit in self.units.values():
-            for store in unit.code.stores:
-                if store.name is not None and store.base != "self":
-                    found.setdefault(store.name, []).append((unit, store))
-        return found
+    def record(self, key: int) -> None:
+        """The cell being computed, and what is being remembered for many, depend on what the key stands for."""
+        if self._current is not None:
+            self._current.keys.add(key)
+        for keys in self._recording:
+            keys.add(key)
 
-    @cached_property
-    def methods_by_name(self) -> dict[str, list[tuple[Unit, Definition]]]:
-        """Functions that are members of a class."""
-        found: dict[str, list[tuple[Unit, Definition]]] = {}
-        for unit in self.units.values():
-            for definition in unit.code.definitions:
-                holder = unit.by_symbol.get(definition.scope)
-                if holder is not None and holder.kind != "function" and definition.kind == "function":
-                    found.setdefault(definition.name, []).append((unit, definition))
-        return found
+    def _record_all(self, keys: set[int]) -> None:
+        if self._current is not None:
+            self._current.keys |= keys
+        for known in self._recording:
+            known |= keys
+
+    def find_keys(self, unit: Unit) -> set[int]:
+        """Everything in other documents that the meaning of this one's code depends on. Once settled."""
+        if self._reads is None:
+            self._reads = {}
+            tables = (
+                self._binds, self._stores, self._callees, self._results, self._returns, self._parameters,
+                self._elements, self._loose,
+            )  # fmt: skip
+            for table in tables:
+                for cell in table.values():
+                    for reader in cell.readers or ():
+                        self._reads.setdefault(reader, []).append(cell)
+        keys: set[int] = set()
+        seen: set[Cell] = set()
+        todo = [self._callees[unit, number] for number in range(len(unit.code.sites))]
+        if unit in self._loose:
+            todo.append(self._loose[unit])
+        while todo:
+            cell = todo.pop()
+            if cell not in seen:
+                seen.add(cell)
+                keys |= cell.keys
+                todo += self._reads.get(cell, ())
+        return keys
+
+    def ask(self, unit: Unit, question: Callable[[], Values]) -> Values:
+        """Answers a question that is no call, for a document whose meaning then depends on it."""
+        cell = self._loose.get(unit)
+        if cell is None:
+            cell = self._loose[unit] = Cell(_no_values, 0)
+            cell.state = 2
+        saved, self._current = self._current, cell
+        try:
+            return question()
+        finally:
+            self._current = saved
 
     # -- things ----------------------------------------------------------------------------------
 
@@ -423,7 +465,7 @@ class Linker:
         """Of a file, or of a folder."""
         found = self._modules.get(path)
         if found is None:
-            found = self._modules[path] = Module(self.units.get((path, 0)), path)
+            found = self._modules[path] = Module(self.corpus.unit(path), path)
         return found
 
     # -- expressions -----------------------------------------------------------------------------
@@ -458,6 +500,7 @@ class Linker:
 
     def name(self, unit: Unit, scope: int, name: str, position: int) -> Values:
         binds = unit.find(scope, name, position)
+        self.record(unit.name_key(name) if not binds or binds[0].scope == ROOT else unit.home(binds[0].scope))
         if len(binds) == 1:
             return self.bound(unit, binds[0])
         if binds:
@@ -480,6 +523,7 @@ class Linker:
     def exported(self, unit: Unit, name: str, seen: set[Unit] | None = None) -> Values | None:
         """What a module has under a name; None when it has no such name."""
         binds = unit.scopes[ROOT].get(name)
+        self.record(unit.name_key(name))
         if binds is not None:
             reached = unit.reach(binds, ANYWHERE, is_own=False)
             if reached:
@@ -493,11 +537,13 @@ class Linker:
 
     def _starred(self, unit: Unit, name: str, seen: set[Unit]) -> Values | None:
         """Through `from m import *`; the last one wins."""
+        self.record(unit.name_key("*"))
         for bind in reversed(unit.stars):
             _, level, module, _ = bind.value
             for thing in self.dialect(unit).resolve_import(self, unit, level, module, "*"):
                 if isinstance(thing, Module) and thing.unit is not None and thing.unit not in seen:
                     inner = thing.unit
+                    self.record(inner.name_key("__all__"))
                     public = inner.code.public
                     if name not in public if public is not None else name.startswith("_"):
                         continue
@@ -541,8 +587,7 @@ class Linker:
         if isinstance(thing, Container):
             return {self.external(f"builtins.{thing.kind}().{name}", thing): level}
         if isinstance(thing, Function):
-            stored = self._foreign_stores(thing, name)
-            return stored if stored else self.unknown
+            return self._foreign_stores(thing, name)
         if isinstance(thing, Bound) and name == "__func__":
             return {thing.function: level}
         return self.unknown
@@ -556,7 +601,7 @@ class Linker:
             inner = dialect.find_submodule(self, module.path, name)
             if inner is not None:
                 return {inner: max(level, IMPORT)}
-            return self._foreign_stores(module, name) or self.unknown
+            return self._foreign_stores(module, name)
         for dialect in dict.fromkeys(self.dialects.values()):
             inner = dialect.find_submodule(self, module.path, name)
             if inner is not None:
@@ -569,8 +614,7 @@ class Linker:
         holder, binds, stores, doubt = self.find_member(kind, name, behind=behind)
         level = max(level, doubt)
         if holder is None:
-            found = self._foreign_stores(kind, name)
-            return raised(found, max(level, ATTRIBUTE)) if found else self.unknown
+            return raised(self._foreign_stores(kind, name), max(level, ATTRIBUTE))
         if isinstance(holder, External):
             return {self.external(f"{holder.name}.{name}"): max(level, IMPORT)}
         found = _NOTHING
@@ -598,15 +642,16 @@ class Linker:
             found = join(found, raised(self.stored(holder.unit, store), max(level, ATTRIBUTE)))
         return found
 
-    def find_member(
-        self, kind: Class, name: str, *, behind: bool = False
-    ) -> tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]:
+    def find_member(self, kind: Class, name: str, *, behind: bool = False) -> Member:
         """The class in the order of lookup that has the name, how it gets it, and how sure that is. Bindings to nothing
         (`x = None`) count only when there are no others. `behind`: what stands behind the class itself."""
         key = (kind, name, behind)
-        found = self._members.get(key)
-        if found is not None:
-            return found
+        known = self._members.get(key)
+        if known is not None:
+            self._record_all(known[1])
+            return known[0]
+        keys: set[int] = set()
+        self._recording.append(keys)
         blank: tuple[Class, Sequence[Bind]] | None = None
         outside: External | None = None
         is_open = False
@@ -618,6 +663,7 @@ class Linker:
                     outside = holder
                 continue
             unit, symbol = holder.unit, holder.definition.symbol
+            self.record(unit.member_key(symbol, name))
             binds: Sequence[Bind] = unit.scopes.get(symbol, {}).get(name, ())
             if binds:
                 binds = _last_definition(unit, unit.reach(list(binds), ANYWHERE, is_own=True))
@@ -635,20 +681,27 @@ class Linker:
                 found = (blank[0], blank[1], (), SCOPE)
             else:
                 found = (None if is_open else outside, (), (), SCOPE)
-        self._members[key] = found
+        self._recording.pop()
+        self._members[key] = (found, keys)
         return found
 
     def order(self, kind: Class) -> tuple[Class | External | None, ...]:
         if kind.mro is None:
             kind.mro = (kind,)  # what a class sees of itself while its bases are looked up
+            kind.keys = {kind.unit.member_key(kind.definition.symbol, "")}
+            self._recording.append(kind.keys)
             order = self.dialect(kind.unit).order_bases(self, kind)
+            self._recording.pop()
             kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order)
+        self._record_all(kind.keys)
         return kind.mro
 
     def _foreign_stores(self, thing: Thing, name: str) -> Values:
-        """`thing.name = value` from anywhere: only what few places do is worth asking about."""
-        places = self.stores_by_name.get(name, ())
-        found = _NOTHING
+        """`thing.name = value` from anywhere: only what few places do is worth asking about. Nobody knows the rest."""
+        self.record(stored_key(name))
+        units = self.corpus.storing(name)
+        places = [(unit, store) for unit in units or () for store in unit.stores_by_name.get(name, ())]
+        found = self.unknown
         if len(places) <= MAX_STORES:
             for unit, store in places:
                 for base in self.evaluate(unit, store.scope, store.base, store.start):
@@ -683,7 +736,9 @@ class Linker:
         at = (container, key)
         cell = self._elements.get(at)
         if cell is None:
-            cell = self._elements[at] = Cell(lambda: self._find_elements(container, key))
+            cell = self._elements[at] = Cell(
+                lambda: self._find_elements(container, key), container.unit.home(container.scope)
+            )
         return self.read(cell)
 
     def _find_elements(self, container: Container, key: str | None) -> Values:
@@ -720,16 +775,11 @@ class Linker:
                 else:
                     found = join(found, raised(self.elements(thing), level))
             elif isinstance(thing, Instance):
-                step = self.protocol(thing, "iter", level)
-                if thing in step:  # its own iterator
-                    step = self.protocol(thing, "next", level)
-                    found = join(found, step)
-                elif any(isinstance(t, Instance) for t in step):
-                    for inner, at in step.items():
-                        if isinstance(inner, Instance):
-                            found = join(found, self.protocol(inner, "next", at))
-                else:
-                    found = join(found, self.iterate(step))
+                for inner, at in self.protocol(thing, "iter", level).items():
+                    if isinstance(inner, Instance):
+                        found = join(found, self.protocol(inner, "next", at))
+                    else:
+                        found = join(found, self.iterate({inner: at}))
             elif isinstance(thing, External) and not thing.name.startswith(_OWN_CONTAINERS):
                 found = join(found, {thing: level})
             else:
@@ -829,15 +879,6 @@ def raised(values: Values, level: int) -> Values:
     return values
 
 
-def last_name(value: Value) -> str:
-    """The name a callee is called by."""
-    if type(value) is str:
-        return "" if value[0] in "'#=" else value.rpartition(".")[2]
-    if type(value) is list and value[0] == ".":
-        return value[2].rpartition(".")[2]
-    return ""
-
-
 def find_argument(function: Function, site: Site, number: int, skipped: int) -> Value:
     """What a call passes for a parameter; None when that cannot be told."""
     parameter = function.definition.parameters[number]
@@ -855,16 +896,8 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
     return site.args[at]
 
 
-def _skipped(thing: Thing, function: Function) -> int:
-    """How many parameters come from elsewhere when `thing` is called and that runs `function`; -1: it does not."""
-    if thing is function:
-        return 0
-    if isinstance(thing, Bound) and thing.function is function:
-        return thing.skipped if thing.receiver is None else 1
-    if isinstance(thing, (Class, OwnClass)) and function.owner is not None:
-        kind = thing if isinstance(thing, Class) else thing.type
-        return 1 if kind is function.owner else -1
-    return -1
+def _no_values() -> Values:
+    return _NOTHING
 
 
 def _decorator_site(definition: Definition) -> Site:
@@ -940,6 +973,7 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
         else:
             found = join(found, linker.unknown)
     if isinstance(value[1], str):
+        linker.record(unit.name_key(f"[]{value[1]}"))
         for store in unit.item_stores.get(value[1], ()):
             if key is None or store.key is None or store.key == key or store.key[:1] not in ("'", "#"):
                 found = join(found, raised(linker.stored(unit, store), ELEMENT))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.dialect import Dialect
 from cq.graph.things import (
-    UNKNOWN,
     Bound,
     Class,
     Container,
@@ -190,6 +189,8 @@ class PythonDialect(Dialect):
         path = value.split(".")
         found: Thing | None = None
         binds = unit.find(scope, path[0], position)
+        at = binds[0].scope if binds else ROOT
+        linker.record(unit.name_key(path[0]) if at == ROOT else unit.home(at))
         for bind in binds:
             if bind.value is not None:
                 found = self.find_static(linker, unit, bind.scope, bind.value, bind.start - 1, steps - 1)
@@ -209,8 +210,9 @@ class PythonDialect(Dialect):
             elif isinstance(found, Module):
                 found = self._find_exported(linker, found, name, steps)
             elif isinstance(found, Class):
-                binds = found.unit.scopes.get(found.definition.symbol, {}).get(name, ())
                 unit, scope = found.unit, found.definition.symbol
+                linker.record(unit.member_key(scope, name))
+                binds = unit.scopes.get(scope, {}).get(name, ())
                 found = None
                 for bind in binds:
                     found = self.find_static(linker, unit, scope, bind.value, bind.start, steps - 1)
@@ -223,6 +225,7 @@ class PythonDialect(Dialect):
             return None
         unit = module.unit
         if unit is not None:
+            linker.record(unit.name_key(name))
             found: Thing | None = None
             binds: Sequence[Bind] = unit.scopes[ROOT].get(name, ())
             for bind in unit.reach(list(binds), ANYWHERE, is_own=False) if binds else ():
@@ -237,6 +240,7 @@ class PythonDialect(Dialect):
         return self.find_submodule(linker, module.path, name)
 
     def _find_starred(self, linker: Linker, unit: Unit, name: str, steps: int) -> Thing | None:
+        linker.record(unit.name_key("*"))
         for bind in reversed(unit.stars):
             source = self.find_source(linker, unit, bind.value[1], bind.value[2])
             if isinstance(source, Module) and source.unit is not unit:
@@ -287,24 +291,20 @@ class PythonDialect(Dialect):
                 return self.make(linker, unit, scope, self._parse(kind[1:]), position)
             if kind == "=None":
                 return {}
-            return self._instances(linker, unit, scope, linker.evaluate(unit, scope, kind, position))
+            return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
         operation = kind[0]
         if operation == "|":
             return self._make_all(linker, unit, scope, kind[1:], position)
         if operation == "op" and kind[1] == "|":
             return self._make_all(linker, unit, scope, kind[2:], position)
         if operation == ".":
-            return self._instances(linker, unit, scope, linker.evaluate(unit, scope, kind, position))
+            return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
         if operation != "[]":
             return linker.unknown
-        found: Values = {}
-        for thing, level in linker.evaluate(unit, scope, kind[1], position).items():
-            if isinstance(thing, External):
-                for made, at in self._make_generic(linker, unit, scope, thing, kind[2:], position).items():
-                    found[made] = max(at, level)
-            else:
-                found.update(self._instances(linker, unit, scope, {thing: level}))
-        return found
+        thing = self.find_static(linker, unit, scope, kind[1], position)
+        if isinstance(thing, External):
+            return self._make_generic(linker, unit, scope, thing, kind[2:], position)
+        return self._instances(linker, unit, scope, thing)
 
     def _make_all(self, linker: Linker, unit: Unit, scope: int, kinds: list[Value], position: int) -> Values:
         found: Values = {}
@@ -324,7 +324,8 @@ class PythonDialect(Dialect):
             return self.make(linker, unit, scope, kinds[-1], position)
         if name in ("Type", "type"):
             value = self._parse(kinds[0][1:]) if type(kinds[0]) is str and kinds[0][0] == "'" else kinds[0]
-            return linker.evaluate(unit, scope, value, position)
+            found = self.find_static(linker, unit, scope, value, position)
+            return {found: 0} if isinstance(found, (Class, External)) else linker.unknown
         if name in _MAPPINGS and len(kinds) == 2:
             return {linker.container("dict", unit, scope, position, kinds[1], typed=True): 0}
         if name in ("tuple", "Tuple") and len(kinds) > 1 and kinds[1] is not None:
@@ -337,26 +338,19 @@ class PythonDialect(Dialect):
             return linker.unknown
         return {linker.external(f"{base.name}()"): 0}
 
-    def _instances(self, linker: Linker, unit: Unit, scope: int, values: Values) -> Values:
-        found: Values = {}
-        for thing, level in values.items():
-            if isinstance(thing, Class):
-                found[thing.instance] = level
-            elif isinstance(thing, External):
-                name = thing.name.rpartition(".")[2]
-                if name == "Self":
-                    holder = unit.find_class(scope)
-                    kind = None if holder is None else linker.thing(unit, holder.start)
-                    found[kind.self_instance if isinstance(kind, Class) else UNKNOWN] = level
-                elif name in _OPAQUE or name in _UNIONS or thing.name.endswith(("TypeVar()", "NewType()")):
-                    found[UNKNOWN] = 0
-                elif thing.name == "builtins.None":
-                    continue
-                else:
-                    found[linker.external(f"{thing.name}()")] = level
-            else:
-                found[UNKNOWN] = 0
-        return found
+    def _instances(self, linker: Linker, unit: Unit, scope: int, thing: Thing | None) -> Values:
+        if isinstance(thing, Class):
+            return {thing.instance: 0}
+        if not isinstance(thing, External):
+            return linker.unknown
+        name = thing.name.rpartition(".")[2]
+        if name == "Self":
+            holder = unit.find_class(scope)
+            kind = None if holder is None else linker.thing(unit, holder.start)
+            return {kind.self_instance: 0} if isinstance(kind, Class) else linker.unknown
+        if name in _OPAQUE or name in _UNIONS or thing.name.endswith(("TypeVar()", "NewType()")):
+            return linker.unknown
+        return {linker.external(f"{thing.name}()"): 0}
 
     def _parse(self, text: str) -> Value:
         if text not in self._strings:
@@ -388,10 +382,11 @@ class PythonDialect(Dialect):
                     found = {**value(2), **found}
                 return found
             return linker.unknown
-        if name in ("builtins.type", "builtins.object.__class__") and len(args) == 1:
-            return linker.attribute(
-                {thing: level for thing, level in value(0).items() if isinstance(thing, Instance)}, "__class__"
-            ) or linker.unknown  # fmt: skip
+        if name == "builtins.type" and len(args) == 1:
+            found = {}
+            for inner, level in value(0).items():
+                found |= linker.member(inner, "__class__", level) if isinstance(inner, Instance) else linker.unknown
+            return found
         if name in _EACH:
             return self._contain(linker, unit, number, ["each", _EACH[name], ["iter", args[0]]])
         if name == "builtins.filter" and len(args) == 2:
@@ -465,8 +460,8 @@ class PythonDialect(Dialect):
         assert isinstance(function, Function)
         receiver, kind = self.receiver(linker, function), function.owner
         if site.args:
-            kinds = [t for t in linker.evaluate(unit, site.scope, site.args[0], site.start) if isinstance(t, Class)]
-            kind = kinds[0] if len(kinds) == 1 else kind
+            named = self.find_static(linker, unit, site.scope, site.args[0], site.start)
+            kind = named if isinstance(named, Class) else None
         if receiver is None or kind is None:
             return linker.unknown
         return {linker.super_of(kind, receiver): 2}

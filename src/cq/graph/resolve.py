@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from cq.graph.link import IMPORT, INFERRED, NAME, Linker, Values, join, last_name, raised
+from cq.graph.link import IMPORT, INFERRED, NAME, Linker, Values, join, raised
 from cq.graph.things import (
     Bound,
     Class,
@@ -18,7 +19,7 @@ from cq.graph.things import (
 )
 from cq.graph.unit import ROOT, Unit
 from cq.model.code import Definition, Site, Value
-from cq.model.edge import EVIDENCE, MAX_CANDIDATES, MAX_MATCHES
+from cq.model.edge import EVIDENCE, MAX_CANDIDATES
 
 Place = tuple[Unit, int]  # a document and a symbol in it, -1 for the module
 
@@ -39,21 +40,19 @@ UNRESOLVED = Meaning("unresolved", "")
 class Resolver:
     """Asks a settled linker. Every list is in a fixed order."""
 
-    def __init__(self, linker: Linker) -> None:
+    def __init__(self, linker: Linker, units: Iterable[Unit]) -> None:
         self.linker = linker
+        self.units = list(units)  # those whose methods are candidates by name
         self._named: dict[tuple[str, str, int, tuple[str, ...]], Meaning] = {}
         self._imports: dict[Unit, frozenset[str]] = {}
-        self._imported: set[str] | None = None
 
     def call(self, unit: Unit, number: int) -> Meaning:
         """What a call runs: a function, or the class it makes an instance of."""
         site = unit.code.sites[number]
         values = self.linker.link(unit, number)
         meaning = self.mean(values)
-        if meaning.status == "unresolved":
-            name = last_name(site.callee)
-            if name and name != site.callee:
-                return self._by_name(unit, site, name)
+        if meaning.status == "unresolved" and site.name and site.name != site.callee:
+            return self._by_name(unit, site, site.name)
         return meaning
 
     def mean(self, values: Values) -> Meaning:
@@ -98,45 +97,35 @@ class Resolver:
 
     def _by_name(self, unit: Unit, site: Site, name: str) -> Meaning:
         """Methods of that name that could take these arguments, nearest first. Never a single link."""
-        methods = self.linker.methods_by_name.get(name, ())
-        if not methods:
-            return UNRESOLVED
-        spread = any(type(value) is list and value[0] == "*" for value in site.args)
-        count = -1 if spread else len(site.args)
-        keywords = tuple(sorted(key for key, _ in site.keywords))
-        key = (unit.path, name, count, keywords)
+        methods = self.methods.get(name, ())
+        key = (unit.path, name, *shape(site))
         found = self._named.get(key)
         if found is None:
+            near = self.imports(unit)
             fitting = [
-                (self._distance(unit, other), other.path, other.document, definition.symbol, other)
+                (distance(unit.path, other.path, near), other.path, other.document, definition.symbol, other)
                 for other, definition in methods
-                if fits(definition, count, keywords) and self._is_visible(unit, other)
+                if fits(definition, *shape(site)) and (other is unit or other.path in self.imported_paths)
             ]
             fitting.sort(key=lambda item: item[:4])
             places = tuple((other, symbol) for *_, symbol, other in fitting[:MAX_CANDIDATES])
-            if not places or len(fitting) > MAX_MATCHES:
-                found = UNRESOLVED if not places else Meaning("ambiguous", EVIDENCE[NAME], places, "", len(fitting))
-            else:
-                found = Meaning("ambiguous", EVIDENCE[NAME], places, omitted=max(0, len(fitting) - MAX_CANDIDATES))
+            omitted = max(0, len(fitting) - MAX_CANDIDATES)
+            found = Meaning("ambiguous", EVIDENCE[NAME], places, omitted=omitted) if places else UNRESOLVED
             self._named[key] = found
         return found
 
-    def _distance(self, unit: Unit, other: Unit) -> int:
-        if other is unit:
-            return 0
-        if other.path in self.imports(unit):
-            return 1
-        if other.path.rpartition("/")[0] == unit.path.rpartition("/")[0]:
-            return 2
-        return 3
+    @cached_property
+    def methods(self) -> dict[str, list[tuple[Unit, Definition]]]:
+        found: dict[str, list[tuple[Unit, Definition]]] = {}
+        for unit in self.units:
+            for definition in unit.methods:
+                found.setdefault(definition.name, []).append((unit, definition))
+        return found
 
-    def _is_visible(self, unit: Unit, other: Unit) -> bool:
+    @cached_property
+    def imported_paths(self) -> set[str]:
         """What nobody imports is known in its own file only."""
-        if self._imported is None:
-            self._imported = set()
-            for known in self.linker.units.values():
-                self._imported |= self.imports(known)
-        return other is unit or other.path in self._imported
+        return {path for unit in self.units for path in self.imports(unit)}
 
     def imports(self, unit: Unit) -> frozenset[str]:
         """Paths of the modules that a document imports, or takes names from."""
@@ -213,6 +202,21 @@ class Resolver:
         if not places:
             return None
         return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
+
+
+def shape(site: Site) -> tuple[int, tuple[str, ...]]:
+    """How many arguments a call passes by position, -1 when that is open, and the names of the others."""
+    spread = any(type(value) is list and value[0] == "*" for value in site.args)
+    return -1 if spread else len(site.args), tuple(sorted(key for key, _ in site.keywords))
+
+
+def distance(path: str, other: str, imports: Collection[str]) -> int:
+    """How far a candidate by name is: in the same file, imported, in the same folder, elsewhere."""
+    if other == path:
+        return 0
+    if other in imports:
+        return 1
+    return 2 if other.rpartition("/")[0] == path.rpartition("/")[0] else 3
 
 
 def fits(definition: Definition, count: int, keywords: Sequence[str]) -> bool:

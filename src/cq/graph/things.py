@@ -23,7 +23,7 @@ class Function(Thing):
 
 
 class Class(Thing):
-    __slots__ = ("definition", "instance", "mro", "self_class", "self_instance", "unit")
+    __slots__ = ("definition", "instance", "keys", "mro", "self_class", "self_instance", "unit")
 
     def __init__(self, unit: Unit, definition: Definition) -> None:
         self.unit, self.definition = unit, definition
@@ -32,6 +32,7 @@ class Class(Thing):
         self.self_instance = Instance(self, own=True)
         self.self_class = OwnClass(self)
         self.mro: tuple[Class | External | None, ...] | None = None  # None in it: a base nobody knows
+        self.keys: set[int] = set()  # what the order depends on
 
 
 class Instance(Thing):

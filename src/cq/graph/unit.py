@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
+
+from xxhash import xxh3_64_intdigest
 
 from cq.graph.things import Class, Function
 from cq.model.code import Bind, Code, Definition, Store
@@ -12,6 +15,11 @@ ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
 _FOREVER = 1 << 60
 _ADDING = (".append", ".add", ".appendleft")
+
+
+def part_key(*names: str) -> int:
+    """A number for a part of the code that others may depend on; the same on every machine."""
+    return xxh3_64_intdigest("\0".join(names).encode("utf-8", "surrogatepass"))
 
 
 class Unit:
@@ -26,6 +34,8 @@ class Unit:
         self.stars: list[Bind] = []
         self.item_stores: dict[str, list[Store]] = {}
         self.things: dict[int, Class | Function] = {}
+        self._keys: dict[str, int] = {}
+        self._nowhere = self.name_key("")
         self._own_stores: dict[int, dict[str, list[Store]]] | None = None
         for definition in code.definitions:
             self.definitions[definition.start] = definition
@@ -105,6 +115,87 @@ class Unit:
             end = max(loop[1] for loop in loops)
             found += [bind for bind in plain if position < bind.start <= end]
         return found or plain
+
+    # -- what can be depended on: numbers that stand for a part of the code, whatever its offsets -----------------
+
+    def name_key(self, name: str) -> int:
+        """What the document binds to a name at root level; `*`, `__all__` and `[]x` for what is near it."""
+        key = self._keys.get(name)
+        if key is None:
+            key = self._keys[name] = part_key(self.path, str(self.document), name)
+        return key
+
+    def member_key(self, symbol: int, name: str) -> int:
+        """What a class has under a name; with "" what it inherits."""
+        return self.name_key(f"{self.qualified_names[symbol]}:{name}")
+
+    def home(self, scope: int) -> int:
+        """All code of a function; what stands in a class or at root level is reached through its names."""
+        definition = self.by_symbol.get(scope)
+        if definition is None or definition.kind != "function":
+            return self._nowhere
+        return self.home_of(definition)
+
+    def home_of(self, definition: Definition) -> int:
+        if definition.symbol < 0:
+            return self.home(definition.scope)
+        return self.name_key(f"{self.qualified_names[definition.symbol]}()")
+
+    @cached_property
+    def qualified_names(self) -> dict[int, str]:
+        """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
+        names: dict[int, str] = {}
+        seen: dict[str, int] = {}
+        for definition in self.code.definitions:
+            if definition.symbol >= 0:
+                holder = names.get(definition.scope)
+                name = f"{holder}.{definition.name}" if holder else definition.name
+                count = seen[name] = seen.get(name, 0) + 1
+                names[definition.symbol] = name if count == 1 else f"{name}#{count}"
+        return names
+
+    # -- by name ---------------------------------------------------------------------------------
+
+    @cached_property
+    def sites_by_name(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, site in enumerate(self.code.sites):
+            if site.name:
+                found.setdefault(site.name, []).append(number)
+        return found
+
+    @cached_property
+    def stores_by_name(self) -> dict[str, list[Store]]:
+        """Assignments to attributes of what is not `self`."""
+        found: dict[str, list[Store]] = {}
+        for store in self.code.stores:
+            if store.name is not None and store.base != "self":
+                found.setdefault(store.name, []).append(store)
+        return found
+
+    @cached_property
+    def methods(self) -> list[Definition]:
+        """Functions that are members of a class."""
+        found: list[Definition] = []
+        for definition in self.code.definitions:
+            holder = self.by_symbol.get(definition.scope)
+            if holder is not None and holder.kind != "function" and definition.kind == "function":
+                found.append(definition)
+        return found
+
+    @cached_property
+    def decorated_at(self) -> dict[int, Definition]:
+        """End of a decorator that is only a name -> what it decorates."""
+        decorated = [definition for definition in self.code.definitions if definition.decorators]
+        starts = [definition.start for definition in decorated]
+        called = {value for definition in decorated for value in definition.decorators if type(value) is int}
+        found: dict[int, Definition] = {}
+        for site in self.code.sites:
+            if site.kind == "decorator" and site.end not in called:
+                at = bisect_left(starts, site.end)
+                if at < len(starts):
+                    found[site.end] = decorated[at]
+        return found
 
     @cached_property
     def indirect(self) -> list[int]:

@@ -90,6 +90,7 @@ class Site(msgspec.Struct, frozen=True, gc=False, array_like=True):
     args: tuple[Value, ...] = ()
     keywords: tuple[tuple[str, Value], ...] = ()
     kind: str = "call"
+    name: str = ""  # the last name of the callee
 
 
 class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):

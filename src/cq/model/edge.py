@@ -9,7 +9,6 @@ EDGE_KINDS = (
 )  # fmt: skip
 STATUSES = ("unresolved", "resolved", "ambiguous", "external")
 MAX_CANDIDATES = 25
-MAX_MATCHES = 200  # definitions of one name; more are too many to choose from
 
 # How a single link was found, the surest first; the number is how often it is right, measured against type
 # checkers (bench part `graph`). `name` is never a single link: the receiver is unknown, only the name fits.

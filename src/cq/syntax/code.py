@@ -56,7 +56,7 @@ class CodeDraft:
         sites: list[Site] = []
         for call in calls:
             callee, args, keywords = known.get((call.start, call.end), _NO_SITE)
-            sites.append(Site(call.scope, call.start, call.end, callee, args, keywords, call.kind))
+            sites.append(Site(call.scope, call.start, call.end, callee, args, keywords, call.kind, call.name))
         return Code(tuple(definitions), binds, stores, tuple(sites), tuple(sorted(self.loops)), public)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes) -> list[Definition]:

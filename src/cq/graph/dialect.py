@@ -14,8 +14,9 @@ from cq.graph.things import Class, External, Function, Thing
 from cq.model.code import Definition, Value
 
 if TYPE_CHECKING:
-    from cq.graph.link import Linker, Values
+    from cq.graph.link import Linker
     from cq.graph.unit import Unit
+    from cq.graph.values import Values
 
 
 class Dialect:

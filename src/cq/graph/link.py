@@ -13,6 +13,7 @@ from cq.graph.corpus import Corpus, called_key, stored_key
 from cq.graph.dialect import Dialect
 from cq.graph.python import PythonDialect
 from cq.graph.things import (
+    TOP,
     UNKNOWN,
     Argument,
     Bound,
@@ -27,19 +28,31 @@ from cq.graph.things import (
     Thing,
 )
 from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.values import (
+    ANNOTATION,
+    ATTRIBUTE,
+    CONSTRUCTOR,
+    ELEMENT,
+    EVERYTHING,
+    IMPORT,
+    INFERRED,
+    MRO,
+    NOTHING,
+    PARAMETER,
+    SCOPE,
+    Values,
+    join,
+    raised,
+)
 from cq.model.code import Bind, Definition, Site, Store, Value
 
 DIALECTS: tuple[type[Dialect], ...] = (PythonDialect,)
 
-# Every value knows the weakest step on the best way it came: indices into EVIDENCE.
-SCOPE, IMPORT, MRO, CONSTRUCTOR, ANNOTATION, ATTRIBUTE, INFERRED, ELEMENT, PARAMETER, NAME = range(10)
 
-Values = dict[Thing, int]  # never changed once handed out
-_NOTHING: Values = {}
 # The class that has a member, its bindings and stores there, and how sure that is.
 Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
 
-MAX_VALUES = 1000  # of one cell; more are as good as anything
+MAX_VALUES = 24  # of one cell; more are as good as anything
 MAX_CALLERS = 40  # call sites of a name that are asked for a parameter's values
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
@@ -47,16 +60,16 @@ MAX_PATH = 12  # attributes in one chain of names
 
 
 class Cell:
-    __slots__ = ("compute", "full", "is_queued", "keys", "readers", "state", "values")
+    __slots__ = ("args", "compute", "home", "is_queued", "keys", "readers", "state", "values")
 
-    def __init__(self, compute: Callable[[], Values], home: int) -> None:
-        self.compute = compute
-        self.keys = {home}  # what it depends on beside other cells
-        self.values: Values = _NOTHING
+    def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
+        self.compute, self.args = compute, args
+        self.home = home  # the code it stands in
+        self.keys: set[int] | None = None  # what it depends on beside that and other cells
+        self.values: Values = NOTHING
         self.readers: dict[Cell, None] | None = None
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
         self.is_queued = False
-        self.full = False
 
 
 class Linker:
@@ -131,12 +144,12 @@ class Linker:
         saved, self._current = self._current, cell
         self._depth += 1
         cell.state = 1
-        values = cell.compute()
+        values = cell.compute(*cell.args)
         cell.state = 2
         self._depth -= 1
         self._current = saved
         old = cell.values
-        if values is old or cell.full:
+        if values is old or old is EVERYTHING:
             return
         if old:
             grown = join(old, values)
@@ -146,7 +159,7 @@ class Linker:
         elif not values:
             return
         if len(values) > MAX_VALUES:
-            values, cell.full = self.unknown, True
+            values = EVERYTHING
         cell.values = values
         if cell.readers:
             for reader in cell.readers:
@@ -160,7 +173,7 @@ class Linker:
         if cell is None:
             site = unit.code.sites[number]
             cell = self._callees[key] = Cell(
-                lambda: self.evaluate(unit, site.scope, site.callee, site.start), unit.home(site.scope)
+                unit.home(site.scope), self.evaluate, unit, site.scope, site.callee, site.start
             )
         return cell
 
@@ -168,7 +181,7 @@ class Linker:
         key = (unit, number)
         cell = self._results.get(key)
         if cell is None:
-            cell = self._results[key] = Cell(lambda: self._call(unit, number), unit.home(unit.code.sites[number].scope))
+            cell = self._results[key] = Cell(unit.home(unit.code.sites[number].scope), self._call, unit, number)
         return self.read(cell)
 
     def bound(self, unit: Unit, bind: Bind) -> Values:
@@ -185,7 +198,7 @@ class Linker:
                 return self.parameter(self.function(unit, value[1]), value[2])
         cell = self._binds.get(id(bind))
         if cell is None:
-            cell = self._binds[id(bind)] = Cell(lambda: self._bound(unit, bind), unit.home(bind.scope))
+            cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), self._bound, unit, bind)
         return self.read(cell)
 
     def _bound(self, unit: Unit, bind: Bind) -> Values:
@@ -226,7 +239,7 @@ class Linker:
     def stored(self, unit: Unit, store: Store) -> Values:
         cell = self._stores.get(id(store))
         if cell is None:
-            cell = self._stores[id(store)] = Cell(lambda: self._stored(unit, store), unit.home(store.scope))
+            cell = self._stores[id(store)] = Cell(unit.home(store.scope), self._stored, unit, store)
         return self.read(cell)
 
     def _stored(self, unit: Unit, store: Store) -> Values:
@@ -240,9 +253,7 @@ class Linker:
         """What a function returns, its parameters standing for themselves (`Argument`)."""
         cell = self._returns.get(function)
         if cell is None:
-            cell = self._returns[function] = Cell(
-                lambda: self._returned(function), function.unit.home_of(function.definition)
-            )
+            cell = self._returns[function] = Cell(function.unit.home_of(function.definition), self._returned, function)
         return self.read(cell)
 
     def _returned(self, function: Function) -> Values:
@@ -256,7 +267,7 @@ class Linker:
             if value is None:
                 value = self._generators[function] = ["each", "generator", ["|", *definition.yields]]
             return {self.container("generator", unit, definition.symbol, ANYWHERE, value): SCOPE}
-        found = _NOTHING
+        found = NOTHING
         scope = definition.symbol if definition.symbol >= 0 else definition.scope
         for value in definition.returns:
             if isinstance(value, str) and "." not in value:
@@ -277,7 +288,7 @@ class Linker:
         cell = self._parameters.get(key)
         if cell is None:
             cell = self._parameters[key] = Cell(
-                lambda: self._parameter(function, number), function.unit.home_of(function.definition)
+                function.unit.home_of(function.definition), self._parameter, function, number
             )
         return self.read(cell)
 
@@ -350,14 +361,18 @@ class Linker:
 
     def record(self, key: int) -> None:
         """The cell being computed, and what is being remembered for many, depend on what the key stands for."""
-        if self._current is not None:
-            self._current.keys.add(key)
+        current = self._current
+        if current is not None and key != current.home:
+            if current.keys is None:
+                current.keys = {key}
+            else:
+                current.keys.add(key)
         for keys in self._recording:
             keys.add(key)
 
     def _record_all(self, keys: set[int]) -> None:
         if self._current is not None:
-            self._current.keys |= keys
+            self._current.keys = self._current.keys | keys if self._current.keys else keys.copy()
         for known in self._recording:
             known |= keys
 
@@ -382,7 +397,9 @@ class Linker:
             cell = todo.pop()
             if cell not in seen:
                 seen.add(cell)
-                keys |= cell.keys
+                keys.add(cell.home)
+                if cell.keys:
+                    keys |= cell.keys
                 todo += self._reads.get(cell, ())
         return keys
 
@@ -390,7 +407,7 @@ class Linker:
         """Answers a question that is no call, for a document whose meaning then depends on it."""
         cell = self._loose.get(unit)
         if cell is None:
-            cell = self._loose[unit] = Cell(_no_values, 0)
+            cell = self._loose[unit] = Cell(0, _no_values)
             cell.state = 2
         saved, self._current = self._current, cell
         try:
@@ -482,7 +499,7 @@ class Linker:
             if mark == "#":
                 return self._literal("int")
             if mark == "=":
-                return _NOTHING if value == "=None" else self._literal(value[1:])
+                return NOTHING if value == "=None" else self._literal(value[1:])
             path = self._paths.get(value)
             if path is None:
                 path = self._paths[value] = value.split(".")
@@ -504,7 +521,7 @@ class Linker:
         if len(binds) == 1:
             return self.bound(unit, binds[0])
         if binds:
-            found = _NOTHING
+            found = NOTHING
             for bind in binds:
                 found = join(found, self.bound(unit, bind))
             return found
@@ -527,7 +544,7 @@ class Linker:
         if binds is not None:
             reached = unit.reach(binds, ANYWHERE, is_own=False)
             if reached:
-                found = _NOTHING
+                found = NOTHING
                 for bind in reached:
                     found = join(found, self.bound(unit, bind))
                 return raised(found, IMPORT)
@@ -559,13 +576,15 @@ class Linker:
         if len(values) == 1:
             ((thing, level),) = values.items()
             return self.member(thing, name, level)
-        found = _NOTHING
+        found = NOTHING
         for thing, level in values.items():
             found = join(found, self.member(thing, name, level))
         return found
 
     def member(self, thing: Thing, name: str, level: int) -> Values:
         """What `thing.name` can be."""
+        if thing is TOP:
+            return EVERYTHING
         if isinstance(thing, Instance):
             if name == "__class__":
                 return {thing.type.self_class if thing.own else thing.type: level}
@@ -617,7 +636,7 @@ class Linker:
             return raised(self._foreign_stores(kind, name), max(level, ATTRIBUTE))
         if isinstance(holder, External):
             return {self.external(f"{holder.name}.{name}"): max(level, IMPORT)}
-        found = _NOTHING
+        found = NOTHING
         dialect = self.dialect(holder.unit)
         step = max(level, MRO) if isinstance(receiver, (Instance, OwnClass)) else level
         for bind in binds:
@@ -629,7 +648,7 @@ class Linker:
                     found = join(found, {thing: step})
             else:
                 values = raised(self.bound(holder.unit, bind), max(level, ATTRIBUTE))
-                if not on_class and any(isinstance(thing, Function) for thing in values):
+                if not on_class and values is not EVERYTHING and any(isinstance(thing, Function) for thing in values):
                     bound: Values = {}
                     for thing, at in values.items():
                         if isinstance(thing, Function) and isinstance(receiver, Instance):
@@ -717,6 +736,8 @@ class Linker:
 
     def made(self, values: Values) -> Values:
         """Instances of classes."""
+        if values is EVERYTHING:
+            return values
         found: Values = {}
         for thing, level in values.items():
             if isinstance(thing, Class):
@@ -736,9 +757,7 @@ class Linker:
         at = (container, key)
         cell = self._elements.get(at)
         if cell is None:
-            cell = self._elements[at] = Cell(
-                lambda: self._find_elements(container, key), container.unit.home(container.scope)
-            )
+            cell = self._elements[at] = Cell(container.unit.home(container.scope), self._find_elements, container, key)
         return self.read(cell)
 
     def _find_elements(self, container: Container, key: str | None) -> Values:
@@ -758,7 +777,7 @@ class Linker:
                 values = [value[int(key[1:]) + 1]]
         if not values and (key is None or value[0] != "dict"):
             values = value[1:] if value[0] != "each" else values
-        found = _NOTHING
+        found = NOTHING
         for inner in values:
             if type(inner) is list and inner[0] == "*":
                 inner = ["iter", inner[1]]
@@ -767,7 +786,9 @@ class Linker:
         return raised(found, INFERRED if value[0] == "each" else ELEMENT)
 
     def iterate(self, values: Values) -> Values:
-        found = _NOTHING
+        if values is EVERYTHING:
+            return values
+        found = NOTHING
         for thing, level in values.items():
             if isinstance(thing, Container):
                 if thing.kind == "dict":
@@ -791,19 +812,21 @@ class Linker:
         name = self.dialect(thing.type.unit).protocols.get(operation)
         if name is None:
             return self.unknown
-        found = _NOTHING
+        found = NOTHING
         for member, at in self.member(thing, name, level).items():
             found = join(found, raised(self._invoke(member, None, -1), at))
         return raised(found, INFERRED)
 
     def _call(self, unit: Unit, number: int) -> Values:
-        found = _NOTHING
+        found = NOTHING
         for thing, level in self.read(self._callee(unit, number)).items():
             found = join(found, raised(self._invoke(thing, unit, number), level))
         return found
 
     def _invoke(self, thing: Thing, unit: Unit | None, number: int) -> Values:
         """What calling a thing gives; with `unit` None nothing is known of the arguments."""
+        if thing is TOP:
+            return EVERYTHING
         if isinstance(thing, Class):
             return {thing.instance: CONSTRUCTOR}
         if isinstance(thing, OwnClass):
@@ -855,30 +878,6 @@ class Linker:
         return found
 
 
-def join(left: Values, right: Values) -> Values:
-    """Both; the left one itself when the right adds nothing. The surer way to a value counts."""
-    if not left:
-        return right
-    if not right or left is right:
-        return left
-    grown: Values | None = None
-    for thing, level in right.items():
-        known = left.get(thing)
-        if known is None or level < known:
-            if grown is None:
-                grown = dict(left)
-            grown[thing] = level
-    return left if grown is None else grown
-
-
-def raised(values: Values, level: int) -> Values:
-    """The same values, none surer than `level`."""
-    for known in values.values():
-        if known < level:
-            return {thing: max(at, level) for thing, at in values.items()}
-    return values
-
-
 def find_argument(function: Function, site: Site, number: int, skipped: int) -> Value:
     """What a call passes for a parameter; None when that cannot be told."""
     parameter = function.definition.parameters[number]
@@ -897,7 +896,7 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
 
 
 def _no_values() -> Values:
-    return _NOTHING
+    return NOTHING
 
 
 def _decorator_site(definition: Definition) -> Site:
@@ -959,7 +958,7 @@ def _dotted(linker: Linker, unit: Unit, scope: int, value: Value, position: int)
 
 
 def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    found = _NOTHING
+    found = NOTHING
     key = value[2] if len(value) == 3 and isinstance(value[2], str) and value[2][0] in "'#" else None
     for thing, level in linker.evaluate(unit, scope, value[1], position).items():
         if isinstance(thing, Container):
@@ -971,7 +970,7 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
         elif isinstance(thing, External) and not thing.name.startswith(_OWN_CONTAINERS):
             found = join(found, {thing: level})
         else:
-            found = join(found, linker.unknown)
+            found = join(found, EVERYTHING if thing is TOP else linker.unknown)
     if isinstance(value[1], str):
         linker.record(unit.name_key(f"[]{value[1]}"))
         for store in unit.item_stores.get(value[1], ()):
@@ -986,7 +985,7 @@ def _contain(linker: Linker, unit: Unit, scope: int, value: Value, position: int
 
 
 def _choose(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    found = _NOTHING
+    found = NOTHING
     for inner in value[1:]:
         found = join(found, linker.evaluate(unit, scope, inner, position))
     return found
@@ -997,14 +996,14 @@ def _iterate(linker: Linker, unit: Unit, scope: int, value: Value, position: int
 
 
 def _enter(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    found = _NOTHING
+    found = NOTHING
     for thing, level in linker.evaluate(unit, scope, value[1], position).items():
         if isinstance(thing, Instance):
             found = join(found, linker.protocol(thing, "enter", level))
         elif isinstance(thing, Container) and thing.kind == "generator":
             found = join(found, raised(linker.elements(thing), level))
         else:
-            found = join(found, {thing: level})
+            found = join(found, EVERYTHING if thing is TOP else {thing: level})
     return found
 
 
@@ -1017,14 +1016,14 @@ def _make(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -
 
 
 def _operate(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    found = _NOTHING
+    found = NOTHING
     for thing, level in linker.evaluate(unit, scope, value[2], position).items():
         if isinstance(thing, Instance):
             found = join(found, linker.protocol(thing, value[1], level))
         elif isinstance(thing, External):
             found = join(found, {thing: level})
         else:
-            found = join(found, linker.unknown)
+            found = join(found, EVERYTHING if thing is TOP else linker.unknown)
     return found
 
 

@@ -20,10 +20,11 @@ from cq.graph.things import (
     Thing,
 )
 from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.values import EVERYTHING, NOTHING, Values, join
 from cq.model.code import Bind, Value
 
 if TYPE_CHECKING:
-    from cq.graph.link import Linker, Values
+    from cq.graph.link import Linker
 
 MAX_ALIASES = 30  # steps from a name of a base to its class
 
@@ -307,9 +308,9 @@ class PythonDialect(Dialect):
         return self._instances(linker, unit, scope, thing)
 
     def _make_all(self, linker: Linker, unit: Unit, scope: int, kinds: list[Value], position: int) -> Values:
-        found: Values = {}
+        found = NOTHING
         for kind in kinds:
-            found.update(self.make(linker, unit, scope, kind, position))
+            found = join(found, self.make(linker, unit, scope, kind, position))
         return found
 
     def _make_generic(
@@ -377,15 +378,13 @@ class PythonDialect(Dialect):
 
         if name == "builtins.getattr" and len(args) > 1:
             if type(args[1]) is str and args[1][0] == "'" and args[1][1:].isidentifier():
-                found = dict(linker.attribute(value(0), args[1][1:]))
-                if len(args) > 2:
-                    found = {**value(2), **found}
-                return found
+                found = linker.attribute(value(0), args[1][1:])
+                return join(found, value(2)) if len(args) > 2 else found
             return linker.unknown
         if name == "builtins.type" and len(args) == 1:
-            found = {}
+            found = NOTHING
             for inner, level in value(0).items():
-                found |= linker.member(inner, "__class__", level) if isinstance(inner, Instance) else linker.unknown
+                found = join(found, linker.member(inner, "__class__", level))
             return found
         if name in _EACH:
             return self._contain(linker, unit, number, ["each", _EACH[name], ["iter", args[0]]])
@@ -401,7 +400,10 @@ class PythonDialect(Dialect):
         if name in ("builtins.next", "builtins.max", "builtins.min"):
             if len(args) == 1 or name == "builtins.next":
                 return linker.iterate(value(0))
-            return {thing: level for at in range(len(args)) for thing, level in value(at).items()}
+            found = NOTHING
+            for at in range(len(args)):
+                found = join(found, value(at))
+            return found
         if name in _SAME:
             return value(0)
         if name in ("typing.cast", "typing_extensions.cast") and len(args) == 2:
@@ -436,6 +438,8 @@ class PythonDialect(Dialect):
         return {linker.container(value[1], unit, site.scope, site.start, value): 0}
 
     def _partial(self, linker: Linker, values: Values, skipped: int) -> Values:
+        if values is EVERYTHING:
+            return values
         found: Values = {}
         for thing, level in values.items():
             if isinstance(thing, Function):
@@ -476,7 +480,7 @@ class PythonDialect(Dialect):
             constant = key if type(key) is str and key[0] in "'#" else None
             found = linker.elements(owner, constant)
             if len(site.args) > 1:
-                found = {**linker.evaluate(unit, site.scope, site.args[1], site.start), **found}
+                found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
             return found
         if name == "copy":
             return {owner: 0}

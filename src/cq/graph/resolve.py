@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from cq.graph.link import IMPORT, INFERRED, NAME, Linker, Values, join, raised
+from cq.graph.link import Linker
 from cq.graph.things import (
     Bound,
     Class,
@@ -18,6 +18,7 @@ from cq.graph.things import (
     Thing,
 )
 from cq.graph.unit import ROOT, Unit
+from cq.graph.values import IMPORT, INFERRED, NAME, Values, join, raised
 from cq.model.code import Definition, Site, Value
 from cq.model.edge import EVIDENCE, MAX_CANDIDATES
 

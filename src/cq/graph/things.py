@@ -116,3 +116,4 @@ class Anything(Thing):
 
 
 UNKNOWN = Anything()  # some value that nobody can name
+TOP = Anything()  # too many values to keep: it takes the place of all others

@@ -94,7 +94,7 @@ def read_documents(tree: Path) -> list[Document]:
 
 def link(documents: Iterable[Document]) -> tuple[Resolver, dict[str, Unit], float]:
     started = time.process_time()
-    units = {d.path: Unit(d.path, "python", d.facts.code) for d in documents if d.facts.code is not None}
+    units = {d.path: Unit(d.path, d.facts.code) for d in documents if d.facts.code is not None}
     linker = Linker(WholeCorpus(units.values()))
     for unit in units.values():
         for number in range(len(unit.code.sites)):

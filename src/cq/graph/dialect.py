@@ -59,6 +59,24 @@ class Dialect:
         """Instances of a type as written in an annotation. Static: it must not read cells."""
         return linker.unknown
 
+    def find_type_names(self, kinds: Iterable[Value]) -> list[str]:
+        """The names in annotations, each once."""
+        found: dict[str, None] = {}
+        todo = list(kinds)
+        while todo:
+            kind = todo.pop()
+            if type(kind) is str and kind[0] not in "'#=":
+                found[kind] = None
+            elif type(kind) is str and kind[0] == "'":
+                todo.append(self.parse_type(kind[1:]))
+            elif type(kind) is list:
+                todo += kind[1:]
+        return sorted(found)
+
+    def parse_type(self, text: str) -> Value:
+        """An annotation that is written as a string."""
+        return None
+
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
         """What a call to the language's own function gives, where it passes values on; None: it does not."""
         return None

@@ -326,6 +326,7 @@ class Linker:
         if name in self.dialect(function.unit).constructors and function.owner is not None:
             name = function.owner.definition.name
         self.record(called_key(name))
+        self.record(function.unit.name_key("()"))
         units = self.corpus.calling(name) if name else ()
         if units is None:
             return []
@@ -517,7 +518,7 @@ class Linker:
 
     def name(self, unit: Unit, scope: int, name: str, position: int) -> Values:
         binds = unit.find(scope, name, position)
-        self.record(unit.name_key(name) if not binds or binds[0].scope == ROOT else unit.home(binds[0].scope))
+        self.record(unit.scope_key(binds[0].scope if binds else ROOT, name))
         if len(binds) == 1:
             return self.bound(unit, binds[0])
         if binds:

@@ -190,8 +190,7 @@ class PythonDialect(Dialect):
         path = value.split(".")
         found: Thing | None = None
         binds = unit.find(scope, path[0], position)
-        at = binds[0].scope if binds else ROOT
-        linker.record(unit.name_key(path[0]) if at == ROOT else unit.home(at))
+        linker.record(unit.scope_key(binds[0].scope if binds else ROOT, path[0]))
         for bind in binds:
             if bind.value is not None:
                 found = self.find_static(linker, unit, bind.scope, bind.value, bind.start - 1, steps - 1)
@@ -289,7 +288,7 @@ class PythonDialect(Dialect):
             return linker.unknown
         if type(kind) is str:
             if kind[0] == "'":
-                return self.make(linker, unit, scope, self._parse(kind[1:]), position)
+                return self.make(linker, unit, scope, self.parse_type(kind[1:]), position)
             if kind == "=None":
                 return {}
             return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
@@ -324,7 +323,7 @@ class PythonDialect(Dialect):
         if name in ("Awaitable", "Coroutine"):
             return self.make(linker, unit, scope, kinds[-1], position)
         if name in ("Type", "type"):
-            value = self._parse(kinds[0][1:]) if type(kinds[0]) is str and kinds[0][0] == "'" else kinds[0]
+            value = self.parse_type(kinds[0][1:]) if type(kinds[0]) is str and kinds[0][0] == "'" else kinds[0]
             found = self.find_static(linker, unit, scope, value, position)
             return {found: 0} if isinstance(found, (Class, External)) else linker.unknown
         if name in _MAPPINGS and len(kinds) == 2:
@@ -353,7 +352,7 @@ class PythonDialect(Dialect):
             return linker.unknown
         return {linker.external(f"{thing.name}()"): 0}
 
-    def _parse(self, text: str) -> Value:
+    def parse_type(self, text: str) -> Value:
         if text not in self._strings:
             try:
                 self._strings[text] = _annotation(ast.parse(text.strip(), mode="eval").body)

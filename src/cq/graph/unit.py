@@ -25,8 +25,8 @@ def part_key(*names: str) -> int:
 class Unit:
     """`scopes` maps a scope (a symbol, or ROOT) to what it binds."""
 
-    def __init__(self, path: str, language: str, code: Code, document: int = 0) -> None:
-        self.path, self.language, self.code, self.document = path, language, code, document
+    def __init__(self, path: str, code: Code, document: int = 0) -> None:
+        self.path, self.language, self.code, self.document = path, code.language, code, document
         self.definitions: dict[int, Definition] = {}  # by start
         self.by_symbol: dict[int, Definition] = {}
         self.scopes: dict[int, dict[str, list[Bind]]] = {ROOT: {}}
@@ -135,6 +135,13 @@ class Unit:
         if definition is None or definition.kind != "function":
             return self._nowhere
         return self.home_of(definition)
+
+    def scope_key(self, scope: int, name: str) -> int:
+        """What a scope binds to a name."""
+        definition = self.by_symbol.get(scope)
+        if definition is None:
+            return self.name_key(name)
+        return self.home_of(definition) if definition.kind == "function" else self.member_key(scope, name)
 
     def home_of(self, definition: Definition) -> int:
         if definition.symbol < 0:

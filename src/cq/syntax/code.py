@@ -29,6 +29,7 @@ class CodeDraft:
         self.sites: dict[tuple[int, int], tuple[Value, tuple[Value, ...], Keywords]] = {}  # span of a call
         self.returns: list[tuple[int, Value]] = []
         self.yields: list[tuple[int, Value]] = []
+        self.raises: list[tuple[int, Value]] = []
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
@@ -57,7 +58,11 @@ class CodeDraft:
         for call in calls:
             callee, args, keywords = known.get((call.start, call.end), _NO_SITE)
             sites.append(Site(call.scope, call.start, call.end, callee, args, keywords, call.kind, call.name))
-        return Code(tuple(definitions), binds, stores, tuple(sites), tuple(sorted(self.loops)), public)
+        self.raises.sort(key=_first)
+        owners = scopes.find([start for start, _ in self.raises])
+        raises = tuple((scope, *place) for scope, place in zip(owners, self.raises, strict=True))
+        loops = tuple(sorted(self.loops))
+        return Code(language.id, tuple(definitions), binds, stores, tuple(sites), raises, loops, public)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes) -> list[Definition]:
         by_start = {

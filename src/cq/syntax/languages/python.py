@@ -473,6 +473,8 @@ class Python(Language):
         collector.add_flow(self, kind, node, None, value)
         if kind == "return" and value is not None:
             collector.code.returns.append((node.start_byte, self.value(collector, value)))
+        elif kind == "raise" and value is not None:
+            collector.code.raises.append((node.start_byte, self.value(collector, value)))
         elif kind == "yield":
             found = None if value is None else self.value(collector, value)
             if collector.text.startswith(b"yield from", node.start_byte):

@@ -34,7 +34,7 @@ class Unit:
         self.stars: list[Bind] = []
         self.item_stores: dict[str, list[Store]] = {}
         self.things: dict[int, Class | Function] = {}
-        self._keys: dict[str, int] = {}
+        self.part_keys: dict[str, int] = {}  # those of its own parts that were asked for
         self._nowhere = self.name_key("")
         self._own_stores: dict[int, dict[str, list[Store]]] | None = None
         for definition in code.definitions:
@@ -120,9 +120,9 @@ class Unit:
 
     def name_key(self, name: str) -> int:
         """What the document binds to a name at root level; `*`, `__all__` and `[]x` for what is near it."""
-        key = self._keys.get(name)
+        key = self.part_keys.get(name)
         if key is None:
-            key = self._keys[name] = part_key(self.path, str(self.document), name)
+            key = self.part_keys[name] = part_key(self.path, str(self.document), name)
         return key
 
     def member_key(self, symbol: int, name: str) -> int:

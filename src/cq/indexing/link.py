@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cq.graph.corpus import MAX_DOCUMENTS
 from cq.graph.link import Linker
@@ -14,7 +14,7 @@ from cq.graph.unit import Unit
 from cq.model.code import Code
 from cq.model.edge import Links
 from cq.store.read import Reader
-from cq.store.write import LinkRow
+from cq.store.write import LinkRow, Writer
 
 MAX_AFFECTED = 400  # files that are linked one by one; with more, all are
 MAX_EMBEDDED = 255  # documents of one file
@@ -67,17 +67,18 @@ def make_units(path: str, codes: Sequence[Code | None]) -> list[Unit]:
     return [Unit(path, code, number) for number, code in enumerate(codes[:MAX_EMBEDDED]) if code is not None]
 
 
-def find_links(reader: Reader, tree: int, before: dict[str, list[Code | None]] | None) -> list[LinkRow]:
-    """What changed, linked. `before` is the code that changed files had; None: everything is linked anew."""
+def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, list[Code | None]] | None) -> None:
+    """Inside the transaction that changes the files. `before` is the code that changed files had; None: all is new."""
     corpus = StoredCorpus(reader, tree)
-    paths = None if before is None else _find_affected(reader, tree, corpus, before)
-    if paths is None:
-        paths = [file.path for file in reader.files(tree) if file.counts.get("code")]
     was_on = gc.isenabled()
     # Cells and values point at one another in the millions, and all die together.
     gc.disable()
     try:
-        return _link(corpus, paths)
+        paths = None if before is None else _find_affected(reader, tree, corpus, before)
+        if paths is None:
+            writer.drop_all_links(tree)
+            paths = [file.path for file in reader.files(tree) if file.counts.get("code")]
+        writer.put_links(tree, _link(corpus, paths))
     finally:
         if was_on:
             gc.enable()
@@ -108,13 +109,12 @@ def _find_affected(
     return sorted(found)
 
 
-def _link(corpus: StoredCorpus, paths: Sequence[str]) -> list[LinkRow]:
+def _link(corpus: StoredCorpus, paths: Sequence[str]) -> Iterator[LinkRow]:
     resolver = Resolver(Linker(corpus))
     for path in paths:
         for unit in corpus.units(path):
             resolver.visit(unit)
     resolver.linker.settle()
-    rows: list[LinkRow] = []
     for path in paths:
         units = corpus.units(path)
         if not units:
@@ -122,11 +122,11 @@ def _link(corpus: StoredCorpus, paths: Sequence[str]) -> list[LinkRow]:
         links: list[Links | None] = [None] * (units[-1].document + 1)
         targets: dict[int, list[int]] = {}
         keys: set[int] = set()
-        own: set[int] = set()
         for unit in units:
             made = links[unit.document] = make_links(resolver, unit)
             for key, calls in find_targets(made):
                 targets.setdefault(key, []).extend(unit.document << 24 | call for call in calls)
             keys |= resolver.linker.find_keys(unit)
-        rows.append(LinkRow(path, links, sorted(keys - own), sorted(targets.items())))
-    return rows
+        for unit in units:
+            keys.difference_update(unit.part_keys.values())
+        yield LinkRow(path, links, sorted(keys), sorted(targets.items()))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.indexing.link import find_links, is_structural
+from cq.indexing.link import is_structural, update_links
 from cq.indexing.prepare import prepare_content, producer
 from cq.indexing.read import extract_source
 from cq.model.code import Code
@@ -253,7 +253,7 @@ class _Refresh:
                 if before is None or before:
                     self.tell(Progress("link", 0, 0))
                     self.writer.drop_links(tree_id, drop)
-                    self.writer.put_links(tree_id, find_links(self.reader, tree_id, before))
+                    update_links(self.reader, self.writer, tree_id, before)
                 self._forget_dead()
                 self.writer.commit()
             except BaseException:

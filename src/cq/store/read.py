@@ -211,7 +211,8 @@ class Reader:
     def find_referrers(self, tree: int, key: int) -> list[tuple[str, array[int]]]:
         """(path, calls) of the files that refer to what the key stands for; by path."""
         rows = self._db.execute(
-            "SELECT l.path, t.calls FROM target t JOIN link l ON l.id=t.link AND l.tree=? WHERE t.key=? ORDER BY l.path",
+            "SELECT l.path, t.calls FROM target t JOIN link l ON l.id=t.link AND l.tree=?"
+            " WHERE t.key=? ORDER BY l.path",
             (tree, key),
         )
         return [(path, array("I", calls)) for path, calls in rows]

@@ -207,6 +207,10 @@ class Writer:
                 [(key, number, array("I", calls).tobytes()) for key, calls in row.targets],
             )
 
+    def drop_all_links(self, tree: int) -> None:
+        self._db.execute("DELETE FROM target WHERE link IN (SELECT id FROM link WHERE tree=?)", (tree,))
+        self._db.execute("DELETE FROM link WHERE tree=?", (tree,))
+
     def drop_links(self, tree: int, paths: Iterable[str]) -> None:
         for path in paths:
             found = self._db.execute("SELECT id, targets FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from textwrap import dedent
 
+from cq.graph.links import BY_NAME, link_units
+from cq.graph.names import Method, find_by_name, find_imported, find_methods
+from cq.graph.unit import Unit
+from cq.model.edge import SymbolRef
 from cq.model.facts import Call, FileFacts, Import, Symbol
+from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
 
@@ -26,6 +31,53 @@ def check_page_case(language: str, snippet: str, hidden: Collection[str] = ()) -
     assert sorted((mark.start, mark.label) for mark in fixture.marks if mark.label != "problem") == sorted(found)
     lines = {text.count(b"\n", 0, mark.start) for mark in fixture.marked("problem")}
     assert {text.count(b"\n", 0, problem.start) for problem in facts.problems} == lines
+
+
+def check_calls(snippet: str) -> None:
+    """Every mark under a call's name says what it means: `calls a.f` or `calls b.py:a.f`, `maybe f, g` in this order,
+    `external os.path.join`, `unknown`. Calls without a mark may mean anything."""
+    fixture = parse_fixture(snippet)
+    files = {f"{path}.py" if path == "main" else path: text.encode() for path, text in fixture.files.items()}
+    facts = {path: check_document(text, detect_language(path)) for path, text in files.items()}
+    found: dict[tuple[str, int], str] = {}
+    for path, refs in link_calls(facts).items():
+        for call, ref in zip(facts[path].calls, refs, strict=True):
+            names = ", ".join(
+                (f"{place.path}:" if place.path != path else "") + (place.name or "module") for place in ref.candidates
+            )
+            found[path, call.name_start if call.name_start >= 0 else call.start] = {
+                "resolved": f"calls {names}",
+                "ambiguous": f"maybe {names}",
+                "external": f"external {ref.module}",
+                "unresolved": "unknown",
+            }[ref.status]
+    marked = {("main.py" if mark.path == "main" else mark.path, mark.start): mark.label for mark in fixture.marks}
+    said = {place: found.get(place, "no call") for place in marked}
+    assert said == marked, "\n".join(
+        f"{at}: {said[at]!r}, not {marked[at]!r}" for at in marked if said[at] != marked[at]
+    )
+
+
+def link_calls(facts: dict[str, FileFacts]) -> dict[str, list[SymbolRef]]:
+    """What every call of a repository means, by path."""
+    units = [Unit(path, document.code) for path, document in facts.items() if document.code is not None]
+    all_links = link_units(units)
+    methods: dict[str, list[Method]] = {}
+    for unit in units:
+        for name, method in find_methods(unit):
+            methods.setdefault(name, []).append(method)
+    imported = {path for links in all_links.values() for path in find_imported(links)}
+    found: dict[str, list[SymbolRef]] = {}
+    for unit in units:
+        links = all_links[unit]
+        refs = found[unit.path] = []
+        for number, site in zip(links.calls, unit.code.sites, strict=True):
+            ref = links.refs[number]
+            if ref.evidence == BY_NAME:
+                near = find_imported(links)
+                ref = find_by_name(ref, unit.path, site, methods.get(ref.name, ()), near, imported.__contains__)
+            refs.append(ref)
+    return found
 
 
 def facts_of(language: str, source: str) -> FileFacts:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from cq.model.code import Code
 from cq.model.source import Problem, Segment
 
 # kind -> kindGroup of contracts.md §2. A kind that is not here is `other`, which must stay rare.
@@ -200,6 +201,7 @@ class FileFacts(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     segment: Segment | None = None
     embedded: tuple[FileFacts, ...] = ()
+    code: Code | None = None  # where the language says what its code does with values
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cq.model.facts import Argument
 from cq.model.source import Problem
+from cq.syntax.code import CodeDraft
 from cq.syntax.excerpt import clip, fold_lines
 from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Draft, Language
 
@@ -51,6 +52,7 @@ class Collector:
         self.decorator_calls: set[int] = set()
         self.remarks: list[tuple[int, str, str]] = []  # offset and two words that a language keeps for its `finish`
         self.public: list[tuple[int, int]] = []  # statements that say what the module exports
+        self.code = CodeDraft()
 
     def slice(self, start: int, end: int) -> str:
         return self.text[start:end].decode("utf-8", "replace")

@@ -57,6 +57,9 @@ def extract_facts(
     imports = _build_imports(collector, scopes)
     chunks = build_chunks(text, span, drafts, imports, (spoken, tree.root_node, collector), references)
     _make_unique(drafts)
+    calls = _build_calls(collector, scopes)
+    exports = tuple(Export(*item) for item in _sorted_exports(collector))
+    public = tuple(export.exported for export in exports) if collector.public else None
     return FileFacts(
         language,
         tuple(
@@ -83,15 +86,16 @@ def extract_facts(
             )
             for d in drafts
         ),
-        _build_calls(collector, scopes),
+        calls,
         imports,
-        tuple(Export(*item) for item in _sorted_exports(collector)),
+        exports,
         _build_flows(collector, scopes),
         references,
         chunks,
         _find_problems(collector, tree.root_node),
         segment,
         embedded,
+        collector.code.build(spoken, text, drafts, scopes, calls, public) if spoken.has_code else None,
     )
 
 

@@ -102,6 +102,7 @@ class Language:
     )
     once_kinds: ClassVar[frozenset[str]] = frozenset()  # a scope defines such a name once; later ones are assignments
     constructor_names: ClassVar[frozenset[str]] = frozenset()
+    has_code: ClassVar[bool] = False  # fills collector.code
     dot_attributes: ClassVar[bool] = False  # an identifier after a dot is an attribute, whatever its node is called
     # With keywords given, references are words of the text outside @opaque spans (strings, comments) and
     # inside @hole spans (interpolations), less the keywords and the @token nodes (words that are keywords
@@ -235,7 +236,7 @@ class Language:
     def is_exported(self, draft: Draft) -> bool:
         return False
 
-    def on_parameters(self, collector: Collector, node: Node) -> None:
+    def on_parameters(self, collector: Collector, node: Node) -> object:
         """Parameters as symbols; a table language that wants them captures @symbol.parameter instead."""
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
@@ -276,6 +277,11 @@ class Language:
 
     def finish_nested(self, collector: Collector) -> None:
         """Called after nesting; drafts know their parents and may still change kind, doc or modifiers."""
+
+    def block_end(self, text: bytes, start: int) -> int:
+        """Where the innermost block around a statement ends, -1 at the end: what is bound there hides what was
+        bound before."""
+        return -1
 
     # -- shared by all ---------------------------------------------------------------------------
 

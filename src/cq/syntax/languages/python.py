@@ -6,10 +6,15 @@ import ast
 import keyword
 import re
 from bisect import bisect_left
+from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from cq.model.code import Parameter, Value
 from cq.model.facts import Argument
+from cq.syntax.code import MAX_ELEMENTS, MAX_NESTED
 from cq.syntax.collect import Scopes
 from cq.syntax.excerpt import clip
 from cq.syntax.language import (
@@ -60,11 +65,14 @@ class Python(Language):
     constructor_names = frozenset({"__init__", "__new__"})
     once_kinds = _BINDINGS
     dot_attributes = True
+    has_code = True
     keywords = frozenset(word.encode() for word in keyword.kwlist)
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         if kind == "lambda":
-            self.on_parameters(collector, captures["params"][0])
+            if "params" in captures:
+                self.on_parameters(collector, captures["params"][0])
+            self._add_lambda(collector, node, captures)
             return None
         if kind == "type":
             return self._add_type_alias(collector, node)
@@ -85,14 +93,22 @@ class Python(Language):
             if type_parameters is not None:
                 self._add_type_parameters(collector, type_parameters)
         if kind == "class":
+            bases, keywords = (), ()
             if text[name_end : name_end + 1] != b":":
                 draft.bases = self._find_bases(collector, node)
+                if draft.bases:
+                    arguments = node.child_by_field_name("superclasses")
+                    bases, keywords = self._argument_values(collector, arguments) if arguments else ((), ())
+            collector.code.definitions[start] = ("class", (), None, bases, keywords)
         else:
             if text.startswith(b"async", start):
                 draft.modifiers = ("async",)
-            parameters = captures["params"][0]
+            parameters, known = captures["params"][0], ()
             if parameters.end_byte - parameters.start_byte > 2:
-                self.on_parameters(collector, parameters)
+                known = self.on_parameters(collector, parameters)
+            returned = node.child_by_field_name("return_type") if b"->" in head else None
+            kind_of_value = None if returned is None else self.value(collector, returned)
+            collector.code.definitions[start] = ("function", known, kind_of_value, (), ())
         draft.doc = self._docstring(collector, body)
         collector.symbols.append(draft)
         return draft
@@ -107,8 +123,10 @@ class Python(Language):
             if base.type not in ("keyword_argument", "comment")
         )
 
-    def on_parameters(self, collector: Collector, node: Node) -> None:
+    def on_parameters(self, collector: Collector, node: Node) -> tuple[Parameter, ...]:
         text, symbols = collector.text, collector.symbols
+        found_parameters: list[Parameter] = []
+        by_keyword = ""
         for child in node.named_children:
             start, end = child.start_byte, child.end_byte
             # `a`, `a: int = 1`, `*args`, `**kw: int`: the name leads, whatever the node is called.
@@ -117,11 +135,46 @@ class Python(Language):
                 name = found[1].decode("utf-8", "replace")
                 if end - start == len(name):
                     symbols.append(Draft("parameter", name, start, end, start, end, -1, -1, start, -1, name))
+                    found_parameters.append(Parameter(name, by_keyword))
                 else:
                     signature = clip(text, start, end, _VALUE_TEXT)
                     symbols.append(
                         Draft("parameter", name, start, end, found.start(1), found.end(1), -1, -1, start, -1, signature)
                     )
+                    stars = text[start : found.start(1)].count(b"*")
+                    kind_of_value = child.child_by_field_name("type")
+                    default = None if stars else child.child_by_field_name("value")
+                    found_parameters.append(
+                        Parameter(
+                            name,
+                            "*" * stars or by_keyword,
+                            None if kind_of_value is None else self.value(collector, kind_of_value),
+                            None if default is None else self.value(collector, default),
+                            default is not None,
+                        )
+                    )
+                    if stars == 1:
+                        by_keyword = "k"
+            elif text[start] == 42:  # a lone `*`
+                by_keyword = "k"
+            elif text[start] == 47:  # `/`
+                found_parameters = [msgspec.structs.replace(p, kind="/") for p in found_parameters]
+        return tuple(found_parameters)
+
+    def _add_lambda(self, collector: Collector, node: Node, captures: Captures) -> None:
+        body = node.child_by_field_name("body")
+        if body is None:
+            return
+        start, end, code = node.start_byte, node.end_byte, collector.code
+        names = (
+            [_PARAMETER.match(collector.text, c.start_byte, c.end_byte) for c in captures["params"][0].named_children]
+            if "params" in captures
+            else []
+        )
+        parameters = tuple(Parameter(found[1].decode("utf-8", "replace")) for found in names if found is not None)
+        code.lambdas[start] = (end, body.start_byte, parameters, self.value(collector, body))
+        for number, parameter in enumerate(parameters):
+            code.binds.append((start, start, parameter.name, ["param", start, number], end))
 
     def _add_type_parameters(self, collector: Collector, node: Node) -> None:
         for child in node.named_children:
@@ -185,10 +238,12 @@ class Python(Language):
         if value is None:
             return
         collector.spans.append((start, end, _DECORATOR))
+        collector.code.decorators.append((start, self.value(collector, value)))
         if value.type == "call":
             collector.decorator_calls.add(value.start_byte)
         elif value.type in ("identifier", "attribute"):
             collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None)
+            collector.code.sites[value.start_byte, value.end_byte] = (self.value(collector, value), (), ())
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         # Fields are looked up here: a query that captures them costs the square of a chain's length.
@@ -200,6 +255,157 @@ class Python(Language):
         if text.startswith((b"__all__.extend", b"__all__.append"), start):
             collector.public.append((start, end))
         collector.add_call(self, kind, start, end, callee, args)
+        first, last = args.start_byte, args.end_byte
+        values = _NOTHING
+        if last - first > 2:
+            written = text[first:last] if last - first <= ARG_TEXT else b"("
+            values = self.known_values.get(written)
+            if values is None:
+                values = self._argument_values(collector, args)
+                # Only what holds no call is the same wherever it stands.
+                if b"(" not in written[1:] and b"lambda" not in written and collector.clean:
+                    if len(self.known_values) >= _MAX_KNOWN:
+                        self.known_values.clear()
+                    self.known_values[written] = values
+        collector.code.sites[start, end] = (self.value(collector, callee), *values)
+
+    @cached_property
+    def known_values(self) -> dict[bytes, tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]]:
+        """Values of argument lists by their text."""
+        return {}
+
+    def _argument_values(
+        self, collector: Collector, node: Node
+    ) -> tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]:
+        """By position and by keyword; of a call or a class statement."""
+        if node.type == "generator_expression":
+            return (self.value(collector, node),), ()
+        values: list[Value] = []
+        keywords: list[tuple[str, Value]] = []
+        for child in node.named_children[:MAX_ELEMENTS]:
+            kind = child.type
+            if kind == "keyword_argument":
+                name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
+                if name is not None and value is not None:
+                    keywords.append((collector.slice(name.start_byte, name.end_byte), self.value(collector, value)))
+            elif kind == "dictionary_splat":
+                inner = first_child(child)
+                keywords.append(("**", None if inner is None else self.value(collector, inner)))
+            elif kind != "comment":
+                values.append(self.value(collector, child))
+        return tuple(values), tuple(keywords)
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def value(self, collector: Collector, node: Node, depth: int = 0) -> Value:
+        """See cq.model.code. What nests too deeply is unknown."""
+        kind = node.type
+        if kind == "call":
+            return node.end_byte
+        text, start, end = collector.text, node.start_byte, node.end_byte
+        if kind == "identifier":
+            return text[start:end].decode("utf-8", "replace")
+        if kind == "string":
+            return _string_value(text[start:end])
+        if kind in _LITERALS:
+            return f"#{text[start:end].decode()}" if kind == "integer" and end - start < 10 else _LITERALS[kind]
+        if kind == "attribute":
+            raw = text[start:end]
+            if _DOTTED.fullmatch(raw):
+                return raw.decode("utf-8", "replace")
+        walk = _VALUES.get(kind)
+        if walk is None or depth > MAX_NESTED:
+            return None
+        return walk(self, collector, node, depth + 1)
+
+    def _values(self, collector: Collector, nodes: list[Node], depth: int) -> tuple[Value, ...]:
+        return tuple(self.value(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.type != "comment")
+
+    def _attribute_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
+        if base is None or name is None:
+            return None
+        value = self.value(collector, base, depth)
+        path = collector.slice(name.start_byte, name.end_byte)
+        if isinstance(value, str) and value[0] not in "'#=":
+            return f"{value}.{path}"
+        if isinstance(value, list) and value[0] == ".":
+            return [".", value[1], f"{value[2]}.{path}"]
+        return None if value is None else [".", value, path]
+
+    def _inner_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        inner = next((child for child in node.named_children if child.type != "comment"), None)
+        return None if inner is None else self.value(collector, inner, depth)
+
+    def _sequence_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        kind = "tuple" if node.type == "expression_list" or node.type == "pattern_list" else node.type
+        return [kind, *self._values(collector, node.named_children, depth)]
+
+    def _dictionary_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        found: list[Value] = ["dict"]
+        for pair in node.named_children[:MAX_ELEMENTS]:
+            if pair.type == "pair":
+                key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+                if key is not None and value is not None:
+                    found += [self.value(collector, key, depth), self.value(collector, value, depth)]
+            elif pair.type == "dictionary_splat":
+                found += [None, self._inner_value(collector, pair, depth)]
+        return found
+
+    def _comprehension_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        body = node.child_by_field_name("body")
+        if body is not None and body.type == "pair":
+            body = body.child_by_field_name("value")
+        value = None if body is None else self.value(collector, body, depth)
+        return ["each", node.type.partition("_")[0].replace("dictionary", "dict"), value]
+
+    def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        base = node.child_by_field_name("value")
+        value = None if base is None else self.value(collector, base, depth)
+        keys = node.children_by_field_name("subscript")
+        if value is None or not keys:
+            return None
+        if keys[0].type == "slice":
+            return value
+        return ["[]", value, *self._values(collector, keys, depth)]
+
+    def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        """`a or b`, `a if c else b`; `a and b` is b or false."""
+        values = self._values(collector, node.named_children, depth)
+        if node.type == "conditional_expression" and len(values) == 3:
+            values = (values[0], values[2])
+        return ["|", *values]
+
+    def _operator_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        if left is None or right is None or operator is None:
+            return None
+        return ["op", operator.type, self.value(collector, left, depth), self.value(collector, right, depth)]
+
+    def _await_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        return ["await", self._inner_value(collector, node, depth)]
+
+    def _splat_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        return ["*", self._inner_value(collector, node, depth)]
+
+    def _lambda_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        return ["lambda", node.start_byte]
+
+    def _walrus_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        value = node.child_by_field_name("value")
+        return None if value is None else self.value(collector, value, depth)
+
+    def _generic_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        """`list[int]` in an annotation."""
+        children = node.named_children
+        if len(children) < 2:
+            return None
+        inner = self._values(collector, children[1].named_children, depth)
+        return ["[]", self.value(collector, children[0], depth), *inner]
+
+    def _union_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        return ["|", *self._values(collector, node.named_children, depth)]
 
     def summarize_arguments(
         self, collector: Collector, node: Node
@@ -224,6 +430,8 @@ class Python(Language):
                     collector.add_import(
                         "import", module, start, end, [(bound, imported or "*", name.start_byte, name.end_byte, False)]
                     )
+                    value = ["import", 0, module if local else bound, "*"]
+                    collector.code.binds.append((end, start, bound, value, -1))
             return
         level = 0
         module = "__future__" if kind == "future" else ""
@@ -236,7 +444,10 @@ class Python(Language):
         for child in node.children_by_field_name("name"):
             imported, local, name = self._split_alias(collector, child)
             bindings.append((local or imported, imported, name.start_byte, name.end_byte, False))
+            collector.code.binds.append((end, start, local or imported, ["import", level, module, imported], -1))
         star = not bindings and any(child.type == "wildcard_import" for child in node.named_children)
+        if star:
+            collector.code.binds.append((end, start, "*", ["import", level, module, "*"], -1))
         collector.add_import("star" if star else "from", module, start, end, bindings, level=level)
 
     def _split_alias(self, collector: Collector, node: Node) -> tuple[str, str, Node]:
@@ -255,7 +466,9 @@ class Python(Language):
 
     def on_scoped(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         for child in node.named_children:
-            collector.remarks.append((child.start_byte, collector.slice(child.start_byte, child.end_byte), kind))
+            remark = (child.start_byte, collector.slice(child.start_byte, child.end_byte), kind)
+            collector.remarks.append(remark)
+            collector.code.foreign.append(remark)
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         handler = _FLOWS.get(kind)
@@ -266,6 +479,15 @@ class Python(Language):
         if value is not None and value.type == "comment":
             value = None
         collector.add_flow(self, kind, node, None, value)
+        if kind == "return" and value is not None:
+            collector.code.returns.append((node.start_byte, self.value(collector, value)))
+        elif kind == "raise" and value is not None:
+            collector.code.raises.append((node.start_byte, self.value(collector, value)))
+        elif kind == "yield":
+            found = None if value is None else self.value(collector, value)
+            if collector.text.startswith(b"yield from", node.start_byte):
+                found = ["iter", found]
+            collector.code.yields.append((node.start_byte, found))
 
     def _assign(self, collector: Collector, node: Node, captures: Captures) -> None:
         target, value = captures["target"][0], captures["value"][0]
@@ -277,6 +499,7 @@ class Python(Language):
             source = inner
         collector.add_flow(self, "assign", node, target, source)
         self._bind(collector, target, node, value)
+        self._add_bind(collector, target, node, self.value(collector, source), node.end_byte)
 
     def _annotate(self, collector: Collector, node: Node, captures: Captures) -> None:
         target, annotation = captures["target"][0], captures["value"][0]
@@ -287,6 +510,9 @@ class Python(Language):
             )
         )  # fmt: skip
         self._bind(collector, target, node, None)
+        collector.code.types[node.start_byte] = self.value(collector, annotation)
+        if node.child_by_field_name("right") is None:
+            self._add_bind(collector, target, node, None, node.end_byte)
 
     def _augment(self, collector: Collector, node: Node, captures: Captures) -> None:
         target = captures["target"][0]
@@ -299,13 +525,25 @@ class Python(Language):
         target = captures["target"][0]
         before = len(collector.symbols)
         self._bind(collector, target, target if node.type == "for_statement" else node, None)
+        element = ["iter", self.value(collector, captures["value"][0])]
         if node.type == "for_in_clause":
             for draft in collector.symbols[before:]:
                 draft.modifiers = ("comprehension",)
+            whole = node.parent or node
+            self._add_bind(collector, target, whole, element, whole.start_byte, whole.end_byte)
+        else:
+            collector.code.loops.append((node.start_byte, node.end_byte))
+            self._add_bind(collector, target, node, element, target.end_byte)
+
+    def _loop(self, collector: Collector, node: Node, captures: Captures) -> None:
+        collector.code.loops.append((node.start_byte, node.end_byte))
 
     def _walrus(self, collector: Collector, node: Node, captures: Captures) -> None:
         collector.add_flow(self, "assign", node, captures["target"][0], captures["value"][0])
         self._bind(collector, captures["target"][0], node, captures["value"][0])
+        self._add_bind(
+            collector, captures["target"][0], node, self.value(collector, captures["value"][0]), node.end_byte
+        )
 
     def _as_pattern(self, collector: Collector, node: Node, captures: Captures) -> None:
         """`with x() as y`, `except E as e`, `case P as q`."""
@@ -315,6 +553,11 @@ class Python(Language):
         target = first_child(alias) or alias
         collector.add_flow(self, "assign", node, target, value)
         self._bind(collector, target, target, None)
+        caught = (
+            collector.text[max(0, node.start_byte - 8) : node.start_byte].rstrip().endswith((b"except", b"except*"))
+        )
+        bound = None if value.type == "case_pattern" else self.value(collector, value)
+        self._add_bind(collector, target, node, ["made" if caught else "enter", bound], node.end_byte)
 
     def _catch(self, collector: Collector, node: Node, captures: Captures) -> None:
         value = node.child_by_field_name("value") or first_child(node)
@@ -339,6 +582,7 @@ class Python(Language):
             if kind == "dotted_name" and len(children) == 1:
                 if collector.slice(current.start_byte, current.end_byte) != "_":
                     self._bind(collector, children[0], children[0], None)
+                    self._add_bind(collector, children[0], children[0], None, current.end_byte)
             elif kind == "splat_pattern" and children:
                 self._bind(collector, children[-1], children[-1], None)
             elif kind == "as_pattern" and len(children) > 1 and children[-1].type == "identifier":
@@ -348,6 +592,39 @@ class Python(Language):
                 todo += children[1:]
             elif kind in ("list_pattern", "tuple_pattern", "dict_pattern", "union_pattern"):
                 todo += children
+
+    def _add_bind(
+        self, collector: Collector, target: Node, statement: Node, value: Value, start: int, inner: int = -1
+    ) -> None:
+        """What every name, attribute and element of a target gets; `a, *b = x` by position up to the star."""
+        code, first = collector.code, statement.start_byte
+        todo = [(target, value)]
+        while todo:
+            node, value = todo.pop()
+            kind = node.type
+            if kind == "identifier":
+                code.binds.append((start, first, collector.slice(node.start_byte, node.end_byte), value, inner))
+            elif kind == "attribute":
+                base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
+                if base is not None and name is not None:
+                    path = collector.slice(name.start_byte, name.end_byte)
+                    code.stores.append((first, self.value(collector, base), path, value, None))
+            elif kind == "subscript":
+                base, key = node.child_by_field_name("value"), node.child_by_field_name("subscript")
+                if base is not None and key is not None:
+                    code.stores.append((first, self.value(collector, base), None, value, self.value(collector, key)))
+            elif kind == "as_pattern_target":
+                todo += [(child, value) for child in node.named_children[:1]]
+            elif kind in _PATTERNS:
+                starred = False
+                for number, child in enumerate(node.named_children[:MAX_ELEMENTS]):
+                    if child.type == "list_splat_pattern":
+                        starred = True
+                        todo += [
+                            (inner_child, ["each", "list", ["iter", value]]) for inner_child in child.named_children
+                        ]
+                    else:
+                        todo.append((child, ["iter", value] if starred else ["[]", value, f"#{number}"]))
 
     def _bind(self, collector: Collector, target: Node, statement: Node, value: Node | None) -> None:
         """Every name the target binds becomes a draft; `finish` keeps the first of each scope."""
@@ -396,6 +673,21 @@ class Python(Language):
             collector.symbols.append(draft)
 
     # -- the whole document ----------------------------------------------------------------------
+
+    def block_end(self, text: bytes, start: int) -> int:
+        line = text.rfind(b"\n", 0, start) + 1
+        indent = _INDENT.match(text, line).end() - line  # pyright: ignore[reportOptionalMemberAccess]  it matches
+        if line + indent < start and text[line + indent : start].rstrip().endswith(b":"):  # if x: y = 1
+            found = text.find(b"\n", start)
+        elif not indent:
+            return -1
+        else:
+            dedent = _DEDENTS.get(indent) or _DEDENTS.setdefault(
+                indent, re.compile(rb"\n[ \t]{0,%d}(?=[^\s#])" % (indent - 1))
+            )
+            place = dedent.search(text, start)
+            found = -1 if place is None else place.start()
+        return found
 
     def finish(self, collector: Collector) -> None:
         decorators = sorted(collector.decorators)
@@ -510,6 +802,48 @@ def _clean_docstring(literal: str) -> str:
     return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip("\n").rstrip()
 
 
+def _string_value(raw: bytes) -> str:
+    """Short plain strings keep their text: they are keys, names of attributes, modules and types."""
+    quote = raw[:1]
+    if quote in (b"'", b'"') and len(raw) < _STRING_TEXT and raw[:3] != quote * 3 and b"\\" not in raw:
+        return "'" + raw[1:-1].decode("utf-8", "replace")
+    return "=bytes" if raw[:1] in b"bB" else "=str"
+
+
+_INDENT = re.compile(rb"[ \t]*")
+_DEDENTS: dict[int, re.Pattern[bytes]] = {}
+_NOTHING: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
+_MAX_KNOWN = 100_000
+_STRING_TEXT = 120
+_DOTTED = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_LITERALS = {
+    "concatenated_string": "=str", "integer": "=int", "float": "=float", "true": "=bool", "false": "=bool",
+    "none": "=None", "not_operator": "=bool",
+}  # fmt: skip
+_VALUES = {
+    "attribute": Python._attribute_value,
+    "parenthesized_expression": Python._inner_value,
+    "type": Python._inner_value,
+    "list": Python._sequence_value,
+    "tuple": Python._sequence_value,
+    "set": Python._sequence_value,
+    "expression_list": Python._sequence_value,
+    "dictionary": Python._dictionary_value,
+    "list_comprehension": Python._comprehension_value,
+    "set_comprehension": Python._comprehension_value,
+    "generator_expression": Python._comprehension_value,
+    "dictionary_comprehension": Python._comprehension_value,
+    "subscript": Python._subscript_value,
+    "conditional_expression": Python._choice_value,
+    "boolean_operator": Python._choice_value,
+    "binary_operator": Python._operator_value,
+    "await": Python._await_value,
+    "list_splat": Python._splat_value,
+    "lambda": Python._lambda_value,
+    "named_expression": Python._walrus_value,
+    "generic_type": Python._generic_value,
+    "union_type": Python._union_value,
+}
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")
 _PLAIN_STRING = re.compile(rb"[rRuU]?[\"'(]")  # neither bytes nor formatted
@@ -524,6 +858,7 @@ _FLOWS = {
     "augment": Python._augment,
     "walrus": Python._walrus,
     "for": Python._bind_target,
+    "loop": Python._loop,
     "as": Python._as_pattern,
     "catch": Python._catch,
     "case": Python._case,

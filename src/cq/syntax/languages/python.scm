@@ -9,7 +9,7 @@
 
 (function_definition name: (_) @name parameters: (_) @params body: (_) @body) @symbol.function
 (class_definition name: (_) @name body: (_) @body) @symbol.class
-(lambda parameters: (_) @params) @symbol.lambda
+(lambda parameters: (_)? @params) @symbol.lambda
 (type_alias_statement) @symbol.type
 
 (decorated_definition definition: (_) @definition) @decorated
@@ -28,6 +28,7 @@
 (for_statement left: (_) @target right: (_) @value) @flow.for
 (for_in_clause left: (_) @target right: (_) @value) @flow.for
 (as_pattern) @flow.as
+(while_statement) @flow.loop
 (except_clause) @flow.catch
 (case_pattern) @flow.case
 (return_statement) @flow.return

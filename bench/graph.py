@@ -1,0 +1,345 @@
+"""How often a call is linked right: our answers beside those of type checkers at the same places.
+
+The truth is what two type checkers agree on (definitions asked over their language servers), where that is a function
+or class of the tree. `pyrefly`, `ty` and `basedpyright` are used as they are found beside Python or on the PATH; two of
+them are needed. A sample of calls with a fixed seed, so that two runs ask about the same places.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bench.corpora import CorpusError, fetch
+from cq.graph.corpus import WholeCorpus
+from cq.graph.link import Linker
+from cq.graph.resolve import Meaning, Resolver
+from cq.graph.unit import Unit
+from cq.model.facts import FileFacts
+from cq.model.source import Skip
+from cq.source.read import decode
+from cq.syntax import extract_facts
+
+CORPORA = {"django": 11_000}  # calls asked about; a third of them go to the tree and are agreed on
+SERVERS = {
+    "pyrefly": ["pyrefly", "lsp"],
+    "ty": ["ty", "server"],
+    "basedpyright": ["basedpyright-langserver", "--stdio"],
+}
+SEED = 6
+WINDOW = 64  # questions in flight
+
+
+class Document(NamedTuple):
+    path: str
+    text: bytes
+    facts: FileFacts
+
+
+class Question(NamedTuple):
+    document: Document
+    number: int  # of the call
+    line: int
+    column: int
+
+
+Symbol = tuple[str, int]  # path, number
+
+
+def run(results: dict[str, Any]) -> None:
+    tables: dict[str, Any] = {}
+    goals: list[dict[str, Any]] = []
+    for corpus, size in CORPORA.items():
+        tree = fetch(corpus)
+        documents = read_documents(tree)
+        resolver, units, seconds = link(documents)
+        questions = sample(documents, size)
+        answers = ask_all(tree, questions)
+        truth = find_truth(documents, questions, answers)
+        rows, right, wrong = compare(resolver, units, questions, truth)
+        tables[f"{corpus}: calls by what they were resolved with ({', '.join(answers)} agree)"] = rows
+        tables[f"{corpus}: every call of the tree"] = count(resolver, units)
+        goals += [
+            _goal(f"{corpus}: the right target is among the candidates in at least 90 %", f"{right:.1%}", right >= 0.9),
+            _goal(f"{corpus}: at most 2 % of single links are wrong", f"{wrong:.2%}", wrong <= 0.02),
+            _goal(f"{corpus}: linked within 3 s of processor time", round(seconds, 2), seconds <= 3),
+        ]
+    results["tables"] = tables
+    results["goals"] = goals
+
+
+def _goal(goal: str, measured: str | float, met: bool) -> dict[str, Any]:
+    return {"goal": goal, "measured": measured, "met": met}
+
+
+def read_documents(tree: Path) -> list[Document]:
+    found: list[Document] = []
+    for path in sorted(tree.rglob("*.py")):
+        name = path.relative_to(tree).as_posix()
+        source = decode(path.read_bytes(), name)
+        if not isinstance(source, Skip):
+            found.append(Document(name, source.text, extract_facts(source.text, "python")))
+    return found
+
+
+def link(documents: Iterable[Document]) -> tuple[Resolver, dict[str, Unit], float]:
+    started = time.process_time()
+    units = {d.path: Unit(d.path, d.facts.code) for d in documents if d.facts.code is not None}
+    linker = Linker(WholeCorpus(units.values()))
+    for unit in units.values():
+        for number in range(len(unit.code.sites)):
+            linker.link(unit, number)
+    linker.settle()
+    return Resolver(linker, units.values()), units, time.process_time() - started
+
+
+def sample(documents: list[Document], size: int) -> list[Question]:
+    places = [
+        (document, number)
+        for document in documents
+        for number, call in enumerate(document.facts.calls)
+        if call.name_start >= 0
+    ]
+    chosen = random.Random(SEED).sample(places, min(size, len(places)))
+    chosen.sort(key=lambda place: (place[0].path, place[1]))
+    return [Question(d, n, *position(d.text, d.facts.calls[n].name_start)) for d, n in chosen]
+
+
+def position(text: bytes, offset: int) -> tuple[int, int]:
+    """Line and UTF-16 column, from 0."""
+    line_start = text.rfind(b"\n", 0, offset) + 1
+    return text.count(b"\n", 0, offset), len(text[line_start:offset].decode().encode("utf-16-le")) // 2
+
+
+# -- the servers ------------------------------------------------------------------------------------
+
+
+def ask_all(tree: Path, questions: list[Question]) -> dict[str, list[list[tuple[str, int, int]]]]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    answers: dict[str, list[list[tuple[str, int, int]]]] = {}
+    for name, command in SERVERS.items():
+        program = shutil.which(command[0], path=path)
+        if program is not None and len(answers) < 2:
+            with Server([program, *command[1:]], tree) as server:
+                answers[name] = server.ask(questions)
+    if len(answers) < 2:
+        raise CorpusError("two type checkers are needed: pip install pyrefly ty")
+    return answers
+
+
+class Server:
+    """As much of the protocol as asking for definitions takes."""
+
+    def __init__(self, command: list[str], tree: Path) -> None:
+        self.tree = tree.resolve()
+        self.process = subprocess.Popen(
+            command, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self.sent = 0
+
+    def __enter__(self) -> Server:
+        root = self.tree.as_uri()
+        self.send(
+            "initialize",
+            {
+                "processId": os.getpid(), "rootUri": root,
+                "workspaceFolders": [{"uri": root, "name": "tree"}],
+                "capabilities": {"general": {"positionEncodings": ["utf-16"]}, "textDocument": {"definition": {}}},
+            },
+        )  # fmt: skip
+        next(self.answers())
+        self.notify("initialized", {})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def ask(self, questions: list[Question]) -> list[list[tuple[str, int, int]]]:
+        found: dict[int, list[tuple[str, int, int]]] = {}
+        numbers: dict[int, int] = {}
+        opened = ""
+        waiting = 0
+        answers = self.answers()
+        for number, question in enumerate(questions):
+            path = question.document.path
+            if path != opened:
+                while waiting:
+                    waiting -= self.take(answers, numbers, found)
+                if opened:
+                    self.notify("textDocument/didClose", {"textDocument": {"uri": (self.tree / opened).as_uri()}})
+                item = {"uri": (self.tree / path).as_uri(), "languageId": "python", "version": 1,
+                        "text": question.document.text.decode()}  # fmt: skip
+                self.notify("textDocument/didOpen", {"textDocument": item})
+                opened = path
+            place = {"line": question.line, "character": question.column}
+            sent = self.send(
+                "textDocument/definition",
+                {"textDocument": {"uri": (self.tree / path).as_uri()}, "position": place},
+            )
+            numbers[sent] = number
+            waiting += 1
+            while waiting >= WINDOW:
+                waiting -= self.take(answers, numbers, found)
+        while waiting:
+            waiting -= self.take(answers, numbers, found)
+        return [found.get(number, []) for number in range(len(questions))]
+
+    def take(
+        self, answers: Iterator[dict[str, Any]], numbers: dict[int, int], found: dict[int, list[tuple[str, int, int]]]
+    ) -> int:
+        answer = next(answers)
+        if answer.get("id") not in numbers:
+            return 0
+        result = answer.get("result") or []
+        places: list[tuple[str, int, int]] = []
+        for place in result if isinstance(result, list) else [result]:
+            uri = place.get("targetUri") or place.get("uri", "")
+            start = (place.get("targetSelectionRange") or place.get("range"))["start"]
+            base = self.tree.as_uri() + "/"
+            if uri.startswith(base):
+                places.append((uri[len(base) :], start["line"], start["character"]))
+        found[numbers[answer["id"]]] = places
+        return 1
+
+    def send(self, method: str, params: Any) -> int:
+        self.sent += 1
+        self.write({"jsonrpc": "2.0", "id": self.sent, "method": method, "params": params})
+        return self.sent
+
+    def notify(self, method: str, params: Any) -> None:
+        self.write({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def write(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        body = msgspec.json.encode(message)
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.process.stdin.flush()
+
+    def answers(self) -> Iterator[dict[str, Any]]:
+        """Only answers to our questions; what the server asks is answered with nothing."""
+        assert self.process.stdout is not None
+        while True:
+            length = 0
+            while (line := self.process.stdout.readline().strip()) or not length:
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+                elif not line and self.process.poll() is not None:
+                    raise CorpusError("the language server ended")
+            message = msgspec.json.decode(self.process.stdout.read(length))
+            if "method" in message:
+                if "id" in message:
+                    asked = message.get("params", {}).get("items", []) if "configuration" in message["method"] else None
+                    result = None if asked is None else [None for _ in asked]
+                    self.write({"jsonrpc": "2.0", "id": message["id"], "result": result})
+            else:
+                yield message
+
+
+# -- the comparison ---------------------------------------------------------------------------------
+
+
+def find_truth(
+    documents: list[Document], questions: list[Question], answers: dict[str, list[list[tuple[str, int, int]]]]
+) -> list[set[Symbol]]:
+    """Per question the definitions that all servers name; empty where they differ or name none of the tree."""
+    by_path = {document.path: document for document in documents}
+    symbols: dict[str, dict[tuple[int, int], int]] = {}
+
+    def find(place: tuple[str, int, int], name: str) -> Symbol | None:
+        path, line, column = place
+        document = by_path.get(path)
+        if document is None:
+            return None
+        if path not in symbols:
+            symbols[path] = {
+                position(document.text, symbol.name_start): number
+                for number, symbol in enumerate(document.facts.symbols)
+                if symbol.kind_group in ("function", "method", "class")
+            }
+        number = symbols[path].get((line, column))
+        if number is None:
+            return None
+        # For a call of a class, one checker names the class and another its constructor.
+        symbol = document.facts.symbols[number]
+        return path, symbol.parent if symbol.kind == "constructor" and symbol.name != name else number
+
+    truth: list[set[Symbol]] = []
+    for number, question in enumerate(questions):
+        name = question.document.facts.calls[question.number].name
+        said = [{found for place in places[number] if (found := find(place, name))} for places in answers.values()]
+        truth.append(said[0] if said[0] and all(one == said[0] for one in said) else set())
+    return truth
+
+
+def compare(
+    resolver: Resolver, units: dict[str, Unit], questions: list[Question], truth: list[set[Symbol]]
+) -> tuple[list[dict[str, Any]], float, float]:
+    rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    total: Counter[str] = Counter()
+    for question, known in zip(questions, truth, strict=True):
+        if not known:
+            continue
+        meaning = resolver.call(units[question.document.path], question.number)
+        constructor = resolver.construct(units[question.document.path], question.number)
+        for counter in (rows[meaning.status, meaning.evidence], total):
+            counter.update(judge(meaning, constructor, known))
+    table = [
+        {"status": status, "evidence": evidence, **_rates(counter)}
+        for (status, evidence), counter in sorted(rows.items())
+    ]
+    table.append({"status": "all", "evidence": "", **_rates(total)})
+    return table, total["right"] / total["asked"], total["wrong single"] / max(total["single"], 1)
+
+
+def judge(meaning: Meaning, constructor: Meaning | None, known: set[Symbol]) -> dict[str, int]:
+    places = [(unit.path, symbol) for unit, symbol in meaning.places]
+    single = meaning.status == "resolved"
+    # A class is also known by the base whose constructor it has.
+    if constructor is not None and any(
+        (u.path, u.by_symbol[symbol].scope) in known for u, symbol in constructor.places
+    ):
+        known = {*known, *places}
+    return {
+        "asked": 1,
+        "right": any(place in known for place in places),
+        "first": bool(places) and places[0] in known,
+        "single": single,
+        "wrong single": single and places[0] not in known,
+        "candidates": len(places),
+    }
+
+
+def _rates(counter: Counter[str]) -> dict[str, Any]:
+    asked = counter["asked"]
+    return {
+        "calls": asked,
+        "right among candidates": f"{counter['right'] / asked:.1%}",
+        "right first": f"{counter['first'] / asked:.1%}",
+        "single": counter["single"],
+        "wrong single": counter["wrong single"],
+        "mean candidates": counter["candidates"] / asked,
+    }
+
+
+def count(resolver: Resolver, units: dict[str, Unit]) -> list[dict[str, Any]]:
+    found: Counter[tuple[str, str]] = Counter()
+    for unit in units.values():
+        for number in range(len(unit.code.sites)):
+            meaning = resolver.call(unit, number)
+            found[meaning.status, meaning.evidence] += 1
+    total = sum(found.values())
+    return [
+        {"status": status, "evidence": evidence, "calls": number, "share": f"{number / total:.1%}"}
+        for (status, evidence), number in sorted(found.items())
+    ]

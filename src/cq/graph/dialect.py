@@ -1,0 +1,89 @@
+"""What a language tells the linker: how modules are found, how members are reached, what its own types do.
+
+A language that wants its calls resolved gives `Code` in its facts (see cq.model.code, filled in
+cq/syntax/languages/<x>.py with `has_code = True`) and a Dialect in cq/graph/<x>.py, named in DIALECTS of
+cq/graph/link.py. Everything else (scopes, flows, members, candidates) is the linker's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from cq.graph.things import Class, External, Function, Thing
+from cq.model.code import Definition, Value
+
+if TYPE_CHECKING:
+    from cq.graph.link import Linker
+    from cq.graph.unit import Unit
+    from cq.graph.values import Values
+
+
+class Dialect:
+    """Defaults serve a language without modules, whose methods are simply members."""
+
+    languages: ClassVar[tuple[str, ...]] = ()
+    constructors: ClassVar[tuple[str, ...]] = ()  # the member that runs when a class is called
+    # What an operation on an instance calls: iter next enter item call and operators, each a member's name.
+    protocols: ClassVar[dict[str, str]] = {}
+    builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        """`paths` are those of all files of the repository."""
+
+    def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
+        """What an import binds; `name` "*" is the module itself."""
+        return linker.unknown
+
+    def find_submodule(self, linker: Linker, folder: str, name: str) -> Thing | None:
+        """A module inside a package or folder, reached as its attribute."""
+        return None
+
+    def order_bases(self, linker: Linker, kind: Class) -> tuple[Thing | None, ...]:
+        """The class and what it inherits from, in the order of lookup; None for a base nobody knows."""
+        return (kind, *(None for _ in kind.definition.bases))
+
+    def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
+        """What a value is by names, imports and aliases alone, without any flow; None: nobody knows."""
+        return None
+
+    def receiver(self, linker: Linker, function: Function) -> Thing | None:
+        """What the first parameter of a method is; None for a function or a static method."""
+        return None
+
+    def access(self, linker: Linker, function: Function, receiver: Thing, *, on_class: bool) -> Values:
+        """A function found as a member of a class, as the reader of the member gets it."""
+        return {function: 0}
+
+    def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
+        """Instances of a type as written in an annotation. Static: it must not read cells."""
+        return linker.unknown
+
+    def find_type_names(self, kinds: Iterable[Value]) -> list[str]:
+        """The names in annotations, each once."""
+        found: dict[str, None] = {}
+        todo = list(kinds)
+        while todo:
+            kind = todo.pop()
+            if type(kind) is str and kind[0] not in "'#=":
+                found[kind] = None
+            elif type(kind) is str and kind[0] == "'":
+                todo.append(self.parse_type(kind[1:]))
+            elif type(kind) is list:
+                todo += kind[1:]
+        return sorted(found)
+
+    def parse_type(self, text: str) -> Value:
+        """An annotation that is written as a string."""
+        return None
+
+    def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
+        """What a call to the language's own function gives, where it passes values on; None: it does not."""
+        return None
+
+    def find_callbacks(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
+        """What the language's own function calls of what a call passes to it."""
+        return {}
+
+    def is_generator(self, definition: Definition) -> bool:
+        return "generator" in definition.modifiers

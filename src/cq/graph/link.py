@@ -1,0 +1,1066 @@
+"""Links a repository: which definitions every call can mean. Values flow over the code of all documents to a fixpoint.
+
+A `Cell` is a place that holds values: a binding, the callee or the result of a call, what a function returns, a
+parameter, a stored attribute. Cells are computed when first read, and again when what they read has grown; all
+steps only ever add values, so the result is the same in whatever order they are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cq.graph.corpus import Corpus, called_key, stored_key
+from cq.graph.dialect import Dialect
+from cq.graph.python import PythonDialect
+from cq.graph.things import (
+    TOP,
+    UNKNOWN,
+    Argument,
+    Bound,
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    Module,
+    OwnClass,
+    Super,
+    Thing,
+)
+from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.values import (
+    ANNOTATION,
+    ATTRIBUTE,
+    CONSTRUCTOR,
+    ELEMENT,
+    EVERYTHING,
+    IMPORT,
+    INFERRED,
+    MRO,
+    NOTHING,
+    PARAMETER,
+    SCOPE,
+    Values,
+    join,
+    raised,
+)
+from cq.model.code import Bind, Definition, Site, Store, Value
+
+DIALECTS: tuple[type[Dialect], ...] = (PythonDialect,)
+
+
+# The class that has a member, its bindings and stores there, and how sure that is.
+Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
+
+MAX_VALUES = 24  # of one cell; more are as good as anything
+MAX_CALLERS = 40  # call sites of a name that are asked for a parameter's values
+MAX_STORES = 10  # assignments to an attribute of that name, outside its class
+MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
+MAX_PATH = 12  # attributes in one chain of names
+
+
+class Cell:
+    __slots__ = ("args", "compute", "home", "is_queued", "keys", "readers", "state", "values")
+
+    def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
+        self.compute, self.args = compute, args
+        self.home = home  # the code it stands in
+        self.keys: set[int] | None = None  # what it depends on beside that and other cells
+        self.values: Values = NOTHING
+        self.readers: dict[Cell, None] | None = None
+        self.state = 0  # 0 never computed, 1 being computed, 2 computed
+        self.is_queued = False
+
+
+class Linker:
+    """Over the documents of one repository. Only what a question leads to is looked at."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        files = sorted(corpus.paths)
+        self.dialects: dict[str, Dialect] = {}
+        for kind in DIALECTS:
+            dialect = kind(files)
+            self.dialects.update(dict.fromkeys(kind.languages, dialect))
+        self.unknown: Values = {UNKNOWN: SCOPE}
+        self._current: Cell | None = None
+        self._depth = 0
+        self._work: list[Cell] = []
+        self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
+        self._stores: dict[int, Cell] = {}
+        self._callees: dict[tuple[Unit, int], Cell] = {}
+        self._results: dict[tuple[Unit, int], Cell] = {}
+        self._returns: dict[Function, Cell] = {}
+        self._parameters: dict[tuple[Function, int], Cell] = {}
+        self._externals: dict[tuple[str, Container | None], External] = {}
+        self._bounds: dict[tuple[Thing, Thing | None, int], Bound] = {}
+        self._supers: dict[tuple[Class, Thing], Super] = {}
+        self._containers: dict[tuple[str, Unit, int, int, str | int], Container] = {}
+        self._generators: dict[Function, Value] = {}
+        self._elements: dict[tuple[Container, str | None], Cell] = {}
+        self._arguments: dict[tuple[Function, int], Argument] = {}
+        self._modules: dict[str, Module] = {}
+        self._members: dict[tuple[Class, str, bool], tuple[Member, set[int]]] = {}
+        self._paths: dict[str, list[str]] = {}
+        self._recording: list[set[int]] = []
+        self._reads: dict[Cell, list[Cell]] | None = None
+        self._loose: dict[Unit, Cell] = {}
+
+    # -- asking ----------------------------------------------------------------------------------
+
+    def link(self, unit: Unit, number: int) -> Values:
+        """What the callee of a call can be. Final once `settle` was called."""
+        return self.read(self._callee(unit, number))
+
+    def settle(self) -> None:
+        """Computes until nothing grows."""
+        self._reads = None
+        work = self._work
+        while work:
+            batch, self._work = work, []
+            for cell in batch:
+                cell.is_queued = False
+                self._run(cell)
+            work = self._work
+
+    # -- cells -----------------------------------------------------------------------------------
+
+    def read(self, cell: Cell) -> Values:
+        current = self._current
+        if current is not None:
+            if cell.readers is None:
+                cell.readers = {current: None}
+            else:
+                cell.readers[current] = None
+        if not cell.state:
+            if self._depth < MAX_PULL:
+                self._run(cell)
+            elif not cell.is_queued:
+                cell.is_queued = True
+                self._work.append(cell)
+        return cell.values
+
+    def _run(self, cell: Cell) -> None:
+        saved, self._current = self._current, cell
+        self._depth += 1
+        cell.state = 1
+        values = cell.compute(*cell.args)
+        cell.state = 2
+        self._depth -= 1
+        self._current = saved
+        old = cell.values
+        if values is old or old is EVERYTHING:
+            return
+        if old:
+            grown = join(old, values)
+            if grown is old:
+                return
+            values = grown
+        elif not values:
+            return
+        if len(values) > MAX_VALUES:
+            values = EVERYTHING
+        cell.values = values
+        if cell.readers:
+            for reader in cell.readers:
+                if reader.state and not reader.is_queued:
+                    reader.is_queued = True
+                    self._work.append(reader)
+
+    def _callee(self, unit: Unit, number: int) -> Cell:
+        key = (unit, number)
+        cell = self._callees.get(key)
+        if cell is None:
+            site = unit.code.sites[number]
+            cell = self._callees[key] = Cell(
+                unit.home(site.scope), self.evaluate, unit, site.scope, site.callee, site.start
+            )
+        return cell
+
+    def result(self, unit: Unit, number: int) -> Values:
+        key = (unit, number)
+        cell = self._results.get(key)
+        if cell is None:
+            cell = self._results[key] = Cell(unit.home(unit.code.sites[number].scope), self._call, unit, number)
+        return self.read(cell)
+
+    def bound(self, unit: Unit, bind: Bind) -> Values:
+        """What a name has from this binding."""
+        value = bind.value
+        if type(value) is list and bind.type is None:
+            operation = value[0]
+            if operation == "def":
+                definition = unit.definitions[value[1]]
+                if not definition.decorators or definition.kind != "function":
+                    return {self.thing(unit, value[1]): SCOPE}
+                return self._decorated(unit, definition)
+            if operation == "param":
+                return self.parameter(self.function(unit, value[1]), value[2])
+        cell = self._binds.get(id(bind))
+        if cell is None:
+            cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), self._bound, unit, bind)
+        return self.read(cell)
+
+    def _bound(self, unit: Unit, bind: Bind) -> Values:
+        if bind.type is not None:
+            made = self.make(unit, bind.scope, bind.type, bind.start)
+            if made and UNKNOWN not in made:
+                return made
+        if bind.value is None:
+            return self.unknown
+        # The name on the right of `x = x or y` is what it was before the statement.
+        return self.evaluate(unit, bind.scope, bind.value, bind.start - 1)
+
+    def _decorated(self, unit: Unit, definition: Definition) -> Values:
+        """A decorated function is itself, also behind a wrapper, unless a decorator of the repository plainly gives
+        another function: one that is not defined inside it."""
+        for value in definition.decorators:
+            if isinstance(value, str):
+                decorator = self.dialect(unit).find_static(self, unit, definition.scope, value, definition.start)
+                if isinstance(decorator, Function) and decorator.definition.returns:
+                    others = self._find_replacements(decorator)
+                    if others:
+                        return others
+        return {self.thing(unit, definition.start): SCOPE}
+
+    def _find_replacements(self, decorator: Function) -> Values:
+        unit, definition = decorator.unit, decorator.definition
+        self.record(unit.home_of(definition))
+        found: Values = {}
+        for value in definition.returns:
+            if not isinstance(value, str):
+                return {}
+            other = self.dialect(unit).find_static(self, unit, definition.symbol, value, ANYWHERE)
+            if not isinstance(other, Function) or other.definition.scope == definition.symbol:
+                return {}
+            found[other] = INFERRED
+        return found
+
+    def stored(self, unit: Unit, store: Store) -> Values:
+        cell = self._stores.get(id(store))
+        if cell is None:
+            cell = self._stores[id(store)] = Cell(unit.home(store.scope), self._stored, unit, store)
+        return self.read(cell)
+
+    def _stored(self, unit: Unit, store: Store) -> Values:
+        if store.type is not None:
+            made = self.make(unit, store.scope, store.type, store.start)
+            if made and UNKNOWN not in made:
+                return made
+        return self.evaluate(unit, store.scope, store.value, store.start)
+
+    def returned(self, function: Function) -> Values:
+        """What a function returns, its parameters standing for themselves (`Argument`)."""
+        cell = self._returns.get(function)
+        if cell is None:
+            cell = self._returns[function] = Cell(function.unit.home_of(function.definition), self._returned, function)
+        return self.read(cell)
+
+    def _returned(self, function: Function) -> Values:
+        unit, definition = function.unit, function.definition
+        if definition.type is not None:
+            made = self.make(unit, definition.scope, definition.type, ANYWHERE)
+            if made and UNKNOWN not in made:
+                return made
+        if self.dialect(unit).is_generator(definition):
+            value = self._generators.get(function)
+            if value is None:
+                value = self._generators[function] = ["each", "generator", ["|", *definition.yields]]
+            return {self.container("generator", unit, definition.symbol, ANYWHERE, value): SCOPE}
+        found = NOTHING
+        scope = definition.symbol if definition.symbol >= 0 else definition.scope
+        for value in definition.returns:
+            if isinstance(value, str) and "." not in value:
+                # `return x`: when x is only ever the parameter, the caller knows best what it is.
+                binds = unit.find(scope, value, ANYWHERE if definition.symbol >= 0 else definition.start)
+                only = binds[0].value if len(binds) == 1 else None
+                if type(only) is list and only[:2] == ["param", definition.start]:
+                    number = only[2]
+                    if number or self.dialect(unit).receiver(self, function) is None:
+                        found = join(found, {self.argument(function, number): INFERRED})
+                        continue
+            position = ANYWHERE if definition.symbol >= 0 else definition.start
+            found = join(found, self.evaluate(unit, scope, value, position))
+        return raised(found, INFERRED)
+
+    def parameter(self, function: Function, number: int) -> Values:
+        key = (function, number)
+        cell = self._parameters.get(key)
+        if cell is None:
+            cell = self._parameters[key] = Cell(
+                function.unit.home_of(function.definition), self._parameter, function, number
+            )
+        return self.read(cell)
+
+    def _parameter(self, function: Function, number: int) -> Values:
+        unit, definition = function.unit, function.definition
+        dialect = self.dialect(unit)
+        parameter = definition.parameters[number]
+        if not number:
+            receiver = dialect.receiver(self, function)
+            if receiver is not None:
+                return {receiver: MRO}
+        if parameter.type is not None:
+            made = self.make(unit, definition.scope, parameter.type, ANYWHERE)
+            if parameter.kind in ("*", "**"):
+                return self.unknown
+            if made and UNKNOWN not in made:
+                return made
+        if parameter.kind in ("*", "**"):
+            return self.unknown
+        found = dict(self.unknown)
+        if parameter.default is not None:
+            found = join(found, raised(self.evaluate(unit, definition.scope, parameter.default, ANYWHERE), PARAMETER))
+        for caller, site, skipped in self._find_callers(function):
+            passed = find_argument(function, site, number, skipped)
+            if passed is not None:
+                values = self.evaluate(caller, site.scope, passed, site.start)
+                found = join(found, raised(values, PARAMETER))
+        return found
+
+    def _find_callers(self, function: Function) -> list[tuple[Unit, Site, int]]:
+        """Calls whose callee is this function, with how many parameters the receiver takes; by name, so that
+        few must be asked. None at all where there are too many."""
+        definition = function.definition
+        name = definition.name
+        if name in self.dialect(function.unit).constructors and function.owner is not None:
+            name = function.owner.definition.name
+        self.record(called_key(name))
+        self.record(function.unit.name_key("()"))
+        units = self.corpus.calling(name) if name else ()
+        if units is None:
+            return []
+        places = [(unit, number) for unit in units for number in unit.sites_by_name.get(name, ())]
+        places += [(function.unit, number) for number in function.unit.indirect]
+        if len(places) > MAX_CALLERS:
+            return []
+        found: list[tuple[Unit, Site, int]] = []
+        for unit, number in places:
+            site = unit.code.sites[number]
+            decorated = unit.decorated_at.get(site.end) if site.kind == "decorator" else None
+            if decorated is not None:
+                if function in self.read(self._callee(unit, number)):
+                    found.append((unit, _decorator_site(decorated), 0))
+                continue
+            skips = {self._skipped(thing, function) for thing in self.read(self._callee(unit, number))}
+            found += [(unit, site, skipped) for skipped in sorted(skips) if skipped >= 0]
+        return found
+
+    def _skipped(self, thing: Thing, function: Function) -> int:
+        """How many parameters come from elsewhere when `thing` is called and that runs `function`; -1: it does not."""
+        if thing is function:
+            return 0
+        if isinstance(thing, Bound) and thing.function is function:
+            return thing.skipped if thing.receiver is None else 1
+        if isinstance(thing, (Class, OwnClass)) and function.owner is not None:
+            kind = thing if isinstance(thing, Class) else thing.type
+            if function.definition.name in self.dialect(kind.unit).constructors:
+                return 1 if self.find_member(kind, function.definition.name)[0] is function.owner else -1
+        return -1
+
+    # -- what was looked at ----------------------------------------------------------------------
+
+    def record(self, key: int) -> None:
+        """The cell being computed, and what is being remembered for many, depend on what the key stands for."""
+        current = self._current
+        if current is not None and key != current.home:
+            if current.keys is None:
+                current.keys = {key}
+            else:
+                current.keys.add(key)
+        for keys in self._recording:
+            keys.add(key)
+
+    def _record_all(self, keys: set[int]) -> None:
+        if self._current is not None:
+            self._current.keys = self._current.keys | keys if self._current.keys else keys.copy()
+        for known in self._recording:
+            known |= keys
+
+    def find_keys(self, unit: Unit) -> set[int]:
+        """Everything in other documents that the meaning of this one's code depends on. Once settled."""
+        if self._reads is None:
+            self._reads = {}
+            tables = (
+                self._binds, self._stores, self._callees, self._results, self._returns, self._parameters,
+                self._elements, self._loose,
+            )  # fmt: skip
+            for table in tables:
+                for cell in table.values():
+                    for reader in cell.readers or ():
+                        self._reads.setdefault(reader, []).append(cell)
+        keys: set[int] = set()
+        seen: set[Cell] = set()
+        todo = [self._callees[unit, number] for number in range(len(unit.code.sites))]
+        if unit in self._loose:
+            todo.append(self._loose[unit])
+        while todo:
+            cell = todo.pop()
+            if cell not in seen:
+                seen.add(cell)
+                keys.add(cell.home)
+                if cell.keys:
+                    keys |= cell.keys
+                todo += self._reads.get(cell, ())
+        return keys
+
+    def ask(self, unit: Unit, question: Callable[[], Values]) -> Values:
+        """Answers a question that is no call, for a document whose meaning then depends on it."""
+        cell = self._loose.get(unit)
+        if cell is None:
+            cell = self._loose[unit] = Cell(0, _no_values)
+            cell.state = 2
+        saved, self._current = self._current, cell
+        try:
+            return question()
+        finally:
+            self._current = saved
+
+    # -- things ----------------------------------------------------------------------------------
+
+    def dialect(self, unit: Unit) -> Dialect:
+        return self.dialects[unit.language]
+
+    def thing(self, unit: Unit, start: int) -> Class | Function:
+        found = unit.things.get(start)
+        if found is None:
+            definition = unit.definitions[start]
+            if definition.kind == "function":
+                holder = unit.by_symbol.get(definition.scope)
+                owner = None
+                if holder is not None and holder.kind != "function":
+                    owner = self.thing(unit, holder.start)
+                found = Function(unit, definition, owner if isinstance(owner, Class) else None)
+            else:
+                found = Class(unit, definition)
+            unit.things[start] = found
+        return found
+
+    def function(self, unit: Unit, start: int) -> Function:
+        found = self.thing(unit, start)
+        assert isinstance(found, Function)
+        return found
+
+    def external(self, name: str, owner: Container | None = None) -> External:
+        key = (name, owner)
+        found = self._externals.get(key)
+        if found is None:
+            found = self._externals[key] = External(name, owner)
+        return found
+
+    def bind(self, function: Thing, receiver: Thing | None, skipped: int = 0) -> Bound:
+        key = (function, receiver, skipped)
+        found = self._bounds.get(key)
+        if found is None:
+            found = self._bounds[key] = Bound(function, receiver, skipped)
+        return found
+
+    def super_of(self, kind: Class, receiver: Thing) -> Super:
+        key = (kind, receiver)
+        found = self._supers.get(key)
+        if found is None:
+            found = self._supers[key] = Super(kind, receiver)
+        return found
+
+    def container(
+        self, kind: str, unit: Unit, scope: int, position: int, value: Value, *, typed: bool = False
+    ) -> Container:
+        # Values are kept by the code they stand in, so their identity lasts; short names in types are equal anyway.
+        key = (kind, unit, scope, position, value if typed and type(value) is str else id(value))
+        found = self._containers.get(key)
+        if found is None:
+            found = self._containers[key] = Container(kind, unit, scope, position, value, typed=typed)
+        return found
+
+    def argument(self, function: Function, number: int) -> Argument:
+        key = (function, number)
+        found = self._arguments.get(key)
+        if found is None:
+            found = self._arguments[key] = Argument(function, number)
+        return found
+
+    def module(self, path: str) -> Module:
+        """Of a file, or of a folder."""
+        found = self._modules.get(path)
+        if found is None:
+            found = self._modules[path] = Module(self.corpus.unit(path), path)
+        return found
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def evaluate(self, unit: Unit, scope: int, value: Value, position: int) -> Values:
+        """What an expression can be, seen from a place."""
+        if value is None:
+            return self.unknown
+        kind = type(value)
+        if kind is str:
+            mark = value[0]
+            if mark == "'":
+                return self._literal("str")
+            if mark == "#":
+                return self._literal("int")
+            if mark == "=":
+                return NOTHING if value == "=None" else self._literal(value[1:])
+            path = self._paths.get(value)
+            if path is None:
+                path = self._paths[value] = value.split(".")
+            found = self.name(unit, scope, path[0], position)
+            for name in path[1:MAX_PATH]:
+                found = self.attribute(found, name)
+            return found
+        if kind is int:
+            number = unit.site_at.get(value)
+            return self.unknown if number is None else self.result(unit, number)
+        return _OPERATIONS.get(value[0], _unknown)(self, unit, scope, value, position)
+
+    def _literal(self, name: str) -> Values:
+        return {self.external(f"builtins.{name}()"): SCOPE}
+
+    def name(self, unit: Unit, scope: int, name: str, position: int) -> Values:
+        binds = unit.find(scope, name, position)
+        self.record(unit.scope_key(binds[0].scope if binds else ROOT, name))
+        if len(binds) == 1:
+            return self.bound(unit, binds[0])
+        if binds:
+            found = NOTHING
+            for bind in binds:
+                found = join(found, self.bound(unit, bind))
+            return found
+        if unit.stars:
+            found = self._starred(unit, name, {unit})
+            if found is not None:
+                return found
+        if name in self.dialect(unit).builtins:
+            return {self.external(f"builtins.{name}"): SCOPE}
+        if name == "__class__":
+            holder = unit.find_class(scope)
+            if holder is not None:
+                return {self.thing(unit, holder.start): SCOPE}
+        return self.unknown
+
+    def exported(self, unit: Unit, name: str, seen: set[Unit] | None = None) -> Values | None:
+        """What a module has under a name; None when it has no such name."""
+        binds = unit.scopes[ROOT].get(name)
+        self.record(unit.name_key(name))
+        if binds is not None:
+            reached = unit.reach(binds, ANYWHERE, is_own=False)
+            if reached:
+                found = NOTHING
+                for bind in reached:
+                    found = join(found, self.bound(unit, bind))
+                return raised(found, IMPORT)
+        if unit.stars:
+            return self._starred(unit, name, seen or {unit})
+        return None
+
+    def _starred(self, unit: Unit, name: str, seen: set[Unit]) -> Values | None:
+        """Through `from m import *`; the last one wins."""
+        self.record(unit.name_key("*"))
+        for bind in reversed(unit.stars):
+            _, level, module, _ = bind.value
+            for thing in self.dialect(unit).resolve_import(self, unit, level, module, "*"):
+                if isinstance(thing, Module) and thing.unit is not None and thing.unit not in seen:
+                    inner = thing.unit
+                    self.record(inner.name_key("__all__"))
+                    public = inner.code.public
+                    if name not in public if public is not None else name.startswith("_"):
+                        continue
+                    found = self.exported(inner, name, seen | {inner})
+                    if found is not None:
+                        return found
+                elif isinstance(thing, External) and name not in self.dialect(unit).builtins:
+                    # Nothing in the repository has the name, so it can only come from there.
+                    return {self.external(f"{thing.name}.{name}"): IMPORT}
+        return None
+
+    def attribute(self, values: Values, name: str) -> Values:
+        if len(values) == 1:
+            ((thing, level),) = values.items()
+            return self.member(thing, name, level)
+        found = NOTHING
+        for thing, level in values.items():
+            found = join(found, self.member(thing, name, level))
+        return found
+
+    def member(self, thing: Thing, name: str, level: int) -> Values:
+        """What `thing.name` can be."""
+        if thing is TOP:
+            return EVERYTHING
+        if isinstance(thing, Instance):
+            if name == "__class__":
+                return {thing.type.self_class if thing.own else thing.type: level}
+            return self._class_member(thing.type, name, thing, level, on_class=False)
+        if isinstance(thing, External):
+            if thing.name.count(".") > MAX_PATH or thing.name.count("(") > 3:
+                return {thing: level}
+            return {self.external(f"{thing.name}.{name}"): max(level, IMPORT)}
+        if isinstance(thing, Module):
+            return self.module_member(thing, name, level)
+        if isinstance(thing, Class):
+            return self._class_member(thing, name, thing, level, on_class=True)
+        if isinstance(thing, OwnClass):
+            return self._class_member(thing.type, name, thing, level, on_class=True)
+        if isinstance(thing, Super):
+            return self._class_member(
+                thing.type, name, thing.receiver, level, on_class=isinstance(thing.receiver, OwnClass), behind=True
+            )
+        if isinstance(thing, Container):
+            return {self.external(f"builtins.{thing.kind}().{name}", thing): level}
+        if isinstance(thing, Function):
+            return self._foreign_stores(thing, name)
+        if isinstance(thing, Bound) and name == "__func__":
+            return {thing.function: level}
+        return self.unknown
+
+    def module_member(self, module: Module, name: str, level: int) -> Values:
+        if module.unit is not None:
+            found = self.exported(module.unit, name)
+            if found is not None:
+                return raised(found, level)
+            dialect = self.dialect(module.unit)
+            inner = dialect.find_submodule(self, module.path, name)
+            if inner is not None:
+                return {inner: max(level, IMPORT)}
+            return self._foreign_stores(module, name)
+        for dialect in dict.fromkeys(self.dialects.values()):
+            inner = dialect.find_submodule(self, module.path, name)
+            if inner is not None:
+                return {inner: max(level, IMPORT)}
+        return self.unknown
+
+    def _class_member(
+        self, kind: Class, name: str, receiver: Thing, level: int, *, on_class: bool, behind: bool = False
+    ) -> Values:
+        holder, binds, stores, doubt = self.find_member(kind, name, behind=behind)
+        level = max(level, doubt)
+        if holder is None:
+            return raised(self._foreign_stores(kind, name), max(level, ATTRIBUTE))
+        if isinstance(holder, External):
+            return {self.external(f"{holder.name}.{name}"): max(level, IMPORT)}
+        found = NOTHING
+        dialect = self.dialect(holder.unit)
+        step = max(level, MRO) if isinstance(receiver, (Instance, OwnClass)) else level
+        for bind in binds:
+            if type(bind.value) is list and bind.value[0] == "def":
+                thing = self.thing(holder.unit, bind.value[1])
+                if isinstance(thing, Function):
+                    found = join(found, raised(dialect.access(self, thing, receiver, on_class=on_class), step))
+                else:
+                    found = join(found, {thing: step})
+            else:
+                values = raised(self.bound(holder.unit, bind), max(level, ATTRIBUTE))
+                if not on_class and values is not EVERYTHING and any(isinstance(thing, Function) for thing in values):
+                    bound: Values = {}
+                    for thing, at in values.items():
+                        if isinstance(thing, Function) and isinstance(receiver, Instance):
+                            bound.update(raised(dialect.access(self, thing, receiver, on_class=False), at))
+                        else:
+                            bound[thing] = at
+                    values = bound
+                found = join(found, values)
+        for store in stores:
+            found = join(found, raised(self.stored(holder.unit, store), max(level, ATTRIBUTE)))
+        return found
+
+    def find_member(self, kind: Class, name: str, *, behind: bool = False) -> Member:
+        """The class in the order of lookup that has the name, how it gets it, and how sure that is. Bindings to nothing
+        (`x = None`) count only when there are no others. `behind`: what stands behind the class itself."""
+        key = (kind, name, behind)
+        known = self._members.get(key)
+        if known is not None:
+            self._record_all(known[1])
+            return known[0]
+        keys: set[int] = set()
+        self._recording.append(keys)
+        blank: tuple[Class, Sequence[Bind]] | None = None
+        outside: External | None = None
+        is_open = False
+        found = None
+        for holder in self.order(kind)[behind:]:
+            if not isinstance(holder, Class):
+                is_open = is_open or holder is None
+                if outside is None and holder is not None and not _is_plain(holder):
+                    outside = holder
+                continue
+            unit, symbol = holder.unit, holder.definition.symbol
+            self.record(unit.member_key(symbol, name))
+            binds: Sequence[Bind] = unit.scopes.get(symbol, {}).get(name, ())
+            if binds:
+                binds = _last_definition(unit, unit.reach(list(binds), ANYWHERE, is_own=True))
+            stores = unit.own_stores(symbol).get(name, ())
+            solid = [bind for bind in binds if bind.type is not None or not _is_blank(bind.value)]
+            kept = [store for store in stores if store.type is not None or not _is_blank(store.value)]
+            if solid or kept:
+                # A base nobody knows may have the name too, and stands before this one.
+                found = (holder, solid, kept, PARAMETER if is_open else SCOPE)
+                break
+            if (binds or stores) and blank is None:
+                blank = (holder, binds)
+        if found is None:
+            if blank is not None:
+                found = (blank[0], blank[1], (), SCOPE)
+            else:
+                found = (None if is_open else outside, (), (), SCOPE)
+        self._recording.pop()
+        self._members[key] = (found, keys)
+        return found
+
+    def order(self, kind: Class) -> tuple[Class | External | None, ...]:
+        if kind.mro is None:
+            kind.mro = (kind,)  # what a class sees of itself while its bases are looked up
+            kind.keys = {kind.unit.member_key(kind.definition.symbol, "")}
+            self._recording.append(kind.keys)
+            order = self.dialect(kind.unit).order_bases(self, kind)
+            self._recording.pop()
+            kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order)
+        self._record_all(kind.keys)
+        return kind.mro
+
+    def _foreign_stores(self, thing: Thing, name: str) -> Values:
+        """`thing.name = value` from anywhere: only what few places do is worth asking about. Nobody knows the rest."""
+        self.record(stored_key(name))
+        units = self.corpus.storing(name)
+        places = [(unit, store) for unit in units or () for store in unit.stores_by_name.get(name, ())]
+        found = self.unknown
+        if len(places) <= MAX_STORES:
+            for unit, store in places:
+                for base in self.evaluate(unit, store.scope, store.base, store.start):
+                    if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):
+                        found = join(found, raised(self.stored(unit, store), ATTRIBUTE))
+                        break
+        return found
+
+    # -- operations ------------------------------------------------------------------------------
+
+    def make(self, unit: Unit, scope: int, kind: Value, position: int) -> Values:
+        return raised(self.dialect(unit).make(self, unit, scope, kind, position), ANNOTATION)
+
+    def made(self, values: Values) -> Values:
+        """Instances of classes."""
+        if values is EVERYTHING:
+            return values
+        found: Values = {}
+        for thing, level in values.items():
+            if isinstance(thing, Class):
+                found[thing.instance] = max(level, CONSTRUCTOR)
+            elif isinstance(thing, OwnClass):
+                found[thing.type.self_instance] = level
+            elif isinstance(thing, External):
+                found[self.external(f"{thing.name}()")] = level
+            elif isinstance(thing, Container):
+                found = join(found, self.made(self.elements(thing)))
+            else:
+                found[UNKNOWN] = SCOPE
+        return found
+
+    def elements(self, container: Container, key: str | None = None) -> Values:
+        """Those under a constant key, where there is one and the container says what is there; else all."""
+        at = (container, key)
+        cell = self._elements.get(at)
+        if cell is None:
+            cell = self._elements[at] = Cell(container.unit.home(container.scope), self._find_elements, container, key)
+        return self.read(cell)
+
+    def _find_elements(self, container: Container, key: str | None) -> Values:
+        unit, scope, value, position = container.unit, container.scope, container.value, container.position
+        if container.typed:
+            return self.make(unit, scope, value, position)
+        values: list[Value] = []
+        if value[0] == "each":
+            values = [value[2]]
+        elif value[0] == "dict":
+            pairs = list(zip(value[1::2], value[2::2], strict=True))
+            values = [inner for at, inner in pairs if at is not None and (key is None or at == key)]
+            values += [["iter", inner] for at, inner in pairs if at is None and (key is None or not values)]
+        elif key is not None and key[0] == "#" and key[1:].isdigit() and int(key[1:]) < len(value) - 1:
+            before = value[1 : int(key[1:]) + 1]
+            if not any(type(v) is list and v[0] == "*" for v in before):
+                values = [value[int(key[1:]) + 1]]
+        if not values and (key is None or value[0] != "dict"):
+            values = value[1:] if value[0] != "each" else values
+        found = NOTHING
+        for inner in values:
+            if type(inner) is list and inner[0] == "*":
+                inner = ["iter", inner[1]]
+            found = join(found, self.evaluate(unit, scope, inner, position))
+        # What is written as elements may be joined by others later; what a comprehension or generator makes, not.
+        return raised(found, INFERRED if value[0] == "each" else ELEMENT)
+
+    def iterate(self, values: Values) -> Values:
+        if values is EVERYTHING:
+            return values
+        found = NOTHING
+        for thing, level in values.items():
+            if isinstance(thing, Container):
+                if thing.kind == "dict":
+                    found = join(found, self._literal("str"))
+                else:
+                    found = join(found, raised(self.elements(thing), level))
+            elif isinstance(thing, Instance):
+                for inner, at in self.protocol(thing, "iter", level).items():
+                    if isinstance(inner, Instance):
+                        found = join(found, self.protocol(inner, "next", at))
+                    else:
+                        found = join(found, self.iterate({inner: at}))
+            elif isinstance(thing, External) and not thing.name.startswith(_OWN_CONTAINERS):
+                found = join(found, {thing: level})
+            else:
+                found = join(found, self.unknown)
+        return found
+
+    def protocol(self, thing: Instance, operation: str, level: int) -> Values:
+        """What the member gives that the language calls for an operation."""
+        name = self.dialect(thing.type.unit).protocols.get(operation)
+        if name is None:
+            return self.unknown
+        found = NOTHING
+        for member, at in self.member(thing, name, level).items():
+            found = join(found, raised(self._invoke(member, None, -1), at))
+        return raised(found, INFERRED)
+
+    def _call(self, unit: Unit, number: int) -> Values:
+        found = NOTHING
+        for thing, level in self.read(self._callee(unit, number)).items():
+            found = join(found, raised(self._invoke(thing, unit, number), level))
+        return found
+
+    def _invoke(self, thing: Thing, unit: Unit | None, number: int) -> Values:
+        """What calling a thing gives; with `unit` None nothing is known of the arguments."""
+        if thing is TOP:
+            return EVERYTHING
+        if isinstance(thing, Class):
+            return {thing.instance: CONSTRUCTOR}
+        if isinstance(thing, OwnClass):
+            return {thing.type.self_instance: MRO}
+        if isinstance(thing, Function):
+            return self.give(thing, None, unit, number, 0)
+        if isinstance(thing, Bound):
+            if isinstance(thing.function, Function):
+                skipped = thing.skipped if thing.receiver is None else 1
+                return self.give(thing.function, thing.receiver, unit, number, skipped)
+            return self._invoke(thing.function, unit, number)
+        if isinstance(thing, Instance):
+            return self.protocol(thing, "call", SCOPE)
+        if isinstance(thing, External):
+            given: Values | None = None
+            if unit is not None:
+                given = self.dialect(unit).call_external(self, thing, unit, number)
+            if given is not None:
+                return given
+            return {self.external(f"{thing.name}()"): SCOPE} if thing.name.count("(") < 3 else {thing: SCOPE}
+        return self.unknown
+
+    def give(self, function: Function, receiver: Thing | None, unit: Unit | None, number: int, skipped: int) -> Values:
+        """What a function returns to this caller: `self` is the receiver, an argument what was passed."""
+        returned = self.returned(function)
+        if not any(
+            isinstance(thing, (Argument, OwnClass)) or (isinstance(thing, Instance) and thing.own) for thing in returned
+        ):
+            return returned
+        found: Values = {}
+        for thing, level in returned.items():
+            if isinstance(thing, Argument):
+                passed = None
+                if unit is not None and thing.function is function:
+                    site = unit.code.sites[number]
+                    passed = find_argument(function, site, thing.number, skipped)
+                if passed is not None and unit is not None:
+                    site = unit.code.sites[number]
+                    values = self.evaluate(unit, site.scope, passed, site.start)
+                else:
+                    values = self.unknown
+                found = join(found, raised(values, level))
+            elif isinstance(thing, Instance) and thing.own and isinstance(receiver, Instance):
+                found = join(found, {receiver: level})
+            elif isinstance(thing, (Instance, OwnClass)) and isinstance(receiver, (Instance, Class, OwnClass)):
+                found = join(found, {_as_seen(thing, receiver): level})
+            else:
+                found = join(found, {thing: level})
+        return found
+
+
+def find_argument(function: Function, site: Site, number: int, skipped: int) -> Value:
+    """What a call passes for a parameter; None when that cannot be told."""
+    parameter = function.definition.parameters[number]
+    if parameter.kind != "/":
+        for name, value in site.keywords:
+            if name == parameter.name:
+                return value
+    if parameter.kind not in ("", "/"):
+        return None
+    at = number - skipped
+    if not 0 <= at < len(site.args):
+        return None
+    if any(type(value) is list and value[0] == "*" for value in site.args[: at + 1]):
+        return None
+    return site.args[at]
+
+
+def _no_values() -> Values:
+    return NOTHING
+
+
+def _decorator_site(definition: Definition) -> Site:
+    """`@f` over a definition calls f with it."""
+    return Site(definition.scope, definition.start, -1, None, (["def", definition.start],))
+
+
+def _as_seen(thing: Instance | OwnClass, receiver: Instance | Class | OwnClass) -> Thing:
+    """`self` or `cls` of a method, as the caller sees them through the receiver."""
+    is_class = isinstance(thing, OwnClass)
+    if isinstance(receiver, Instance):
+        kind, own = receiver.type, receiver.own
+    elif isinstance(receiver, OwnClass):
+        kind, own = receiver.type, True
+    else:
+        kind, own = receiver, False
+    if isinstance(thing, Instance) and not thing.own:
+        return thing
+    if is_class:
+        return kind.self_class if own else kind
+    return kind.self_instance if own else kind.instance
+
+
+def _is_plain(base: External) -> bool:
+    """Bases that have no names of their own that anyone would call."""
+    return base.name in (
+        "builtins.object",
+        "abc.ABC",
+        "typing.Generic",
+        "typing.Protocol",
+        "typing_extensions.Protocol",
+    )
+
+
+def _is_blank(value: Value) -> bool:
+    return value is None or value == "=None"
+
+
+def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
+    """Of several definitions in one class body the last one counts (overloads); of an accessor's the first: it gets."""
+    if len(binds) > 1 and all(type(bind.value) is list and bind.value[0] == "def" for bind in binds):
+        is_accessor = "accessor" in unit.definitions[binds[0].value[1]].modifiers
+        return binds[:1] if is_accessor else binds[-1:]
+    return binds
+
+
+_OWN_CONTAINERS = ("builtins.list()", "builtins.dict()", "builtins.set()", "builtins.tuple()", "builtins.frozenset()")
+
+
+def _unknown(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.unknown
+
+
+def _dotted(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    found = linker.evaluate(unit, scope, value[1], position)
+    for name in value[2].split(".")[:MAX_PATH]:
+        found = linker.attribute(found, name)
+    return found
+
+
+def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    found = NOTHING
+    key = value[2] if len(value) == 3 and isinstance(value[2], str) and value[2][0] in "'#" else None
+    for thing, level in linker.evaluate(unit, scope, value[1], position).items():
+        if isinstance(thing, Container):
+            found = join(found, raised(linker.elements(thing, key), level))
+        elif isinstance(thing, (Class, OwnClass)):
+            found = join(found, {thing: level})  # a generic with its parameters
+        elif isinstance(thing, Instance):
+            found = join(found, linker.protocol(thing, "item", level))
+        elif isinstance(thing, External) and not thing.name.startswith(_OWN_CONTAINERS):
+            found = join(found, {thing: level})
+        else:
+            found = join(found, EVERYTHING if thing is TOP else linker.unknown)
+    if isinstance(value[1], str):
+        linker.record(unit.name_key(f"[]{value[1]}"))
+        for store in unit.item_stores.get(value[1], ()):
+            if key is None or store.key is None or store.key == key or store.key[:1] not in ("'", "#"):
+                found = join(found, raised(linker.stored(unit, store), ELEMENT))
+    return found
+
+
+def _contain(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    kind = value[1] if value[0] == "each" else value[0]
+    return {linker.container(kind, unit, scope, position, value): SCOPE}
+
+
+def _choose(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    found = NOTHING
+    for inner in value[1:]:
+        found = join(found, linker.evaluate(unit, scope, inner, position))
+    return found
+
+
+def _iterate(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.iterate(linker.evaluate(unit, scope, value[1], position))
+
+
+def _enter(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    found = NOTHING
+    for thing, level in linker.evaluate(unit, scope, value[1], position).items():
+        if isinstance(thing, Instance):
+            found = join(found, linker.protocol(thing, "enter", level))
+        elif isinstance(thing, Container) and thing.kind == "generator":
+            found = join(found, raised(linker.elements(thing), level))
+        else:
+            found = join(found, EVERYTHING if thing is TOP else {thing: level})
+    return found
+
+
+def _same(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.evaluate(unit, scope, value[1], position)
+
+
+def _make(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.made(linker.evaluate(unit, scope, value[1], position))
+
+
+def _operate(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    found = NOTHING
+    for thing, level in linker.evaluate(unit, scope, value[2], position).items():
+        if isinstance(thing, Instance):
+            found = join(found, linker.protocol(thing, value[1], level))
+        elif isinstance(thing, External):
+            found = join(found, {thing: level})
+        else:
+            found = join(found, EVERYTHING if thing is TOP else linker.unknown)
+    return found
+
+
+def _lambda(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return {linker.function(unit, value[1]): SCOPE}
+
+
+def _import(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.dialect(unit).resolve_import(linker, unit, value[1], value[2], value[3])
+
+
+def _defined(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return {linker.thing(unit, value[1]): SCOPE}
+
+
+def _passed(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.parameter(linker.function(unit, value[1]), value[2])
+
+
+_OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {
+    ".": _dotted,
+    "[]": _element,
+    "list": _contain,
+    "tuple": _contain,
+    "set": _contain,
+    "dict": _contain,
+    "each": _contain,
+    "|": _choose,
+    "iter": _iterate,
+    "enter": _enter,
+    "await": _same,
+    "*": _same,
+    "made": _make,
+    "op": _operate,
+    "lambda": _lambda,
+    "import": _import,
+    "def": _defined,
+    "param": _passed,
+}

@@ -1,0 +1,125 @@
+"""All references of one document, as they are kept; and the definitions they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from cq.graph.corpus import WholeCorpus
+from cq.graph.link import Linker
+from cq.graph.names import find_imported
+from cq.graph.resolve import Meaning, Resolver
+from cq.graph.unit import Unit, part_key
+from cq.model.edge import CONFIDENCE, Candidate, Links, SymbolRef
+
+BY_NAME = "name"  # evidence of a call whose candidates are looked up when somebody asks
+
+
+def link_units(units: Sequence[Unit], paths: Iterable[str] = ()) -> dict[Unit, Links]:
+    """A whole repository at once."""
+    resolver = Resolver(Linker(WholeCorpus(units, paths)))
+    for unit in units:
+        resolver.visit(unit)
+    resolver.linker.settle()
+    return {unit: make_links(resolver, unit) for unit in units}
+
+
+def make_links(resolver: Resolver, unit: Unit) -> Links:
+    """Once the linker has settled. Calls on unknown receivers keep their name alone: which methods have it is known
+    to the index, and changes without this document."""
+    refs: dict[SymbolRef, int] = {}
+    names = unit.qualified_names
+
+    def add(name: str, meaning: Meaning) -> int:
+        return refs.setdefault(make_ref(name, meaning), len(refs))
+
+    calls: list[int] = []
+    constructors: dict[int, int] = {}
+    callbacks: dict[int, int] = {}
+    for number, site in enumerate(unit.code.sites):
+        meaning = resolver.call(unit, number)
+        calls.append(add(site.name, meaning))
+        if meaning.places:
+            made = resolver.construct(unit, number)
+            if made is not None:
+                constructors[number] = add(site.name, made)
+        elif meaning.status == "external":
+            called = resolver.callbacks(unit, number)
+            if called is not None:
+                callbacks[number] = add(site.name, called)
+    inherits: list[tuple[str, int]] = []
+    overrides: list[tuple[str, int]] = []
+    type_uses: dict[tuple[str, int], None] = {}
+    for definition in unit.code.definitions:
+        name = names.get(definition.symbol, names.get(definition.scope, ""))
+        inherits += [(name, add("", meaning)) for meaning in resolver.bases(unit, definition)]
+        overridden = resolver.overridden(unit, definition)
+        if overridden is not None:
+            overrides.append((name, add(definition.name, overridden)))
+        types = [definition.type, *(parameter.type for parameter in definition.parameters)]
+        for meaning in resolver.types(unit, definition.scope, types, definition.start):
+            type_uses[name, add("", meaning)] = None
+    for bind in (*unit.code.binds, *unit.code.stores):
+        if bind.type is not None:
+            for meaning in resolver.types(unit, bind.scope, [bind.type], bind.start):
+                type_uses[names.get(bind.scope, ""), add("", meaning)] = None
+    raises = [
+        (names.get(scope, ""), add("", meaning))
+        for scope, start, value in unit.code.raises
+        if (meaning := resolver.raised(unit, scope, start, value)).places
+    ]
+    imports = [(name, add(name, meaning)) for name, meaning in resolver.imported(unit)]
+    return Links(
+        tuple(refs), tuple(calls), tuple(names.get(site.scope, "") for site in unit.code.sites), constructors,
+        callbacks, tuple(imports), tuple(inherits), tuple(overrides), tuple(type_uses), tuple(raises),
+    )  # fmt: skip
+
+
+def make_ref(name: str, meaning: Meaning) -> SymbolRef:
+    count = max(1, len(meaning.places) + meaning.omitted)
+    confidence = CONFIDENCE[meaning.evidence] if meaning.status in ("resolved", "external") else (
+        round(CONFIDENCE[meaning.evidence] / count, 3)
+    )  # fmt: skip
+    candidates = tuple(
+        Candidate(unit.path, unit.document, unit.qualified_names.get(symbol, "")) for unit, symbol in meaning.places
+    )
+    return SymbolRef(name, meaning.status, meaning.evidence, confidence, candidates, meaning.module, meaning.omitted)
+
+
+def find_targets(links: Links) -> Iterator[tuple[int, list[int]]]:
+    """(key of a definition or of a name, the calls that may mean it), by key; no calls: it is referred to otherwise."""
+    by_ref: dict[int, list[int]] = {}
+    numbered: Iterable[tuple[int, int]] = (
+        *enumerate(links.calls), *links.constructors.items(), *links.callbacks.items(),
+    )  # fmt: skip
+    for call, number in numbered:
+        by_ref.setdefault(number, []).append(call)
+    found: dict[int, set[int]] = {}
+    for number, ref in enumerate(links.refs):
+        calls = by_ref.get(number, ())
+        for candidate in ref.candidates:
+            found.setdefault(target_key(candidate), set()).update(calls)
+        if ref.evidence == BY_NAME:
+            found.setdefault(name_key(ref.name), set()).update(calls)
+    for path in find_imported(links):
+        found.setdefault(imported_key(path), set())
+    for key in sorted(found):
+        yield key, sorted(found[key])
+
+
+def target_key(candidate: Candidate) -> int:
+    """As SQLite keeps it: signed."""
+    return _signed(part_key("target", candidate.path, str(candidate.document), candidate.name))
+
+
+def name_key(name: str) -> int:
+    """Of the calls on unknown receivers that may mean any method of that name."""
+    return _signed(part_key("method", name))
+
+
+def imported_key(path: str) -> int:
+    """Of the documents that import a file."""
+    return _signed(part_key("imported", path))
+
+
+def _signed(key: int) -> int:
+    return key - (1 << 64) if key >> 63 else key

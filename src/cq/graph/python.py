@@ -1,0 +1,580 @@
+"""Python for the linker: modules and packages, the order of bases, methods and properties, annotations, builtins."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from cq.graph.dialect import Dialect
+from cq.graph.things import (
+    Bound,
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    Module,
+    Thing,
+)
+from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.values import EVERYTHING, NOTHING, Values, join
+from cq.model.code import Bind, Value
+
+if TYPE_CHECKING:
+    from cq.graph.link import Linker
+
+MAX_ALIASES = 30  # steps from a name of a base to its class
+
+
+class PythonDialect(Dialect):
+    languages = ("python",)
+    constructors = ("__init__", "__new__")
+    protocols: ClassVar[dict[str, str]] = {
+        "iter": "__iter__", "next": "__next__", "enter": "__enter__", "item": "__getitem__", "call": "__call__",
+        "+": "__add__", "-": "__sub__", "*": "__mul__", "/": "__truediv__", "//": "__floordiv__", "%": "__mod__",
+        "|": "__or__", "&": "__and__", "^": "__xor__", "@": "__matmul__", "**": "__pow__", "<<": "__lshift__",
+        ">>": "__rshift__",
+    }  # fmt: skip
+    builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._files = {path for path in paths if path.endswith((".py", ".pyi"))}
+        self._folders: set[str] = set()
+        self._modules: dict[str, list[tuple[str, str]]] = {}  # dotted name -> (root, path of a file or a folder)
+        self._strings: dict[str, Value] = {}
+        self._made_up: dict[tuple[Unit, int], Value] = {}
+        self._find_modules(sorted(paths))
+
+    # -- modules ---------------------------------------------------------------------------------
+
+    def _find_modules(self, paths: list[str]) -> None:
+        """A module is named from its root: the first folder above it that is no package, the repository itself, and
+        folders that hold a project."""
+        projects = {"", "src", "lib", "python"}
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if name in ("pyproject.toml", "setup.py", "setup.cfg"):
+                projects |= {folder, f"{folder}/src" if folder else "src"}
+        self._projects = projects
+        for path in sorted(self._files):
+            folder = path.rpartition("/")[0]
+            roots = {""} | {root for root in projects if root and path.startswith(f"{root}/")}
+            above = folder
+            while above and f"{above}/__init__.py" in self._files:
+                above = above.rpartition("/")[0]
+            roots.add(above)
+            while folder and folder not in self._folders:
+                self._folders.add(folder)
+                self._name(folder, roots)
+                folder = folder.rpartition("/")[0]
+            self._name(path, roots)
+
+    def _name(self, path: str, roots: Iterable[str]) -> None:
+        stem = path.removesuffix(".pyi").removesuffix(".py")
+        if path in self._files:
+            stem = stem.removesuffix("/__init__")
+        for root in roots:
+            if not root or stem.startswith(f"{root}/"):
+                dotted = (stem[len(root) + 1 :] if root else stem).replace("/", ".")
+                places = self._modules.setdefault(dotted, [])
+                if (root, path) not in places:
+                    places.append((root, path))
+
+    def find_module(self, linker: Linker, unit: Unit, dotted: str) -> Thing | None:
+        """The module of that name as the unit would import it; an External when the repository has none."""
+        best: tuple[tuple[int, int, int, str], str] | None = None
+        here = unit.path.rpartition("/")[0]
+        top = dotted.partition(".")[0]
+        for root, path in self._modules.get(dotted, ()):
+            if root not in self._projects and not (here == root or here.startswith(f"{root}/")):
+                continue
+            if top in sys.stdlib_module_names and root != here and root not in self._projects:
+                continue
+            rank = (path not in self._files, path.endswith(".pyi"), -_common(here, root), path)
+            if best is None or rank < best[0]:
+                best = (rank, path)
+        if best is not None:
+            return linker.module(best[1])
+        if "." in dotted and isinstance(self.find_module(linker, unit, top), Module):
+            return None
+        return linker.external(dotted)
+
+    def find_submodule(self, linker: Linker, folder: str, name: str) -> Thing | None:
+        """`folder` may also be the path of a package's own file."""
+        if folder in self._files:
+            if not folder.endswith(("/__init__.py", "/__init__.pyi")):
+                return None
+            folder = folder.rpartition("/")[0]
+        stem = f"{folder}/{name}" if folder else name
+        for path in (f"{stem}/__init__.py", f"{stem}.py", f"{stem}.pyi"):
+            if path in self._files:
+                return linker.module(path)
+        return linker.module(stem) if stem in self._folders else None
+
+    def find_source(self, linker: Linker, unit: Unit, level: int, module: str) -> Thing | None:
+        if not level:
+            return self.find_module(linker, unit, module)
+        folder = unit.path.rpartition("/")[0]
+        for _ in range(level - 1):
+            folder = folder.rpartition("/")[0]
+        found: Thing | None = None
+        if not module:
+            package = f"{folder}/__init__.py" if folder else "__init__.py"
+            return linker.module(package if package in self._files else folder)
+        for name in module.split("."):
+            found = self.find_submodule(linker, folder, name)
+            if found is None:
+                return None
+            assert isinstance(found, Module)
+            folder = found.path.removesuffix("/__init__.py")
+        return found
+
+    def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
+        source = self.find_source(linker, unit, level, module)
+        if source is None:
+            return linker.unknown
+        if name == "*":
+            return {source: 1}
+        if isinstance(source, External):
+            return {linker.external(f"{source.name}.{name}"): 1}
+        assert isinstance(source, Module)
+        if source.unit is unit:
+            # `from . import x` in a package's own file: the name itself is what is being bound.
+            inner = self.find_submodule(linker, source.path, name)
+            return linker.unknown if inner is None else {inner: 1}
+        return linker.module_member(source, name, 1)
+
+    # -- classes ---------------------------------------------------------------------------------
+
+    def order_bases(self, linker: Linker, kind: Class) -> tuple[Thing | None, ...]:
+        """C3, as Python does it; where that has no answer, depth first."""
+        definition = kind.definition
+        bases = [
+            self.find_static(linker, kind.unit, definition.scope, value, definition.start)
+            for value in definition.bases
+            if not (type(value) is list and value[0] == "*")
+        ]
+        orders: list[list[Thing | None]] = [
+            list(linker.order(base)) if isinstance(base, Class) else [base] for base in bases if base is not kind
+        ]
+        return (kind, *_merge([*orders, [base for base in bases if base is not kind]]))
+
+    def find_static(
+        self, linker: Linker, unit: Unit, scope: int, value: Value, position: int, steps: int = MAX_ALIASES
+    ) -> Thing | None:
+        """A class by names, imports and aliases alone: what bases are made of. None: nobody knows."""
+        if steps <= 0:
+            return None
+        if type(value) is list:
+            if value[0] == "[]":
+                return self.find_static(linker, unit, scope, value[1], position, steps - 1)
+            if value[0] == "def":
+                return linker.thing(unit, value[1])
+            if value[0] == "import":
+                return self._find_imported(linker, unit, value, steps - 1)
+            if value[0] == ".":
+                base = self.find_static(linker, unit, scope, value[1], position, steps - 1)
+                return self._find_inner(linker, base, value[2].split("."), steps - 1)
+            return None
+        if type(value) is int:
+            number = unit.site_at.get(value)
+            if number is None:
+                return None
+            callee = self.find_static(linker, unit, scope, unit.code.sites[number].callee, position, steps - 1)
+            return linker.external(f"{callee.name}()") if isinstance(callee, External) else None
+        if type(value) is not str or value[0] in "'#=":
+            return None
+        path = value.split(".")
+        found: Thing | None = None
+        binds = unit.find(scope, path[0], position)
+        linker.record(unit.scope_key(binds[0].scope if binds else ROOT, path[0]))
+        for bind in binds:
+            if bind.value is not None:
+                found = self.find_static(linker, unit, bind.scope, bind.value, bind.start - 1, steps - 1)
+            if isinstance(found, (Class, Module)):
+                break
+        if not binds:
+            if unit.stars:
+                found = self._find_starred(linker, unit, path[0], steps - 1)
+            if found is None and path[0] in self.builtins:
+                found = linker.external(f"builtins.{path[0]}")
+        return self._find_inner(linker, found, path[1:], steps - 1)
+
+    def _find_inner(self, linker: Linker, found: Thing | None, path: Sequence[str], steps: int) -> Thing | None:
+        for name in path:
+            if isinstance(found, External):
+                found = linker.external(f"{found.name}.{name}")
+            elif isinstance(found, Module):
+                found = self._find_exported(linker, found, name, steps)
+            elif isinstance(found, Class):
+                unit, scope = found.unit, found.definition.symbol
+                linker.record(unit.member_key(scope, name))
+                binds = unit.scopes.get(scope, {}).get(name, ())
+                found = None
+                for bind in binds:
+                    found = self.find_static(linker, unit, scope, bind.value, bind.start, steps - 1)
+            else:
+                return None
+        return found
+
+    def _find_exported(self, linker: Linker, module: Module, name: str, steps: int) -> Thing | None:
+        if steps <= 0:
+            return None
+        unit = module.unit
+        if unit is not None:
+            linker.record(unit.name_key(name))
+            found: Thing | None = None
+            binds: Sequence[Bind] = unit.scopes[ROOT].get(name, ())
+            for bind in unit.reach(list(binds), ANYWHERE, is_own=False) if binds else ():
+                if bind.value is not None:
+                    found = self.find_static(linker, unit, ROOT, bind.value, bind.start - 1, steps - 1)
+                if isinstance(found, (Class, Module)):
+                    break
+            if found is None and unit.stars and not binds:
+                found = self._find_starred(linker, unit, name, steps - 1)
+            if found is not None:
+                return found
+        return self.find_submodule(linker, module.path, name)
+
+    def _find_starred(self, linker: Linker, unit: Unit, name: str, steps: int) -> Thing | None:
+        linker.record(unit.name_key("*"))
+        for bind in reversed(unit.stars):
+            source = self.find_source(linker, unit, bind.value[1], bind.value[2])
+            if isinstance(source, Module) and source.unit is not unit:
+                found = self._find_exported(linker, source, name, steps - 1)
+                if found is not None:
+                    return found
+        return None
+
+    def _find_imported(self, linker: Linker, unit: Unit, value: Value, steps: int) -> Thing | None:
+        _, level, module, name = value
+        source = self.find_source(linker, unit, level, module)
+        if name == "*" or source is None:
+            return source
+        if isinstance(source, External):
+            return linker.external(f"{source.name}.{name}")
+        assert isinstance(source, Module)
+        if source.unit is unit:
+            return self.find_submodule(linker, source.path, name)
+        return self._find_exported(linker, source, name, steps)
+
+    def receiver(self, linker: Linker, function: Function) -> Thing | None:
+        owner, definition = function.owner, function.definition
+        if owner is None or "static" in definition.modifiers or not definition.parameters:
+            return None
+        if "class" in definition.modifiers or definition.name in _CLASS_METHODS:
+            return owner.self_class
+        return owner.self_instance
+
+    def access(self, linker: Linker, function: Function, receiver: Thing, *, on_class: bool) -> Values:
+        modifiers = function.definition.modifiers
+        if "accessor" in modifiers:
+            return {function: 0} if on_class else linker.give(function, receiver, None, -1, 1)
+        if "static" in modifiers:
+            return {function: 0}
+        if "class" in modifiers:
+            if isinstance(receiver, Instance):
+                receiver = receiver.type.self_class if receiver.own else receiver.type
+            return {linker.bind(function, receiver): 0}
+        return {function: 0} if on_class else {linker.bind(function, receiver): 0}
+
+    # -- annotations -----------------------------------------------------------------------------
+
+    def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
+        if kind is None or type(kind) is int:
+            return linker.unknown
+        if type(kind) is str:
+            if kind[0] == "'":
+                return self.make(linker, unit, scope, self.parse_type(kind[1:]), position)
+            if kind == "=None":
+                return {}
+            return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
+        operation = kind[0]
+        if operation == "|":
+            return self._make_all(linker, unit, scope, kind[1:], position)
+        if operation == "op" and kind[1] == "|":
+            return self._make_all(linker, unit, scope, kind[2:], position)
+        if operation == ".":
+            return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
+        if operation != "[]":
+            return linker.unknown
+        thing = self.find_static(linker, unit, scope, kind[1], position)
+        if isinstance(thing, External):
+            return self._make_generic(linker, unit, scope, thing, kind[2:], position)
+        return self._instances(linker, unit, scope, thing)
+
+    def _make_all(self, linker: Linker, unit: Unit, scope: int, kinds: list[Value], position: int) -> Values:
+        found = NOTHING
+        for kind in kinds:
+            found = join(found, self.make(linker, unit, scope, kind, position))
+        return found
+
+    def _make_generic(
+        self, linker: Linker, unit: Unit, scope: int, base: External, kinds: list[Value], position: int
+    ) -> Values:
+        name = base.name.rpartition(".")[2]
+        if name in _UNIONS:
+            return self._make_all(linker, unit, scope, kinds, position)
+        if name in _WRAPPERS:
+            return self.make(linker, unit, scope, kinds[0], position)
+        if name in ("Awaitable", "Coroutine"):
+            return self.make(linker, unit, scope, kinds[-1], position)
+        if name in ("Type", "type"):
+            value = self.parse_type(kinds[0][1:]) if type(kinds[0]) is str and kinds[0][0] == "'" else kinds[0]
+            found = self.find_static(linker, unit, scope, value, position)
+            return {found: 0} if isinstance(found, (Class, External)) else linker.unknown
+        if name in _MAPPINGS and len(kinds) == 2:
+            return {linker.container("dict", unit, scope, position, kinds[1], typed=True): 0}
+        if name in ("tuple", "Tuple") and len(kinds) > 1 and kinds[1] is not None:
+            return {linker.external("builtins.tuple()"): 0}
+        if name in _SEQUENCES:
+            return {linker.container(_SEQUENCES[name], unit, scope, position, kinds[0], typed=True): 0}
+        if name == "Literal":
+            return {linker.external("builtins.str()"): 0}
+        if name in _OPAQUE:
+            return linker.unknown
+        return {linker.external(f"{base.name}()"): 0}
+
+    def _instances(self, linker: Linker, unit: Unit, scope: int, thing: Thing | None) -> Values:
+        if isinstance(thing, Class):
+            return {thing.instance: 0}
+        if not isinstance(thing, External):
+            return linker.unknown
+        name = thing.name.rpartition(".")[2]
+        if name == "Self":
+            holder = unit.find_class(scope)
+            kind = None if holder is None else linker.thing(unit, holder.start)
+            return {kind.self_instance: 0} if isinstance(kind, Class) else linker.unknown
+        if name in _OPAQUE or name in _UNIONS or thing.name.endswith(("TypeVar()", "NewType()")):
+            return linker.unknown
+        return {linker.external(f"{thing.name}()"): 0}
+
+    def parse_type(self, text: str) -> Value:
+        if text not in self._strings:
+            try:
+                self._strings[text] = _annotation(ast.parse(text.strip(), mode="eval").body)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                self._strings[text] = None
+        return self._strings[text]
+
+    # -- builtins --------------------------------------------------------------------------------
+
+    def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
+        site = unit.code.sites[number]
+        if thing.owner is not None:
+            return self._call_container(linker, thing, thing.owner, unit, number)
+        name = thing.name
+        args: list[Value] = list(site.args)
+        if name == "builtins.super":
+            return self._super(linker, unit, number)
+        if not args:
+            return None
+
+        def value(at: int) -> Values:
+            return linker.evaluate(unit, site.scope, args[at], site.start)
+
+        if name == "builtins.getattr" and len(args) > 1:
+            if type(args[1]) is str and args[1][0] == "'" and args[1][1:].isidentifier():
+                found = linker.attribute(value(0), args[1][1:])
+                return join(found, value(2)) if len(args) > 2 else found
+            return linker.unknown
+        if name == "builtins.type" and len(args) == 1:
+            found = NOTHING
+            for inner, level in value(0).items():
+                found = join(found, linker.member(inner, "__class__", level))
+            return found
+        if name in _EACH:
+            return self._contain(linker, unit, number, ["each", _EACH[name], ["iter", args[0]]])
+        if name == "builtins.filter" and len(args) == 2:
+            return self._contain(linker, unit, number, ["each", "list", ["iter", args[1]]])
+        if name == "builtins.enumerate":
+            return self._contain(linker, unit, number, ["each", "list", ["tuple", "=int", ["iter", args[0]]]])
+        if name == "builtins.zip":
+            pairs = [["iter", arg] for arg in args]
+            return self._contain(linker, unit, number, ["each", "list", ["tuple", *pairs]])
+        if name in ("builtins.map", "builtins.dict", "functools.reduce"):
+            return linker.unknown
+        if name in ("builtins.next", "builtins.max", "builtins.min"):
+            if len(args) == 1 or name == "builtins.next":
+                return linker.iterate(value(0))
+            found = NOTHING
+            for at in range(len(args)):
+                found = join(found, value(at))
+            return found
+        if name in _SAME:
+            return value(0)
+        if name in ("typing.cast", "typing_extensions.cast") and len(args) == 2:
+            return linker.make(unit, site.scope, args[0], site.start)
+        if name in ("functools.partial", "functools.partialmethod"):
+            return self._partial(linker, value(0), len(args) - 1)
+        if name in ("builtins.staticmethod", "builtins.classmethod"):
+            return self._partial(linker, value(0), int(name.endswith("classmethod")))
+        if name == "builtins.property":
+            return linker.unknown
+        if name == "importlib.import_module" and type(args[0]) is str and args[0][0] == "'":
+            source = self.find_module(linker, unit, args[0][1:])
+            return linker.unknown if source is None else {source: 1}
+        if name in ("builtins.vars", "builtins.globals", "builtins.eval", "importlib.import_module"):
+            return linker.unknown
+        return None
+
+    def find_callbacks(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
+        place = _CALLERS.get(thing.name)
+        site = unit.code.sites[number]
+        if isinstance(place, str):
+            for name, value in site.keywords:
+                if name == place:
+                    return linker.evaluate(unit, site.scope, value, site.start)
+        elif place is not None and len(site.args) > place:
+            return linker.evaluate(unit, site.scope, site.args[place], site.start)
+        return {}
+
+    def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
+        site = unit.code.sites[number]
+        value = self._made_up.setdefault((unit, number), value)
+        return {linker.container(value[1], unit, site.scope, site.start, value): 0}
+
+    def _partial(self, linker: Linker, values: Values, skipped: int) -> Values:
+        if values is EVERYTHING:
+            return values
+        found: Values = {}
+        for thing, level in values.items():
+            if isinstance(thing, Function):
+                found[linker.bind(thing, None, skipped)] = level
+            elif isinstance(thing, Bound) and thing.receiver is None:
+                found[linker.bind(thing.function, None, thing.skipped + skipped)] = level
+            else:
+                found[thing] = level
+        return found
+
+    def _super(self, linker: Linker, unit: Unit, number: int) -> Values:
+        site = unit.code.sites[number]
+        method = unit.by_symbol.get(site.scope)
+        while method is not None:
+            holder = unit.by_symbol.get(method.scope)
+            if holder is not None and holder.kind == "class" and method.kind == "function":
+                break
+            method = holder
+        if method is None:
+            return linker.unknown
+        function = linker.thing(unit, method.start)
+        assert isinstance(function, Function)
+        receiver, kind = self.receiver(linker, function), function.owner
+        if site.args:
+            named = self.find_static(linker, unit, site.scope, site.args[0], site.start)
+            kind = named if isinstance(named, Class) else None
+        if receiver is None or kind is None:
+            return linker.unknown
+        return {linker.super_of(kind, receiver): 2}
+
+    def _call_container(
+        self, linker: Linker, thing: External, owner: Container, unit: Unit, number: int
+    ) -> Values | None:
+        name = thing.name.rpartition(".")[2]
+        site = unit.code.sites[number]
+        if name in ("get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__next__"):
+            key = site.args[0] if owner.kind == "dict" and site.args else None
+            constant = key if type(key) is str and key[0] in "'#" else None
+            found = linker.elements(owner, constant)
+            if len(site.args) > 1:
+                found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
+            return found
+        if name == "copy":
+            return {owner: 0}
+        if owner.kind == "dict" and name in ("values", "items") and not owner.typed:
+            elements = owner.value[2::2] if owner.value[0] == "dict" else [owner.value[2]]
+            inner: Value = ["|", *elements]
+            value = ["each", "list", ["tuple", "=str", inner] if name == "items" else inner]
+            value = self._made_up.setdefault((unit, number), value)
+            return {linker.container("list", owner.unit, owner.scope, owner.position, value): 0}
+        if owner.kind == "dict" and name == "values":
+            return {linker.container("list", owner.unit, owner.scope, owner.position, owner.value, typed=True): 0}
+        return linker.unknown
+
+
+def _merge(orders: list[list[Thing | None]]) -> list[Thing | None]:
+    merged: list[Thing | None] = []
+    orders = [list(order) for order in orders if order]
+    while orders:
+        head: Thing | None = None
+        for order in orders:
+            head = order[0]
+            if head is None or not any(head in other[1:] for other in orders):
+                break
+        else:
+            # No order satisfies all: Python refuses such a class. Depth first, each once.
+            rest = dict.fromkeys(thing for order in orders for thing in order)
+            return merged + [thing for thing in rest if thing not in merged]
+        merged.append(head)
+        orders = [kept for order in orders if (kept := order[1:] if order[0] is head else order)]
+    return merged
+
+
+def _annotation(node: ast.expr) -> Value:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=base, attr=name):
+            inner = _annotation(base)
+            return f"{inner}.{name}" if isinstance(inner, str) else None
+        case ast.Subscript(value=base, slice=ast.Tuple(elts=elements)):
+            return ["[]", _annotation(base), *map(_annotation, elements)]
+        case ast.Subscript(value=base, slice=element):
+            return ["[]", _annotation(base), _annotation(element)]
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return ["|", _annotation(left), _annotation(right)]
+        case ast.Constant(value=None):
+            return "=None"
+        case ast.Constant(value=str(text)):
+            return f"'{text}"
+        case _:
+            return None
+
+
+def _common(one: str, other: str) -> int:
+    """How many folders two paths share."""
+    count = 0
+    for left, right in zip(one.split("/"), other.split("/"), strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+_CLASS_METHODS = ("__new__", "__init_subclass__", "__class_getitem__")
+_UNIONS = frozenset({"Union", "Optional"})
+_WRAPPERS = frozenset({"Annotated", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "InitVar"})
+_MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict"})
+_SEQUENCES = {
+    **dict.fromkeys(
+        ("list", "List", "Sequence", "MutableSequence", "Iterable", "Iterator", "Collection", "deque", "Deque",
+         "AsyncIterator", "AsyncIterable", "Reversible"), "list"),
+    **dict.fromkeys(("set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"), "set"),
+    **dict.fromkeys(("tuple", "Tuple"), "tuple"),
+    **dict.fromkeys(
+        ("Generator", "AsyncGenerator", "ContextManager", "AbstractContextManager", "AsyncContextManager",
+         "AbstractAsyncContextManager"), "generator"),
+}  # fmt: skip
+_OPAQUE = frozenset({"Any", "Callable", "TypeVar", "ParamSpec", "object", "TypeGuard", "Concatenate", "Unpack"})
+_EACH = {
+    "builtins.list": "list", "builtins.tuple": "tuple", "builtins.set": "set", "builtins.frozenset": "set",
+    "builtins.sorted": "list", "builtins.reversed": "list", "builtins.iter": "list", "itertools.chain": "list",
+    "collections.deque": "list",
+}  # fmt: skip
+_SAME = frozenset({
+    "copy.copy", "copy.deepcopy", "dataclasses.replace", "asyncio.run", "asyncio.create_task", "asyncio.wait_for",
+    "asyncio.shield", "contextlib.closing", "weakref.proxy",
+    # Decorators called by hand: `f = lru_cache()(g)`.
+    "functools.lru_cache", "functools.lru_cache()", "functools.cache", "functools.wraps()", "abc.abstractmethod",
+    "contextlib.contextmanager", "contextlib.asynccontextmanager",
+})  # fmt: skip
+# Functions that call what they are given: by position or by keyword.
+_CALLERS = {
+    "builtins.map": 0, "builtins.filter": 0, "functools.reduce": 0, "builtins.sorted": "key", "builtins.max": "key",
+    "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
+    "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
+    "multiprocessing.Process": "target", "atexit.register": 0, "contextlib.ExitStack().callback": 0,
+}  # fmt: skip

@@ -1,0 +1,204 @@
+"""From values to references: what a call, import, base or annotation means, with its doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from cq.graph.link import Linker, Member
+from cq.graph.things import (
+    Bound,
+    Class,
+    External,
+    Function,
+    Instance,
+    Module,
+    OwnClass,
+    Thing,
+)
+from cq.graph.unit import ROOT, Unit
+from cq.graph.values import IMPORT, INFERRED, NAME, Values, join, raised
+from cq.model.code import Definition, Value
+from cq.model.edge import EVIDENCE, MAX_CANDIDATES
+
+Place = tuple[Unit, int]  # a document and a symbol in it, -1 for the module
+
+
+class Meaning(NamedTuple):
+    """A reference inside the linker; SymbolRef is the same for everyone else."""
+
+    status: str
+    evidence: str
+    places: tuple[Place, ...] = ()  # the likeliest first, at most MAX_CANDIDATES
+    module: str = ""
+    omitted: int = 0
+
+
+UNRESOLVED = Meaning("unresolved", "")
+BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
+
+
+class Resolver:
+    """Asks a settled linker. Every list is in a fixed order."""
+
+    def __init__(self, linker: Linker) -> None:
+        self.linker = linker
+
+    def visit(self, unit: Unit) -> None:
+        """Asks everything once, so that settling makes all answers final."""
+        for number in range(len(unit.code.sites)):
+            self.linker.link(unit, number)
+            self.callbacks(unit, number)
+        for scope, start, value in unit.code.raises:
+            self.raised(unit, scope, start, value)
+        for definition in unit.code.definitions:
+            if definition.bases:
+                self.bases(unit, definition)
+        for _ in self.imported(unit):
+            pass
+
+    def call(self, unit: Unit, number: int) -> Meaning:
+        """What a call runs: a function, or the class it makes an instance of. On a receiver that nobody knows any
+        method of the name may be meant: see cq.graph.names."""
+        meaning = self.mean(self.linker.link(unit, number))
+        if meaning.status == "unresolved":
+            site = unit.code.sites[number]
+            if site.name and site.name != site.callee:
+                return BY_NAME
+        return meaning
+
+    def mean(self, values: Values) -> Meaning:
+        places: dict[Place, int] = {}
+        outside = ""
+        is_open = False
+        for thing, level in values.items():
+            found = self._target(thing)
+            if found is not None:
+                places[found] = min(level, places.get(found, NAME))
+            elif isinstance(thing, External):
+                outside = min(outside, thing.name) if outside else thing.name
+            else:
+                is_open = True
+        if not places:
+            if outside and not is_open:
+                return Meaning("external", EVIDENCE[IMPORT], module=_module_of(outside))
+            return UNRESOLVED
+        ordered = sorted(places, key=lambda place: (places[place], place[0].path, place[0].document, place[1]))
+        level = places[ordered[0]]
+        if len(ordered) == 1 and not is_open and not outside and level <= INFERRED:
+            return Meaning("resolved", EVIDENCE[level], (ordered[0],))
+        return Meaning(
+            "ambiguous", EVIDENCE[level], tuple(ordered[:MAX_CANDIDATES]), omitted=max(0, len(ordered) - MAX_CANDIDATES)
+        )
+
+    def _target(self, thing: Thing) -> Place | None:
+        if isinstance(thing, Bound):
+            thing = thing.function
+        if isinstance(thing, OwnClass):
+            thing = thing.type
+        if isinstance(thing, (Function, Class)):
+            return (thing.unit, thing.definition.symbol) if thing.definition.symbol >= 0 else None
+        if isinstance(thing, Module) and thing.unit is not None:
+            return (thing.unit, ROOT)
+        if isinstance(thing, Instance):
+            name = self.linker.dialect(thing.type.unit).protocols.get("call", "")
+            holder, binds, _, _ = self.linker.find_member(thing.type, name)
+            if isinstance(holder, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
+                return (holder.unit, holder.unit.definitions[binds[0].value[1]].symbol)
+        return None
+
+    # -- what is no call -------------------------------------------------------------------------
+
+    def imported(self, unit: Unit) -> Iterator[tuple[str, Meaning]]:
+        """Every name that an import binds, with what it means; "*" for all of a module."""
+        dialect = self.linker.dialect(unit)
+        for bind in unit.code.binds:
+            if type(bind.value) is list and bind.value[0] == "import":
+                _, level, module, name = bind.value
+                yield (
+                    bind.name,
+                    self._ask(unit, lambda v=(level, module, name): dialect.resolve_import(self.linker, unit, *v)),
+                )
+
+    def bases(self, unit: Unit, definition: Definition) -> list[Meaning]:
+        return [
+            self._ask(unit, lambda base=base: self.linker.evaluate(unit, definition.scope, base, definition.start))
+            for base in definition.bases
+        ]
+
+    def overridden(self, unit: Unit, definition: Definition) -> Meaning | None:
+        """The method of a base that this one takes the place of."""
+        function = self.linker.thing(unit, definition.start)
+        if not isinstance(function, Function) or function.owner is None:
+            return None
+        member: list[Member] = []
+        owner = function.owner
+
+        def find() -> Values:
+            member.append(self.linker.find_member(owner, definition.name, behind=True))
+            return {}
+
+        self.linker.ask(unit, find)
+        holder, binds, _, _ = member[0]
+        if not isinstance(holder, Class) or not binds:
+            return None
+        value = binds[0].value
+        if type(value) is not list or value[0] != "def":
+            return None
+        return Meaning("resolved", "mro", ((holder.unit, holder.unit.definitions[value[1]].symbol),))
+
+    def types(self, unit: Unit, scope: int, kinds: Iterable[Value], position: int) -> list[Meaning]:
+        """Classes of the repository that annotations name."""
+        linker, dialect = self.linker, self.linker.dialect(unit)
+        found: dict[Meaning, None] = {}
+        for name in dialect.find_type_names(kinds):
+            meaning = self._ask(
+                unit, lambda name=name: _single(dialect.find_static(linker, unit, scope, name, position))
+            )
+            if meaning.places:
+                found[meaning] = None
+        return list(found)
+
+    def raised(self, unit: Unit, scope: int, start: int, value: Value) -> Meaning:
+        """The class of what is raised, be it made there or not."""
+        if type(value) is int and value in unit.site_at:
+            return self.mean(self.linker.link(unit, unit.site_at[value]))
+        return self._ask(unit, lambda: self.linker.evaluate(unit, scope, value, start))
+
+    def _ask(self, unit: Unit, question: Callable[[], Values]) -> Meaning:
+        return self.mean(raised(self.linker.ask(unit, question), IMPORT))
+
+    def callbacks(self, unit: Unit, number: int) -> Meaning | None:
+        """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
+        found: Values = {}
+        for thing in self.linker.link(unit, number):
+            if isinstance(thing, External):
+                dialect = self.linker.dialect(unit)
+                given = self.linker.ask(unit, lambda d=dialect, t=thing: d.find_callbacks(self.linker, t, unit, number))
+                found = join(found, given)
+        meaning = self.mean(found) if found else UNRESOLVED
+        return meaning if meaning.places else None
+
+    def construct(self, unit: Unit, number: int) -> Meaning | None:
+        """The constructor that runs when a call makes an instance of a class of the repository."""
+        places: list[Place] = []
+        for thing in self.linker.link(unit, number):
+            kind = thing.type if isinstance(thing, OwnClass) else thing
+            if isinstance(kind, Class):
+                for name in self.linker.dialect(kind.unit).constructors:
+                    holder, binds, _, _ = self.linker.find_member(kind, name)
+                    if isinstance(holder, Class) and binds and type(binds[0].value) is list:
+                        if binds[0].value[0] == "def":
+                            places.append((holder.unit, holder.unit.definitions[binds[0].value[1]].symbol))
+                        break
+        if not places:
+            return None
+        return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
+
+
+def _single(thing: Thing | None) -> Values:
+    return {} if thing is None else {thing: IMPORT}
+
+
+def _module_of(name: str) -> str:
+    return name.partition("(")[0]

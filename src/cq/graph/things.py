@@ -1,0 +1,119 @@
+"""What a value can be. Things are compared by identity: a linker makes each of them once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cq.model.code import Value
+
+if TYPE_CHECKING:
+    from cq.graph.unit import Unit
+    from cq.model.code import Definition
+
+
+class Thing:
+    __slots__ = ()
+
+
+class Function(Thing):
+    __slots__ = ("definition", "owner", "unit")
+
+    def __init__(self, unit: Unit, definition: Definition, owner: Class | None) -> None:
+        self.unit, self.definition, self.owner = unit, definition, owner
+
+
+class Class(Thing):
+    __slots__ = ("definition", "instance", "keys", "mro", "self_class", "self_instance", "unit")
+
+    def __init__(self, unit: Unit, definition: Definition) -> None:
+        self.unit, self.definition = unit, definition
+        self.instance = Instance(self, own=False)
+        # `self` and `cls` in a method: of this class or one derived from it, which the caller knows better.
+        self.self_instance = Instance(self, own=True)
+        self.self_class = OwnClass(self)
+        self.mro: tuple[Class | External | None, ...] | None = None  # None in it: a base nobody knows
+        self.keys: set[int] = set()  # what the order depends on
+
+
+class Instance(Thing):
+    __slots__ = ("own", "type")
+
+    def __init__(self, kind: Class, *, own: bool) -> None:
+        self.type, self.own = kind, own
+
+
+class OwnClass(Thing):
+    __slots__ = ("type",)
+
+    def __init__(self, kind: Class) -> None:
+        self.type = kind
+
+
+class Bound(Thing):
+    """A method with its receiver, or a partial application (`receiver` None, `skipped` arguments given)."""
+
+    __slots__ = ("function", "receiver", "skipped")
+
+    def __init__(self, function: Thing, receiver: Thing | None, skipped: int = 0) -> None:
+        self.function, self.receiver, self.skipped = function, receiver, skipped
+
+
+class Super(Thing):
+    """`super()` in a method of `type`; `receiver` is that method's first parameter."""
+
+    __slots__ = ("receiver", "type")
+
+    def __init__(self, kind: Class, receiver: Thing) -> None:
+        self.type, self.receiver = kind, receiver
+
+
+class Module(Thing):
+    """`unit` is None for a folder of modules; `path` is then the folder."""
+
+    __slots__ = ("path", "unit")
+
+    def __init__(self, unit: Unit | None, path: str) -> None:
+        self.unit, self.path = unit, path
+
+
+class External(Thing):
+    """From outside the repository: `os.path.join`; `open()` for what such a call gives."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, name: str, owner: Container | None = None) -> None:
+        self.name = name
+        self.owner = owner  # of a container's method: the container
+
+
+class Container(Thing):
+    """A list, dictionary, … as written at one place; `typed` when the place is an annotation."""
+
+    __slots__ = ("kind", "position", "scope", "typed", "unit", "value")
+
+    def __init__(self, kind: str, unit: Unit, scope: int, position: int, value: Value, *, typed: bool) -> None:
+        self.kind, self.unit, self.scope, self.position, self.value, self.typed = (
+            kind,
+            unit,
+            scope,
+            position,
+            value,
+            typed,
+        )
+
+
+class Argument(Thing):
+    """In what a function returns: whatever the caller passed for this parameter."""
+
+    __slots__ = ("function", "number")
+
+    def __init__(self, function: Function, number: int) -> None:
+        self.function, self.number = function, number
+
+
+class Anything(Thing):
+    __slots__ = ()
+
+
+UNKNOWN = Anything()  # some value that nobody can name
+TOP = Anything()  # too many values to keep: it takes the place of all others

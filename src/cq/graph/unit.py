@@ -1,0 +1,240 @@
+"""One document's code, made ready for lookups: scopes, the bindings that reach a place, members of classes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
+
+from xxhash import xxh3_64_intdigest
+
+from cq.graph.things import Class, Function
+from cq.model.code import Bind, Code, Definition, Store
+
+ROOT = -1  # the scope of code at root level
+ANYWHERE = -1  # a position from which every binding can be seen
+_FOREVER = 1 << 60
+_ADDING = (".append", ".add", ".appendleft")
+
+
+def part_key(*names: str) -> int:
+    """A number for a part of the code that others may depend on; the same on every machine."""
+    return xxh3_64_intdigest("\0".join(names).encode("utf-8", "surrogatepass"))
+
+
+class Unit:
+    """`scopes` maps a scope (a symbol, or ROOT) to what it binds."""
+
+    def __init__(self, path: str, code: Code, document: int = 0) -> None:
+        self.path, self.language, self.code, self.document = path, code.language, code, document
+        self.definitions: dict[int, Definition] = {}  # by start
+        self.by_symbol: dict[int, Definition] = {}
+        self.scopes: dict[int, dict[str, list[Bind]]] = {ROOT: {}}
+        self.site_at = {site.end: number for number, site in enumerate(code.sites)}
+        self.stars: list[Bind] = []
+        self.item_stores: dict[str, list[Store]] = {}
+        self.things: dict[int, Class | Function] = {}
+        self.part_keys: dict[str, int] = {}  # those of its own parts that were asked for
+        self._nowhere = self.name_key("")
+        self._own_stores: dict[int, dict[str, list[Store]]] | None = None
+        for definition in code.definitions:
+            self.definitions[definition.start] = definition
+            if definition.symbol >= 0:
+                self.by_symbol[definition.symbol] = definition
+                if definition.parameters:
+                    start = definition.start
+                    self.scopes[definition.symbol] = {
+                        parameter.name: [
+                            Bind(definition.symbol, parameter.name, ["param", start, number], start, _FOREVER)
+                        ]
+                        for number, parameter in enumerate(definition.parameters)
+                    }
+        scopes = self.scopes
+        for bind in code.binds:
+            if bind.name == "*":
+                self.stars.append(bind)
+                continue
+            names = scopes.get(bind.scope)
+            if names is None:
+                names = scopes[bind.scope] = {}
+            if bind.name in names:
+                names[bind.name].append(bind)
+            else:
+                names[bind.name] = [bind]
+        for store in code.stores:
+            if store.name is None and isinstance(store.base, str):
+                self.item_stores.setdefault(store.base, []).append(store)
+        for site in code.sites:
+            # `steps.append(f)` stores as `steps[…] = f` does.
+            if type(site.callee) is str and site.callee.endswith(_ADDING) and len(site.args) == 1:
+                base = site.callee.rpartition(".")[0]
+                store = Store(site.scope, site.start, base, None, site.args[0])
+                self.item_stores.setdefault(base, []).append(store)
+
+    def find(self, scope: int, name: str, position: int) -> Sequence[Bind]:
+        """The bindings a name can mean at a place, from the innermost scope that has it; class bodies hide from
+        the functions inside them."""
+        at, is_own = scope, True
+        while True:
+            names = self.scopes.get(at)
+            if names is not None and name in names:
+                definition = self.by_symbol.get(at)
+                if is_own or definition is None or definition.kind == "function":
+                    found = self.reach(names[name], position, at == scope)
+                    if found:
+                        return found
+            if at == ROOT:
+                return ()
+            definition = self.by_symbol.get(at)
+            at = ROOT if definition is None else definition.scope
+            # A lambda or comprehension at class level is no scope of its own here, so this is good enough for it.
+            is_own = False
+
+    def reach(self, binds: list[Bind], position: int, is_own: bool) -> Sequence[Bind]:
+        """Straight-line code hides what was bound before; branches and loops join."""
+        if len(binds) == 1 and not binds[0].inner:
+            return binds
+        inner = [bind for bind in binds if bind.inner and bind.start <= position < bind.end]
+        if inner:
+            return inner[-1:]
+        plain = [bind for bind in binds if not bind.inner]
+        if len(plain) < 2 or (position == ANYWHERE and is_own):
+            return plain
+        if not is_own:
+            if plain[0].scope != ROOT:
+                return plain
+            position = _FOREVER
+        found: list[Bind] = []
+        for bind in reversed(plain):
+            if bind.start <= position:
+                found.append(bind)
+                if bind.end < 0 or bind.end >= position:
+                    break
+        loops = [loop for loop in self.code.loops if loop[0] <= position < loop[1]]
+        if loops:
+            end = max(loop[1] for loop in loops)
+            found += [bind for bind in plain if position < bind.start <= end]
+        return found or plain
+
+    # -- what can be depended on: numbers that stand for a part of the code, whatever its offsets -----------------
+
+    def name_key(self, name: str) -> int:
+        """What the document binds to a name at root level; `*`, `__all__` and `[]x` for what is near it."""
+        key = self.part_keys.get(name)
+        if key is None:
+            key = self.part_keys[name] = part_key(self.path, str(self.document), name)
+        return key
+
+    def member_key(self, symbol: int, name: str) -> int:
+        """What a class has under a name; with "" what it inherits."""
+        return self.name_key(f"{self.qualified_names[symbol]}:{name}")
+
+    def home(self, scope: int) -> int:
+        """All code of a function; what stands in a class or at root level is reached through its names."""
+        definition = self.by_symbol.get(scope)
+        if definition is None or definition.kind != "function":
+            return self._nowhere
+        return self.home_of(definition)
+
+    def scope_key(self, scope: int, name: str) -> int:
+        """What a scope binds to a name."""
+        definition = self.by_symbol.get(scope)
+        if definition is None:
+            return self.name_key(name)
+        return self.home_of(definition) if definition.kind == "function" else self.member_key(scope, name)
+
+    def home_of(self, definition: Definition) -> int:
+        if definition.symbol < 0:
+            return self.home(definition.scope)
+        return self.name_key(f"{self.qualified_names[definition.symbol]}()")
+
+    @cached_property
+    def qualified_names(self) -> dict[int, str]:
+        """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
+        names: dict[int, str] = {}
+        seen: dict[str, int] = {}
+        for definition in self.code.definitions:
+            if definition.symbol >= 0:
+                holder = names.get(definition.scope)
+                name = f"{holder}.{definition.name}" if holder else definition.name
+                count = seen[name] = seen.get(name, 0) + 1
+                names[definition.symbol] = name if count == 1 else f"{name}#{count}"
+        return names
+
+    # -- by name ---------------------------------------------------------------------------------
+
+    @cached_property
+    def sites_by_name(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, site in enumerate(self.code.sites):
+            if site.name:
+                found.setdefault(site.name, []).append(number)
+        return found
+
+    @cached_property
+    def stores_by_name(self) -> dict[str, list[Store]]:
+        """Assignments to attributes of what is not `self`."""
+        found: dict[str, list[Store]] = {}
+        for store in self.code.stores:
+            if store.name is not None and store.base != "self":
+                found.setdefault(store.name, []).append(store)
+        return found
+
+    @cached_property
+    def methods(self) -> list[Definition]:
+        """Functions that are members of a class."""
+        found: list[Definition] = []
+        for definition in self.code.definitions:
+            holder = self.by_symbol.get(definition.scope)
+            if holder is not None and holder.kind != "function" and definition.kind == "function":
+                found.append(definition)
+        return found
+
+    @cached_property
+    def decorated_at(self) -> dict[int, Definition]:
+        """End of a decorator that is only a name -> what it decorates."""
+        decorated = [definition for definition in self.code.definitions if definition.decorators]
+        starts = [definition.start for definition in decorated]
+        called = {value for definition in decorated for value in definition.decorators if type(value) is int}
+        found: dict[int, Definition] = {}
+        for site in self.code.sites:
+            if site.kind == "decorator" and site.end not in called:
+                at = bisect_left(starts, site.end)
+                if at < len(starts):
+                    found[site.end] = decorated[at]
+        return found
+
+    @cached_property
+    def indirect(self) -> list[int]:
+        """Calls of plain names that are no definition or import: parameters and variables that hold functions."""
+        found: list[int] = []
+        for number, site in enumerate(self.code.sites):
+            if type(site.callee) is str and "." not in site.callee:
+                for bind in self.find(site.scope, site.callee, site.start):
+                    if type(bind.value) is not list or bind.value[0] not in ("def", "import"):
+                        found.append(number)
+                        break
+        return found
+
+    def find_class(self, scope: int) -> Definition | None:
+        """The class around a function, through functions nested in its methods."""
+        definition = self.by_symbol.get(scope)
+        while definition is not None:
+            if definition.kind != "function":
+                return definition
+            definition = self.by_symbol.get(definition.scope)
+        return None
+
+    def own_stores(self, symbol: int) -> dict[str, list[Store]]:
+        """`self.x = …` in the methods of a class, by attribute."""
+        if self._own_stores is None:
+            self._own_stores = {}
+            for store in self.code.stores:
+                if store.name is not None and isinstance(store.base, str):
+                    method = self.by_symbol.get(store.scope)
+                    while method is not None and not (method.parameters and method.parameters[0].name == store.base):
+                        method = self.by_symbol.get(method.scope)
+                    owner = None if method is None else self.by_symbol.get(method.scope)
+                    if owner is not None and owner.kind != "function":
+                        self._own_stores.setdefault(owner.symbol, {}).setdefault(store.name, []).append(store)
+        return self._own_stores.get(symbol, {})

@@ -1,0 +1,104 @@
+"""What a document's code does with values: the input of resolution. Pure syntax, made by `syntax`, read by `graph`.
+
+A `Value` is an expression, reduced to what can lead to a definition:
+
+    None                     nothing that could be followed
+    "a.b.c"                  a name, with the attributes read off it
+    "'text"  "#3"  "=dict"   a string, an integer, a literal of the language's own type of that name
+    17                       the result of the call that ends at byte 17: ends are unique among a document's calls
+    [".", v, "b.c"]          attributes of what is no name
+    ["[]", v, key, …]        an element; in a type, its parameters
+    ["list", v, …] ["tuple", v, …] ["set", v, …]   containers as written
+    ["dict", key, v, key, v, …]                    dictionaries and object literals; key None: `**v`
+    ["each", "list", v]      a container of unknown size whose elements are v
+    ["|", v, v, …]           one of these
+    ["iter", v] ["enter", v] ["await", v] ["made", v]   an element, what `with` binds, what is awaited, an instance of v
+    ["op", "+", v, w]        an operator
+    ["*", v]                 spread arguments
+    ["lambda", start]        the anonymous function that starts there; its Definition has the same start
+    ["import", level, module, name]   what an import binds; name "*" is the module itself
+    ["param", start, n]      the n-th parameter of the Definition that starts there
+    ["def", start]           the Definition that starts there
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+Value = Any
+
+
+class Parameter(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    name: str
+    kind: str = ""  # "" either way, "/" by position only, "k" by keyword only, "*" the rest, "**" the rest by keyword
+    type: Value = None
+    default: Value = None
+    optional: bool = False
+
+
+class Definition(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A function, a class, or a lambda (`symbol` -1, unless it is bound to a name)."""
+
+    kind: str  # function class, or what the language adds: interface trait impl enum
+    name: str
+    symbol: int  # index into FileFacts.symbols
+    scope: int  # the definition whose code holds it: a symbol, -1 at root level
+    start: int  # where the definition itself begins, behind decorators: its name inside values
+    parameters: tuple[Parameter, ...] = ()
+    type: Value = None  # of what it returns
+    returns: tuple[Value, ...] = ()
+    yields: tuple[Value, ...] = ()
+    bases: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()  # of the class statement: metaclass=…
+    decorators: tuple[Value, ...] = ()
+    modifiers: tuple[str, ...] = ()  # async generator static class abstract accessor …
+
+
+class Bind(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A name gets a value. `end` is where the block of the binding ends: inside, it hides what was bound before."""
+
+    scope: int
+    name: str
+    value: Value
+    start: int
+    end: int = -1  # -1: the end of its scope; always so for the only binding of a name
+    type: Value = None
+    inner: bool = False  # known from start to end only: variables of comprehensions, parameters of lambdas
+
+
+class Store(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """`base.name = value`; with `name` None `base[key] = value`."""
+
+    scope: int
+    start: int
+    base: Value
+    name: str | None
+    value: Value
+    key: Value = None
+    type: Value = None
+
+
+class Site(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A call: the entry of the same number in FileFacts.calls, with values for texts."""
+
+    scope: int
+    start: int
+    end: int
+    callee: Value
+    args: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+    kind: str = "call"
+    name: str = ""  # the last name of the callee
+
+
+class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    language: str
+    definitions: tuple[Definition, ...] = ()  # by start
+    binds: tuple[Bind, ...] = ()  # by start
+    stores: tuple[Store, ...] = ()
+    sites: tuple[Site, ...] = ()
+    raises: tuple[tuple[int, int, Value], ...] = ()  # scope, start, what is raised
+    loops: tuple[tuple[int, int], ...] = ()  # spans in which what stands below may have run before
+    public: tuple[str, ...] | None = None  # what `import *` takes, where the document says so

@@ -1,0 +1,193 @@
+"""Collects what the code of a document does with values, then gives it scopes: see cq.model.code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value
+from cq.model.facts import Call
+
+if TYPE_CHECKING:
+    from cq.syntax.collect import Scopes
+    from cq.syntax.language import Draft, Language
+
+MAX_ELEMENTS = 200  # of one container; more are not looked at
+MAX_NESTED = 12  # levels of one expression
+
+
+class CodeDraft:
+    """Filled by a language while it walks the matches; offsets stand for scopes until those are known."""
+
+    def __init__(self) -> None:
+        # start of a definition -> kind, parameters, type, bases, keywords, and for a lambda its end and value
+        self.definitions: dict[int, tuple[str, tuple[Parameter, ...], Value, tuple[Value, ...], Keywords]] = {}
+        self.lambdas: dict[int, tuple[int, int, tuple[Parameter, ...], Value]] = {}  # start -> end, body start, …
+        self.binds: list[tuple[int, int, str, Value, int]] = []  # from, statement, name, value, end of an inner one
+        self.types: dict[int, Value] = {}  # statement -> annotation of what it binds
+        self.stores: list[tuple[int, Value, str | None, Value, Value]] = []  # statement, base, name, value, key
+        self.sites: dict[tuple[int, int], tuple[Value, tuple[Value, ...], Keywords]] = {}  # span of a call
+        self.returns: list[tuple[int, Value]] = []
+        self.yields: list[tuple[int, Value]] = []
+        self.raises: list[tuple[int, Value]] = []
+        self.decorators: list[tuple[int, Value]] = []
+        self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
+        self.loops: list[tuple[int, int]] = []
+
+    def build(
+        self,
+        language: Language,
+        text: bytes,
+        drafts: Sequence[Draft],
+        scopes: Scopes,
+        calls: Sequence[Call],
+        public: tuple[str, ...] | None,
+    ) -> Code:
+        definitions = self._definitions(drafts, scopes)
+        foreign = self._foreign(scopes)
+        binds = self._binds(language, text, definitions, scopes, foreign)
+        self.stores.sort(key=_first)
+        owners = scopes.find([store[0] for store in self.stores])
+        types = self.types
+        stores = tuple(
+            Store(scope, start, base, name, value, key, types.get(start))
+            for scope, (start, base, name, value, key) in zip(owners, self.stores, strict=True)
+        )
+        known = self.sites
+        sites: list[Site] = []
+        for call in calls:
+            callee, args, keywords = known.get((call.start, call.end), _NO_SITE)
+            sites.append(Site(call.scope, call.start, call.end, callee, args, keywords, call.kind, call.name))
+        self.raises.sort(key=_first)
+        owners = scopes.find([start for start, _ in self.raises])
+        raises = tuple((scope, *place) for scope, place in zip(owners, self.raises, strict=True))
+        loops = tuple(sorted(self.loops))
+        return Code(language.id, tuple(definitions), binds, stores, tuple(sites), raises, loops, public)
+
+    def _definitions(self, drafts: Sequence[Draft], scopes: Scopes) -> list[Definition]:
+        by_start = {
+            draft.head: (number, draft)
+            for number, draft in enumerate(drafts)
+            if draft.body_start >= 0 and draft.head in self.definitions
+        }
+        named = {draft.body_start: number for number, draft in enumerate(drafts) if draft.kind == "function"}
+        returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
+        starts = sorted(by_start.keys() | self.lambdas.keys())
+        owners = scopes.find(starts)  # its own scope begins with its body, so this is the one around it
+        decorators = sorted(self.decorators, key=_first)
+        found: list[Definition] = []
+        at = 0
+        for start, scope in zip(starts, owners, strict=True):
+            if start in by_start:
+                number, draft = by_start[start]
+                while at < len(decorators) and decorators[at][0] < draft.start:
+                    at += 1
+                first = at
+                while at < len(decorators) and decorators[at][0] < start:
+                    at += 1
+                kind, parameters, kind_of_value, bases, keywords = self.definitions[start]
+                modifiers = draft.modifiers
+                if draft.kind == "accessor":
+                    modifiers += ("accessor",)
+                if number in yields:
+                    modifiers += ("generator",)
+                found.append(
+                    Definition(
+                        kind, draft.name, number, scope, start, parameters, kind_of_value,
+                        tuple(returns.get(number, ())), tuple(yields.get(number, ())), bases, keywords,
+                        tuple(value for _, value in decorators[first:at]), modifiers,
+                    )
+                )  # fmt: skip
+            else:
+                _, body_start, parameters, value = self.lambdas[start]
+                symbol = named.get(body_start, -1)
+                name = drafts[symbol].name if symbol >= 0 else ""
+                found.append(Definition("function", name, symbol, scope, start, parameters, returns=(value,)))
+        return found
+
+    def _by_scope(self, places: list[tuple[int, Value]], scopes: Scopes) -> dict[int, list[Value]]:
+        places.sort(key=_first)
+        found: dict[int, list[Value]] = {}
+        for scope, (_, value) in zip(scopes.find([start for start, _ in places]), places, strict=True):
+            values = found.setdefault(scope, [])
+            if len(values) < MAX_ELEMENTS and value not in values:
+                values.append(value)
+        return found
+
+    def _foreign(self, scopes: Scopes) -> dict[tuple[int, str], str]:
+        self.foreign.sort()
+        owners = scopes.find([offset for offset, _, _ in self.foreign])
+        return {(scope, name): word for scope, (_, name, word) in zip(owners, self.foreign, strict=True)}
+
+    def _binds(
+        self,
+        language: Language,
+        text: bytes,
+        definitions: list[Definition],
+        scopes: Scopes,
+        foreign: dict[tuple[int, str], str],
+    ) -> tuple[Bind, ...]:
+        counts: dict[tuple[int, str], int] = {}
+        for definition in definitions:
+            if definition.symbol >= 0:
+                for parameter in definition.parameters:
+                    counts[definition.symbol, parameter.name] = 1
+        statements = sorted({bind[1] for bind in self.binds})
+        placed = dict(zip(statements, scopes.find(statements), strict=True))
+        found: list[tuple[int, str, Value, int, int, Value, int]] = []
+        for start, statement, name, value, inner in sorted(self.binds, key=_places):
+            scope = placed[statement]
+            word = foreign.get((scope, name)) if foreign else None
+            if word == "global":
+                scope = -1
+            elif word == "nonlocal":
+                scope = self._holder(definitions, scope, name, found)
+            found.append((start, name, value, scope, statement, self.types.get(statement), inner))
+            if inner < 0:
+                counts[scope, name] = counts.get((scope, name), 0) + 1
+        for definition in definitions:
+            if definition.name and definition.start not in self.lambdas:
+                found.append(
+                    (definition.start, definition.name, ["def", definition.start], definition.scope, definition.start,
+                     None, -1)
+                )  # fmt: skip
+                counts[definition.scope, definition.name] = counts.get((definition.scope, definition.name), 0) + 1
+        found.sort(key=_first)
+        return tuple(
+            Bind(scope, name, value, start, inner, kind, True)
+            if inner >= 0
+            else Bind(
+                scope, name, value, start, language.block_end(text, statement) if counts[scope, name] > 1 else -1, kind
+            )
+            for start, name, value, scope, statement, kind, inner in found
+        )
+
+    def _holder(
+        self,
+        definitions: list[Definition],
+        scope: int,
+        name: str,
+        found: list[tuple[int, str, Value, int, int, Value, int]],
+    ) -> int:
+        """The function around `scope` that binds a nonlocal name."""
+        holders = {bind[3] for bind in found if bind[1] == name}
+        by_symbol = {definition.symbol: definition for definition in definitions if definition.symbol >= 0}
+        inner = scope
+        while scope in by_symbol:
+            definition = by_symbol[scope]
+            if scope != inner and (scope in holders or any(p.name == name for p in definition.parameters)):
+                return scope
+            scope = definition.scope
+        return inner
+
+
+Keywords = tuple[tuple[str, Value], ...]
+_NO_SITE: tuple[Value, tuple[Value, ...], Keywords] = (None, (), ())
+
+
+def _first(item: tuple[int, ...] | tuple[object, ...]) -> int:
+    return item[0]  # pyright: ignore[reportReturnType]
+
+
+def _places(bind: tuple[int, int, str, Value, int]) -> tuple[int, int, str]:
+    return bind[0], bind[1], bind[2]

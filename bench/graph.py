@@ -290,8 +290,9 @@ def compare(
     for question, known in zip(questions, truth, strict=True):
         if not known:
             continue
-        meaning = resolver.call(units[question.document.path], question.number)
-        constructor = resolver.construct(units[question.document.path], question.number)
+        unit = units[question.document.path]
+        meaning = resolver.call(unit, question.number)
+        constructor = resolver.construct(resolver.linker.link(unit, question.number))
         for counter in (rows[meaning.status, meaning.evidence], total):
             counter.update(judge(meaning, constructor, known))
     table = [

@@ -227,13 +227,13 @@ class Reader:
         return [(path, *method) for path, methods in rows for method in _METHODS.decode(methods)]
 
     def find_named(self, tree: int, name: str, kind: int, limit: int) -> list[str]:
-        """Paths of files whose code calls the name (kind 0) or stores to an attribute of that name (1)."""
+        """Paths of files whose code calls the name (kind 0) or stores to an attribute of that name (1): any `limit`."""
         rows = self._db.execute(
-            "SELECT f.path FROM named n JOIN file f ON f.content=n.content AND f.tree=?"
-            " WHERE n.name=? AND n.kind=? ORDER BY f.path LIMIT ?",
-            (tree, name, kind, limit),
+            "SELECT f.path FROM named n CROSS JOIN file f ON f.content=n.content"
+            " WHERE n.name=? AND n.kind=? AND +f.tree=? LIMIT ?",
+            (name, kind, tree, limit),
         )
-        return [row[0] for row in rows]
+        return sorted(row[0] for row in rows)
 
     def code(self, tree: int, path: str) -> list[Code | None]:
         row = self._db.execute(

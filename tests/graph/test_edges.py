@@ -63,7 +63,7 @@ def test_callers_certain_and_possible(edges: Edges):
     assert found == [
         ("main", 3, "resolved", "annotation"),
         ("main", 4, "ambiguous", "name"),
-        ("Square.area", 0, "resolved", "mro"),
+        ("Square.area", 1, "resolved", "mro"),
     ]
 
 

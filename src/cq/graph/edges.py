@@ -33,6 +33,7 @@ class Edges:
         self._index = index
         self._links: dict[str, Sequence[Links | None]] = {}
         self._code: dict[str, Sequence[Code | None]] = {}
+        self._units: dict[tuple[str, int], Unit | None] = {}
         self._methods: dict[str, list[Method]] = {}
         self._imported: dict[str, bool] = {}
 
@@ -92,6 +93,12 @@ class Edges:
             return SymbolRef("", "unresolved")
         return self._fill(path, document, number, links, links.refs[links.calls[number]])
 
+    def find_constructor(self, path: str, document: int, number: int) -> SymbolRef | None:
+        """The constructor that a call runs beside the class it means."""
+        links = self._of(path, document)
+        at = None if links is None else links.constructors.get(number)
+        return None if links is None or at is None else links.refs[at]
+
     def find_at(self, path: str, offset: int) -> SymbolRef | None:
         """What the name at a byte of a file means: of a call, or by the scopes around it; None: there is no name."""
         for document, calls in enumerate(self._index.calls(path)):
@@ -138,9 +145,12 @@ class Edges:
         return self._code[path]
 
     def _unit(self, path: str, document: int) -> Unit | None:
-        codes = self._codes(path)
-        code = codes[document] if document < len(codes) else None
-        return None if code is None else Unit(path, code, document)
+        key = (path, document)
+        if key not in self._units:
+            codes = self._codes(path)
+            code = codes[document] if document < len(codes) else None
+            self._units[key] = None if code is None else Unit(path, code, document)
+        return self._units[key]
 
     def _find_referrers(self, target: Candidate) -> Iterator[tuple[str, list[int]]]:
         calls: dict[str, set[int]] = {}

@@ -370,7 +370,7 @@ class PythonDialect(Dialect):
         site = unit.code.sites[number]
         if thing.owner is not None:
             return self._call_container(linker, thing, thing.owner, unit, number)
-        name, args = thing.name, site.args
+        name, args = thing.name, list(site.args)
         if name == "builtins.super":
             return self._super(linker, unit, number)
         if not args:

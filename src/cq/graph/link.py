@@ -53,7 +53,7 @@ DIALECTS: tuple[type[Dialect], ...] = (PythonDialect,)
 Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
 
 MAX_VALUES = 24  # of one cell; more are as good as anything
-MAX_CALLERS = 40  # call sites of a name that are asked for a parameter's values
+MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
 MAX_PATH = 12  # attributes in one chain of names
@@ -526,10 +526,9 @@ class Linker:
             for bind in binds:
                 found = join(found, self.bound(unit, bind))
             return found
-        if unit.stars:
-            found = self._starred(unit, name, {unit})
-            if found is not None:
-                return found
+        found = self._starred(unit, name, {unit})
+        if found is not None:
+            return found
         if name in self.dialect(unit).builtins:
             return {self.external(f"builtins.{name}"): SCOPE}
         if name == "__class__":
@@ -549,9 +548,7 @@ class Linker:
                 for bind in reached:
                     found = join(found, self.bound(unit, bind))
                 return raised(found, IMPORT)
-        if unit.stars:
-            return self._starred(unit, name, seen or {unit})
-        return None
+        return self._starred(unit, name, seen or {unit})
 
     def _starred(self, unit: Unit, name: str, seen: set[Unit]) -> Values | None:
         """Through `from m import *`; the last one wins."""

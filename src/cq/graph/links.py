@@ -36,14 +36,15 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     constructors: dict[int, int] = {}
     callbacks: dict[int, int] = {}
     for number, site in enumerate(unit.code.sites):
-        meaning = resolver.call(unit, number)
+        values = resolver.linker.link(unit, number)
+        meaning = resolver.call_meaning(unit, number, values)
         calls.append(add(site.name, meaning))
         if meaning.places:
-            made = resolver.construct(unit, number)
+            made = resolver.construct(values)
             if made is not None:
                 constructors[number] = add(site.name, made)
         elif meaning.status == "external":
-            called = resolver.callbacks(unit, number)
+            called = resolver.callbacks(unit, number, values)
             if called is not None:
                 callbacks[number] = add(site.name, called)
     inherits: list[tuple[str, int]] = []

@@ -186,7 +186,8 @@ class Unit:
         found: list[Definition] = []
         for definition in self.code.definitions:
             holder = self.by_symbol.get(definition.scope)
-            if holder is not None and holder.kind != "function" and definition.kind == "function":
+            is_function = definition.kind == "function" and definition.symbol >= 0
+            if is_function and holder is not None and holder.kind != "function":
                 found.append(definition)
         return found
 

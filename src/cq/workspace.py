@@ -258,13 +258,15 @@ class Workspace:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
         from cq.features.calls import CallsOptions, find_calls
         from cq.features.files import IndexedFiles
+        from cq.features.relations import Relations
 
         options = CallsOptions(question) if isinstance(question, str) else question
         with self._asking("calls") as finish:
             if self._has_no_index():
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
-                return finish(find_calls(IndexedFiles(reader, tree), options), tree=tree)
+                files = IndexedFiles(reader, tree)
+                return finish(find_calls(files, options, Relations(reader, tree, files)), tree=tree)
 
     def artifacts(self) -> list[StoredArtifact]:
         """What recent answers were too short for, by name."""

@@ -55,7 +55,7 @@ def test_typescript_mentions_are_classed_by_position():
         //- a.ts
         import { save } from "./save";
         //       ^^^^ from_import
-        //                      ^^^^ string
+        //                      ^^^^ from_import
         /** save, documented */
         //  ^^^^ docstring
         export function save(x: save): void {
@@ -358,7 +358,12 @@ def test_filters_hold():
     assert paths(include=("*.txt",)) == {"docs/guide.txt"}
     assert paths(exclude=("tests/", "docs/")) == {"src/db.py", "src/app.py"}
     assert paths(languages=("python",)) == {"src/db.py", "src/app.py", "tests/test_db.py"}
-    assert {hit.category for hit in scan_fixture(_TREE, "save", kinds=("definition",)).hits} == {"definition"}
+    answer = search_fixture(_TREE, "save", kinds=("definition",))
+    assert ({finding.category for finding, _ in rows(answer)}, answer.found) == ({"definition"}, 2)
+    everything = search_fixture(_TREE, "save")
+    assert answer.insight is not None
+    assert everything.insight is not None
+    assert answer.insight.risk == everything.insight.risk  # what is listed does not change what is true
 
 
 def test_what_a_language_leaves_out_is_counted():
@@ -384,13 +389,17 @@ def test_pages_part_the_mentions():
         search_fixture(_TREE, "save", page=Page(4, 0, 9))
 
 
-def test_a_budget_shortens_the_answer_and_says_so():
-    answer = search_fixture(_TREE, "save", page=Page(30, 40))
-    assert len(rows(answer)) == 1
-    assert answer.truncated[-1].cap == "budget"
-    assert answer.insight is not None
-    assert answer.insight.budget is not None
-    assert (answer.insight.budget.shown, answer.insight.budget.tokens) == (1, 40)
+def test_a_budget_shortens_the_answer_and_every_page_can_be_reached():
+    everything = {finding.stable_id for finding, _ in rows(search_fixture(_TREE, "save", page=Page(0, 0)))}
+    first = search_fixture(_TREE, "save", page=Page(30, 200))
+    assert len(rows(first)) == 2
+    assert first.truncated[-1].cap == "budget"
+    assert first.insight is not None
+    assert first.insight.budget is not None
+    assert first.insight.budget.used <= 200
+    pages = range(1, first.insight.budget.pages + 1)
+    seen = [f.stable_id for n in pages for f, _ in rows(search_fixture(_TREE, "save", page=Page(30, 200, n)))]
+    assert sorted(seen) == sorted(everything)
 
 
 def test_context_lines_are_the_source():

@@ -283,6 +283,12 @@ def _class_of_leaf(leaf: Node) -> str:
             "inner_attribute_item",
         ):
             return ""
+        if (
+            node.type == "string"
+            and node.parent is not None
+            and node.parent.type in ("import_statement", "export_statement")
+        ):
+            return "import"  # the module's name
         if node.type in ("string", "template_string", "string_literal", "raw_string_literal", "regex", "char_literal"):
             return "string"
         if leaf.type in ("crate", "super", "self"):

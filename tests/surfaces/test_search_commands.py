@@ -101,6 +101,11 @@ def test_nothing_found_is_exit_1_with_near_names(root: Path):
         (("search", "save", "--exclude", "../x"), "leaves the root"),
         (("search", "save", "--formt", "json"), "did you mean '--format'"),
         (("search",), "TEXT"),
+        (("search", "a{99999999}", "--mode", "regex"), "repeats parts"),
+        (("search", "save", "--kind", ""), "names no kind"),
+        (("search", "save", "--in", ""), "--in names nothing"),
+        (("search", "save", "--no-refresh", "--max-stale", "5"), "one or the other"),
+        (("search", "save", "--format", "plain", "--context", "1"), "one or the other"),
         (("calls", "nowhere.py:3"), "not indexed"),
         (("calls", "src/db.py:999"), "no line 999"),
         (("calls", " "), "target is empty"),
@@ -127,7 +132,7 @@ def test_every_suggested_command_works_when_pasted(root: Path):
     answer = json.loads(cq(root, "search", "save", "--format", "json", "--limit", "3").stdout)
     calls = json.loads(cq(root, "calls", "save", "--format", "json", "--limit", "2").stdout)
     commands = [
-        finding["details"]["command"]
+        finding["message"]
         for section in (*answer["sections"], *calls["sections"])
         if section["kind"] == "followups"
         for finding in section["findings"]
@@ -160,11 +165,12 @@ def test_odd_trees(tmp_path: Path):
 
 
 def test_calls_are_grouped_by_what_they_may_mean(root: Path):
-    answer = json.loads(cq(root, "calls", "src/db.py:save", "--format", "json").stdout)
+    answer = json.loads(cq(root, "calls", "src/db.py:6", "--format", "json").stdout)
     assert answer["summary"]["definitions"] == 2
     sites = next(section for section in answer["sections"] if section["kind"] == "call_sites")["findings"]
     where = {(site["location"]["path"], site["location"]["start_line"]): site["details"] for site in sites}
-    assert where["src/app.py", 5]["status"] == "likely"
+    assert where["src/app.py", 5]["status"] == "certain"
+    assert ("src/db.py", 7) not in where  # `Store().save` is the other one
     assert where["src/app.py", 5]["keywords"] == ["deep"]
     assert where["src/app.py", 6]["forwards"] == ["*"]
     hazards = next(section for section in answer["sections"] if section["kind"] == "hazards")
@@ -200,3 +206,63 @@ def test_ctrl_c_prints_what_was_found_so_far(tmp_path: Path):
             assert process.returncode == 130
             return
     pytest.fail("no answer was cut short")
+
+
+def test_names_of_several_words_and_operators_are_found(tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "a.sh").write_text("my-func() { :; }\nmy-func a\n")
+    done = cq(root, "calls", "my-func")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "a.sh:2:1" in done.stdout
+
+
+def test_calls_through_other_names_and_not_of_shadows(tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "base.py").write_text("def save(x):\n    return x\n")
+    (root / "use.py").write_text(
+        "from base import save as keep\nfrom base import save\n\n\ndef a():\n    keep(1)\n    (save)(2)\n\n\n"
+        "def b(save):\n    save(3)\n\n\ndef c():\n    save = print\n    save(4)\n"
+    )
+    answer = json.loads(cq(root, "calls", "base.py:save", "--format", "json").stdout)
+    sites = next(section for section in answer["sections"] if section["kind"] == "call_sites")["findings"]
+    certain = [s["location"]["start_line"] for s in sites if s["details"]["status"] == "certain"]
+    assert certain == [6, 7]
+    assert 16 not in [s["location"]["start_line"] for s in sites]
+
+
+def test_a_call_shows_the_line_of_its_name(tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "a.py").write_text("class Q:\n    def fin(self): ...\nx = (\n    Q()\n    .fin()\n)\n")
+    assert cq(root, "calls", "fin", "--format", "plain").stdout == "a.py:5:6:     .fin()\n"
+
+
+def test_calls_of_what_is_not_defined_here(tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "a.py").write_text("import json\nprint(json.dumps(1))\n")
+    answer = json.loads(cq(root, "calls", "json.dumps", "--format", "json").stdout)
+    assert (answer["found"], answer["degraded"][0]["category"]) == (1, "external")
+
+
+def test_names_of_files_cannot_forge_lines(tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "a\nb.py:1:1: x.py").write_text("def forged(): ...\n")
+    done = cq(root, "search", "forged", "--format", "plain")
+    assert done.stdout.splitlines() == ["a\\nb.py:1:1: x.py:1:5: def forged(): ..."]
+
+
+def test_suggested_commands_are_about_the_same_tree(root: Path):
+    answer = json.loads(cq(root.parent, "search", "save", "--root", "repo", "--limit", "2", "--format", "json").stdout)
+    follow_ups = next(section for section in answer["sections"] if section["kind"] == "followups")["findings"]
+    for finding in follow_ups:
+        assert cq(root.parent, *shlex.split(finding["message"])[1:]).returncode == 0, finding["message"]
+
+
+def test_a_path_counts_from_the_working_directory(root: Path):
+    inside = cq(root / "src", "calls", "db.py:6", "--format", "plain", "--root", "..")
+    assert (inside.returncode, inside.stderr) == (0, "")
+    assert cq(root, "calls", f"{root}/src/db.py:6", "--format", "plain").stdout == inside.stdout

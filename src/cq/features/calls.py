@@ -1,18 +1,20 @@
-"""Who calls a function: every call site of its name, with what is passed, and which definition each may mean.
+"""Who calls a function: every call site that means it or may mean it, with what is passed and from where.
 
-Which one is meant is judged by name and scope: `likely` where the receiver or an import says so, else `possible`.
+A site is `certain` where resolution leaves one meaning, `possible` where several remain or only the name fits.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.features.page import Page, take
-from cq.features.target import Definition, find_targets, module_name
+from cq.features.page import Page, count_tokens, take
+from cq.features.relations import CALLS, Relations
+from cq.features.target import Definition, find_targets
 from cq.identity import call_site_id
 from cq.model.answer import (
     EVIDENCE,
@@ -21,9 +23,7 @@ from cq.model.answer import (
     CallArgument,
     CallDetails,
     Candidate,
-    CommandDetails,
     Confidence,
-    CountDetails,
     Finding,
     Insight,
     Risk,
@@ -40,95 +40,214 @@ from cq.source.files import PathFilter
 if TYPE_CHECKING:
     from cq.features.files import Files, HeldFile
 
-MAX_CANDIDATES = 25
-PREVIEW = 5
+MAX_LISTED = 10
+MAX_CANDIDATES = 5
 _ROLE_ORDER = {"src": 0, "lib": 1, "generated": 2, "test": 3, "doc": 4}
-_SELF = frozenset({"self", "cls", "this", "Self"})
 _CALLABLE = frozenset({"function", "method", "class", "type"})
-# Calls that may reach a function without saying its name as code.
-_HAZARDS = {
-    "getattr": "getattr", "setattr": "getattr", "hasattr": "getattr", "attrgetter": "getattr",
-    "methodcaller": "getattr", "eval": "eval", "exec": "eval", "compile": "eval", "partial": "partial",
-    "partialmethod": "partial", "import_module": "importlib", "__import__": "importlib", "import_string": "importlib",
-    "apply": "apply", "bind": "apply", "call": "apply", "patch": "patch", "object": "patch",
-}  # fmt: skip
+# Calls that may run a function which they are given by name or as a value.
+_HAZARDS = ("attrgetter", "eval", "exec", "getattr", "methodcaller", "partial", "partialmethod")
 
 
 class CallsOptions(msgspec.Struct, frozen=True):
-    """A question in full; the filters are about the files that call, never about the target."""
+    """A question in full; the filters are about the files that call, never about the target. `family` takes the
+    methods that override the target, and those it overrides, for the target."""
 
     target: str
     languages: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    family: bool = False
+    certain: bool = False
     page: Page = Page()
+    place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
 
 
 class Site:
     """One call, and the definitions it may mean."""
 
-    __slots__ = ("call", "candidates", "document", "evidence", "file", "status")
+    __slots__ = ("call", "candidates", "confidence", "document", "evidence", "file", "number", "status")
 
-    def __init__(self, file: HeldFile, document: int, call: Call) -> None:
+    def __init__(self, file: HeldFile, document: int, number: int) -> None:
         self.file = file
         self.document = document
-        self.call = call
+        self.number = number
+        self.call: Call = file.calls[document][number]
         self.status = "possible"
         self.evidence = "name"
+        self.confidence = EVIDENCE["unresolved"]
         self.candidates: list[Definition] = []
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        return self.file.path, self.document, self.number
 
     @property
     def caller(self) -> Symbol | None:
         return self.file.symbols[self.document][self.call.scope] if self.call.scope >= 0 else None
 
     @property
-    def order(self) -> tuple[bool, int, str, int]:
-        return self.status != "likely", _ROLE_ORDER.get(self.file.role, 2), self.file.path, self.call.start
+    def start(self) -> int:
+        """Where the name of what is called stands; a chain begins lines above."""
+        return max(self.call.name_start, self.call.start)
+
+    @property
+    def order(self) -> tuple[int, int, float, str, int]:
+        rank = {"certain": 0, "external": 0}.get(self.status, 1)
+        return rank, _ROLE_ORDER.get(self.file.role, 2), -self.confidence, self.file.path, self.start
 
 
-def find_calls(files: Files, options: CallsOptions) -> Answer:
-    """Every call site that may mean the target, the likely ones first, sources before tests."""
+def find_calls(files: Files, options: CallsOptions, relations: Relations | None = None) -> Answer:
+    """The certain call sites first, sources before tests. Without `relations` only names can be compared."""
     options.page.check()
     targets = [row for row in find_targets(files, options.target) if row.symbol.kind_group in _CALLABLE]
-    if not targets:
+    if targets and options.family and relations is not None:
+        targets = _find_family(relations, targets)
+    sites = _find_sites(files, options, targets, relations)
+    if not targets and not sites:
         return _find_nothing(files, options)
-    return _Assembly(files, options, targets).build()
+    return _Assembly(files, options, targets, sites).build()
 
 
 def _find_nothing(files: Files, options: CallsOptions) -> Answer:
-    name = options.target.replace("::", ".").replace(">", ".").rpartition(".")[2].rpartition(":")[2].strip()
+    name = _last_name(options.target)
     summary = {"query": options.target, "definitions": 0, "call_sites": 0}
-    message = f"nothing that can be called is named {options.target!r} here"
+    message = f"nothing that can be called is named {options.target!r} here, and nothing of that name is called"
     event = Degraded("calls", "info", "no_target", message, options.target)
+    near = tuple(other for other in files.near_names(name) if other != name)
     return Answer(
-        SCHEMA_VERSION, "calls", Run(generation=files.generation), summary,
-        degraded=(event,), suggestions=tuple(files.near_names(name)),
-    )  # fmt: skip
+        SCHEMA_VERSION, "calls", Run(generation=files.generation), summary, degraded=(event,), suggestions=near
+    )
+
+
+def _last_name(target: str) -> str:
+    return target.replace("::", ".").replace(">", ".").rpartition(".")[2].rpartition(":")[2].strip()
+
+
+def _find_family(relations: Relations, targets: list[Definition]) -> list[Definition]:
+    """With all methods that stand in their place along the inheritance, either way."""
+    found = {row.key: row for row in targets}
+    todo = list(targets)
+    while todo:
+        node = relations.node(todo.pop())
+        below = [edge.source for edge in relations.edges.find_into(node) if edge.kind == "overrides"]
+        above = [c for edge in relations.edges.find_out(node) if edge.kind == "overrides" for c in edge.ref.candidates]
+        for place in (*below, *above):
+            row = relations.definition(place)
+            if row is not None and row.key not in found:
+                found[row.key] = row
+                todo.append(row)
+    return sorted(found.values(), key=lambda row: row.order)
+
+
+def _find_sites(
+    files: Files, options: CallsOptions, targets: list[Definition], relations: Relations | None
+) -> list[Site]:
+    is_wanted = PathFilter(options.include, options.exclude, options.inside)
+    found: dict[tuple[str, int, int], Site] = {}
+
+    def add(site: Site, row: Definition | None) -> None:
+        known = found.setdefault(site.key, site)
+        if known is not site and site.status == "certain" and known.status != "certain":
+            known.status, known.evidence, known.confidence = site.status, site.evidence, site.confidence
+        if row is not None and row.key not in {other.key for other in known.candidates}:
+            known.candidates.append(row)
+
+    def accepts(file: HeldFile, document: int) -> bool:
+        languages = options.languages
+        return is_wanted(file.path) and (not languages or file.documents[document].language in languages)
+
+    if relations is not None:
+        for row in targets:
+            for edge in relations.edges.find_into(relations.node(row)):
+                held = relations.hold(edge.source.path)
+                if edge.kind not in CALLS or edge.call < 0 or held is None or not accepts(held, edge.source.document):
+                    continue
+                site = Site(held, edge.source.document, edge.call)
+                site.status = "certain" if edge.ref.status == "resolved" else "possible"
+                site.evidence, site.confidence = edge.ref.evidence, edge.ref.confidence
+                add(site, row)
+    for name in sorted({row.symbol.name for row in targets} or {_last_name(options.target)}):
+        for file in files.calls(name):
+            for document, calls in enumerate(file.calls):
+                linked = relations is not None and relations.is_linked(file.path, document)
+                if (linked and targets) or not accepts(file, document):
+                    continue
+                for number, call in enumerate(calls):
+                    if call.name == name:
+                        site = Site(file, document, number)
+                        if targets:
+                            for row in targets:
+                                if row.file.documents[row.document].language == file.documents[document].language:
+                                    add(site, row)
+                        elif _is_outside(relations, site, options.target, linked):
+                            site.status, site.evidence = "external", "import"
+                            site.confidence = EVIDENCE["resolved" if linked else "heuristic"]
+                            add(site, None)
+    sites = [site for site in found.values() if not options.certain or site.status != "possible"]
+    return sorted(sites, key=lambda site: site.order)
+
+
+def _is_outside(relations: Relations | None, site: Site, target: str, linked: bool) -> bool:
+    """Whether a call means something of that name which is not defined here: `json.dumps`, `print`."""
+    dotted = target.replace("::", ".")
+    if linked and relations is not None:
+        ref = relations.edges.find_call(site.file.path, site.document, site.number)
+        full = f"{ref.module}.{ref.name}" if ref.module and not ref.module.endswith(f".{ref.name}") else ref.module
+        return ref.status == "external" and (f".{full}".endswith(f".{dotted}") or site.call.callee == dotted)
+    return site.call.callee.replace("::", ".") == dotted
+
+
+def find_hazards(files: Files, options: CallsOptions, name: str) -> list[Site]:
+    """Calls that are given the name as a string or a value and may call it later; by path and place."""
+    is_wanted = PathFilter(options.include, options.exclude, options.inside)
+    found: dict[tuple[str, int, int], Site] = {}
+    for hazard in _HAZARDS:
+        for file in files.calls(hazard):
+            if not is_wanted(file.path) or name.encode() not in file.text:
+                continue
+            for document, calls in enumerate(file.calls):
+                if options.languages and file.documents[document].language not in options.languages:
+                    continue
+                for number, call in enumerate(calls):
+                    plain = call.receiver in ("", "operator", "functools", "builtins")
+                    if call.name == hazard and plain and _is_passed(call, name):
+                        site = Site(file, document, number)
+                        found[site.key] = site
+    return [found[key] for key in sorted(found)]
+
+
+def _is_passed(call: Call, name: str) -> bool:
+    texts = (argument.text for argument in call.args)
+    return any(name in (text.strip("'\"`"), text.rpartition(".")[2].strip("'\"`")) for text in texts)
 
 
 class _Assembly:
-    def __init__(self, files: Files, options: CallsOptions, targets: list[Definition]) -> None:
+    def __init__(self, files: Files, options: CallsOptions, targets: list[Definition], sites: list[Site]) -> None:
         self.files = files
         self.options = options
-        self.name = targets[0].symbol.name
         self.targets = targets
-        self.chosen = targets[0]
-        # A target may name one of several; a call may still mean any of that name.
-        self.all = [Definition(*row) for row in files.definitions(self.name)]
-        self.all = [row for row in self.all if row.symbol.kind_group in _CALLABLE]
-        self.all.sort(key=lambda row: row.order)
-        self.sites, self.hazards = self._find_sites()
+        self.sites = sites
+        self.name = targets[0].symbol.name if targets else _last_name(options.target)
+        # A target may name one of several; who reads wants to know of the others.
+        rows = [Definition(*row) for row in files.definitions(self.name)]
+        self.all = sorted((row for row in rows if row.symbol.kind_group in _CALLABLE), key=lambda row: row.order)
+        self.counts = Counter((row.key, site.status) for site in sites for row in site.candidates)
+        self.hazards = find_hazards(files, options, self.name)
 
     def build(self) -> Answer:
         options = self.options
         shown, budget, cut = take(self.sites, options.page, self._finding)
-        likely = sum(1 for site in self.sites if site.status == "likely")
-        score = EVIDENCE["syntax"] if likely == len(self.sites) and likely else EVIDENCE["heuristic"]
-        evidence = "syntax" if score == EVIDENCE["syntax"] else "heuristic"
+        sections = self._sections(shown)
+        budget = msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150)
+        certain = sum(1 for site in self.sites if site.status != "possible")
+        score = min(
+            (site.confidence for site in self.sites if site.status != "possible"), default=EVIDENCE["unresolved"]
+        )
+        evidence = "resolved" if certain == len(self.sites) and certain else "heuristic"
         insight = Insight(
             self._target(),
-            self._neighborhood(likely),
+            self._neighborhood(certain),
             self._risk(),
             Confidence(evidence, score, bucket(score)),
             budget=budget,
@@ -137,13 +256,18 @@ class _Assembly:
             "query": options.target,
             "name": self.name,
             "definitions": len(self.all),
+            "targets": len(self.targets),
             "call_sites": len(self.sites),
-            "likely": likely,
-            "possible": len(self.sites) - likely,
+            "certain": certain,
+            "possible": len(self.sites) - certain,
             "callers": len({self._caller_key(site) for site in self.sites}),
             "files": len({site.file.path for site in self.sites}),
             "by_role": dict(_most(Counter(site.file.role for site in self.sites))),
         }
+        events: list[Degraded] = []
+        if not self.targets:
+            message = f"{options.target!r} is not defined here; these calls mean something from outside"
+            events.append(Degraded("calls", "info", "external", message, options.target))
         return Answer(
             SCHEMA_VERSION,
             "calls",
@@ -151,154 +275,54 @@ class _Assembly:
             summary,
             found=len(self.sites),
             insight=insight,
-            sections=self._sections(shown),
+            sections=sections,
+            degraded=tuple(events),
             truncated=tuple(cut),
         )
 
-    # -- finding ---------------------------------------------------------------------------------------
-
-    def _find_sites(self) -> tuple[list[Site], list[Site]]:
-        options = self.options
-        is_wanted = PathFilter(options.include, options.exclude, options.inside)
-        sites: list[Site] = []
-        for file in self.files.calls(self.name):
-            if is_wanted(file.path):
-                for document, calls in enumerate(file.calls):
-                    if options.languages and file.documents[document].language not in options.languages:
-                        continue
-                    found = [Site(file, document, call) for call in calls if call.name == self.name]
-                    for site in found:
-                        self._judge(site)
-                    sites += found
-        wanted = {row.key for row in self.targets}
-        # A site that surely means another definition of the name is no call of this one.
-        sites = [site for site in sites if site.status != "likely" or any(row.key in wanted for row in site.candidates)]
-        sites.sort(key=lambda site: site.order)
-        return sites, self._find_hazards(is_wanted)
-
-    def _judge(self, site: Site) -> None:
-        """By the receiver, then by what the file defines or imports; else any definition of the name."""
-        site.candidates = [row for row in self.all if self._can_be(site, row)] or self.all
-        receiver, caller = site.call.receiver, site.caller
-        near: list[Definition] = []
-        if receiver in _SELF and caller is not None:
-            owner = self._owner(site)
-            near = [row for row in self._in_file(site) if owner is not None and row.parent is owner]
-            site.evidence = "own class"
-        elif not receiver:
-            near = [row for row in self._in_file(site) if row.symbol.parent < 0]
-            site.evidence = "same file"
-            if not near:
-                near, site.evidence = self._imported(site, self.name), "import"
-        elif receiver.replace("::", ".").rpartition(".")[2].isidentifier():
-            last = receiver.replace("::", ".").rpartition(".")[2]
-            near = [row for row in self.all if (owner := row.parent) is not None and owner.name == last]
-            site.evidence = "class named"
-            if not near:
-                near, site.evidence = self._imported(site, last), "module named"
-        if len(near) == 1:
-            site.status, site.candidates = "likely", near
-        else:
-            site.evidence = "name"
-            site.candidates = near or site.candidates
-
-    def _can_be(self, site: Site, row: Definition) -> bool:
-        """A bare call reaches no method, and `super()` not the method it stands in."""
-        if not site.call.receiver:
-            return row.symbol.kind_group != "method"
-        if site.call.kind == "super":
-            caller = site.caller
-            same = row.file.path == site.file.path and row.document == site.document
-            return not (same and caller is not None and caller is row.symbol)
-        return True
-
-    def _in_file(self, site: Site) -> list[Definition]:
-        return [row for row in self.all if row.file.path == site.file.path and row.document == site.document]
-
-    def _owner(self, site: Site) -> Symbol | None:
-        symbols, place = site.file.symbols[site.document], site.call.scope
-        while place >= 0 and symbols[place].kind_group not in ("class", "type"):
-            place = symbols[place].parent
-        # The same object as a definition's `parent`: a file is held once.
-        return symbols[place] if place >= 0 else None
-
-    def _imported(self, site: Site, local: str) -> list[Definition]:
-        """Definitions in the module that the file imports a name from."""
-        found: list[Definition] = []
-        for item in site.file.imports[site.document][0]:
-            for bound in item.bindings:
-                if bound.local == local:
-                    module = item.module.replace("::", ".").strip("./").replace("/", ".")
-                    whole = f"{module}.{bound.imported}" if bound.imported not in ("*", "default") else module
-                    found += [
-                        row
-                        for row in self.all
-                        if row.symbol.parent < 0 and _is_module(row.file.path, module if local == self.name else whole)
-                    ]
-        return list({row.key: row for row in found}.values())
-
-    def _find_hazards(self, is_wanted: PathFilter) -> list[Site]:
-        """Calls that pass the name as a string or a value to something that may call it later."""
-        found: list[Site] = []
-        for hazard in sorted(_HAZARDS):
-            for file in self.files.calls(hazard):
-                if is_wanted(file.path) and self.name.encode() in file.text:
-                    for document, calls in enumerate(file.calls):
-                        found += [Site(file, document, c) for c in calls if c.name == hazard and self._is_passed(c)]
-        unique = {(site.file.path, site.call.start, site.call.name): site for site in found}
-        return sorted(unique.values(), key=lambda site: (site.file.path, site.call.start))
-
-    def _is_passed(self, call: Call) -> bool:
-        return any(
-            argument.text.strip("'\"`") == self.name or argument.text.rpartition(".")[2].strip("'\"`") == self.name
-            for argument in call.args
-        )
-
-    # -- saying ----------------------------------------------------------------------------------------
-
     def _sections(self, shown: list[Finding]) -> tuple[Section, ...]:
+        follow_ups = Section("Suggested Follow-ups", "followups", findings=self._follow_ups(len(shown)))
+        listed = Section("Call Sites", "call_sites", len(self.sites), tuple(shown))
+        if self.options.page.is_small:
+            return (listed, follow_ups)
+        sites = self.sites
         sections = [
-            Section("Definitions", "definitions", len(self.all), self._definitions()),
-            Section("Call Sites", "call_sites", len(self.sites), tuple(shown)),
+            Section("Definitions", "definitions", len(self.all), self._definitions(), note=_left_out(len(self.all))),
+            listed,
+            Section("Argument Shapes", "shapes", len(sites), _count_rows(_shape(site.call) for site in sites)),
+            Section("Keywords", "keywords", findings=_count_rows(k for site in sites for k in site.call.keywords)),
             Section(
-                "Argument Shapes", "shapes", len(self.sites), _count_rows(Counter(_shape(s.call) for s in self.sites))
+                "Forwarding", "forwarding", findings=_count_rows(f for site in sites for f in _forwards(site.call))
             ),
             Section(
-                "Keywords", "keywords", findings=_count_rows(Counter(k for s in self.sites for k in s.call.keywords))
+                "Dynamic Hazards", "hazards", len(self.hazards), self._hazard_rows(), note=_left_out(len(self.hazards))
             ),
-            Section(
-                "Forwarding",
-                "forwarding",
-                findings=_count_rows(Counter(f for s in self.sites for f in _forwards(s.call))),
-            ),
-            Section("Dynamic Hazards", "hazards", len(self.hazards), self._hazard_rows()),
-            Section(
-                "Calling Contexts",
-                "contexts",
-                len(self.sites),
-                _count_rows(Counter(self._context(s) for s in self.sites)),
-            ),
-            Section("Suggested Follow-ups", "followups", findings=self._follow_ups(len(shown))),
+            Section("Calling Contexts", "contexts", len(sites), _count_rows(self._context(site) for site in sites)),
+            follow_ups,
         ]
         return tuple(section for section in sections if section.findings)
 
     def _definitions(self) -> tuple[Finding, ...]:
         wanted = {row.key for row in self.targets}
-        counts = Counter((row.key, site.status) for site in self.sites for row in site.candidates)
+        ranked = sorted(self.all, key=lambda row: (row.key not in wanted, *self._rank(row)))
         rows: list[Finding] = []
-        for number, row in enumerate(self.all[:MAX_CANDIDATES], 1):
+        for number, row in enumerate(ranked[:MAX_LISTED], 1):
             symbol = row.symbol
-            likely, possible = counts[row.key, "likely"], counts[row.key, "possible"]
-            mark = "" if row.key in wanted else ", not asked about"
-            what = f"{symbol.kind} {symbol.qualified_name}: {likely} likely, {possible} possible{mark}"
-            message = f"{number} of {len(self.all)}: {what}"
-            rows.append(Finding("definition", message, row.location, details=CountDetails(likely + possible)))
+            certain, possible = self.counts[row.key, "certain"], self.counts[row.key, "possible"]
+            mark = f"{certain} certain, {possible} possible" if row.key in wanted else "not asked about"
+            message = f"{number} of {len(self.all)}: {symbol.kind} {symbol.qualified_name}: {mark}"
+            rows.append(Finding("definition", message, row.location, count=certain + possible))
         return tuple(rows)
+
+    def _rank(self, row: Definition) -> tuple[object, ...]:
+        """The one that is surely called most comes first; then as a name would be understood."""
+        return -self.counts[row.key, "certain"], -self.counts[row.key, "possible"], *row.order
 
     def _finding(self, site: Site) -> Finding:
         call, file = site.call, site.file
-        location = file.locate(call.start, call.end)
+        span = file.locate(call.start, call.end)
         caller = site.caller
+        candidates = sorted(site.candidates, key=lambda row: row.order)
         details = CallDetails(
             call.callee,
             caller.qualified_name if caller else "",
@@ -312,17 +336,16 @@ class _Assembly:
             call.keywords,
             _forwards(call),
             self._context(site),
-            call_site_id(location, call.callee),
+            call_site_id(span, call.callee),
             file.name_chunk(site.document, caller.chunk if caller else 0),
-            tuple(self._candidate(row) for row in site.candidates) if 0 < len(site.candidates) < len(self.all) else (),
+            tuple(_candidate(row) for row in candidates[:MAX_CANDIDATES]) if len(self.targets) > 1 else (),
             (site.evidence,),
         )
-        score = EVIDENCE["syntax" if site.status == "likely" else "heuristic"]
-        return Finding("callsite", file.line_at(call.start), location, score, score, details, details.call_site_id)
-
-    def _candidate(self, row: Definition) -> Candidate:
-        symbol = row.symbol
-        return Candidate(symbol.qualified_name, symbol.kind, row.file.path, row.location.start_line)
+        location = file.locate(site.start, call.end)
+        return Finding(
+            "callsite", file.line_at(site.start), location, site.confidence, site.confidence, details,
+            details.call_site_id,
+        )  # fmt: skip
 
     def _context(self, site: Site) -> str:
         caller = site.caller
@@ -333,25 +356,26 @@ class _Assembly:
 
     def _hazard_rows(self) -> tuple[Finding, ...]:
         rows: list[Finding] = []
-        for site in self.hazards[: PREVIEW * 2]:
-            location = site.file.locate(site.call.start, site.call.end)
+        for site in self.hazards[: None if self.options.page.limit == 0 else MAX_LISTED]:
             shown = site.file.text[site.call.start : site.call.end].decode("utf-8", "replace")
-            rows.append(Finding(_HAZARDS[site.call.name], " ".join(shown.split())[:120], location))
+            location = site.file.locate(site.call.start, site.call.end)
+            rows.append(Finding(site.call.name, " ".join(shown.split())[:120], location))
         return tuple(rows)
 
-    def _target(self) -> Target:
-        row, symbol = self.chosen, self.chosen.symbol
-        alone = len(self.targets) == len(self.all) == 1
-        fitting = f"{len(self.targets)} of {len(self.all)} definitions of that name fit"
-        reason = "the only definition of that name" if alone else fitting
+    def _target(self) -> Target | None:
+        if not self.targets:
+            return None
+        row = min(self.targets, key=self._rank)
+        reason = "called most" if len(self.targets) > 1 else "the only one that fits"
+        symbol = row.symbol
         return Target(
             symbol.qualified_name, symbol.kind, row.location, symbol.signature[:200], reason, 1, len(self.targets),
             *row.file.name_symbol(row.document, row.number),
         )  # fmt: skip
 
-    def _neighborhood(self, likely: int) -> dict[str, Slice]:
+    def _neighborhood(self, certain: int) -> dict[str, Slice]:
         callers = {self._caller_key(site) for site in self.sites}
-        sites = Slice(len(self.sites), f"call sites: {likely} likely, {len(self.sites) - likely} possible")
+        sites = Slice(len(self.sites), f"call sites: {certain} certain, {len(self.sites) - certain} possible")
         return {"call_sites": sites, "callers": Slice(len(callers), "scopes that call it")}
 
     def _risk(self) -> Risk:
@@ -374,25 +398,33 @@ class _Assembly:
 
     def _follow_ups(self, shown: int) -> tuple[Finding, ...]:
         options, page = self.options, self.options.page
-        commands = [f"cq search {shlex.quote(self.name)}"]
-        if page.limit and (page.number - 1) * page.limit + shown < len(self.sites):
+        commands: list[str] = []
+        if (page.number - 1) * page.size + shown < len(self.sites):
             lists = {"in": options.inside, "include": options.include, "exclude": options.exclude}
             given = [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
             given += [f"--lang {','.join(options.languages)}"] if options.languages else []
-            paged = page.next().flags() if shown == page.limit else ["--all"]
-            commands.append(" ".join(["cq calls", shlex.quote(options.target), *given, *paged]))
+            given += [flag for flag, on in (("--family", options.family), ("--certain", options.certain)) if on]
+            words = ["cq calls", shlex.quote(options.target), *given, *page.next().flags(), *options.place]
+            commands.append(" ".join(words))
+        commands.append(" ".join(["cq search", shlex.quote(self.name), *options.place]))
         asked = {row.key for row in self.targets}
-        others = [row for row in self.all if row.key not in asked][:1]
-        commands += [f"cq calls {shlex.quote(f'{row.file.path}:{row.symbol.qualified_name}')}" for row in others]
-        return tuple(Finding("follow_up", command, details=CommandDetails(command)) for command in commands)
+        others = [row for row in self.all if row.key not in asked and row.file.path.isprintable()][:1]
+        for row in others:
+            other = shlex.quote(f"{row.file.path}:{row.symbol.qualified_name}")
+            commands.append(" ".join(["cq calls", other, *options.place]))
+        return tuple(Finding("follow_up", command) for command in commands)
 
     def _caller_key(self, site: Site) -> tuple[str, int, int]:
         return site.file.path, site.document, site.call.scope
 
 
-def _is_module(path: str, module: str) -> bool:
-    name = module_name(path)
-    return bool(module) and (name == module or name.endswith("." + module) or module.endswith("." + name))
+def _candidate(row: Definition) -> Candidate:
+    symbol = row.symbol
+    return Candidate(symbol.qualified_name, symbol.kind, row.file.path, row.location.start_line)
+
+
+def _left_out(total: int) -> str:
+    return f"the first {MAX_LISTED}" if total > MAX_LISTED else ""
 
 
 def _shape(call: Call) -> str:
@@ -414,10 +446,11 @@ def _most(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _count_rows(counts: Counter[str], limit: int = 8) -> tuple[Finding, ...]:
-    rows = [Finding("count", f"{count} {name}", details=CountDetails(count)) for name, count in _most(counts)]
-    left = rows[limit:]
+def _count_rows(names: Iterable[str], limit: int = 6) -> tuple[Finding, ...]:
+    ranked = _most(Counter(names))
+    rows = [Finding("count", f"{count} {name}", count=count) for name, count in ranked[:limit]]
+    left = ranked[limit:]
     if left:
-        total = sum(count for _, count in _most(counts)[limit:])
-        rows = [*rows[:limit], Finding("count", f"{total} in {len(left)} other ways", details=CountDetails(total))]
+        total = sum(count for _, count in left)
+        rows.append(Finding("count", f"{total} in {len(left)} other ways", count=total))
     return tuple(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -131,6 +132,9 @@ class HeldFile:
         return ("…" if first else "") + line[first:last] + ("…" if last < len(line) else "")
 
 
+_UNREAD = ("minified", "generated", "too_large", "unreadable")
+
+
 class Files(Protocol):
     """Where files come from. `candidates` may hold files without a match, but leaves none out that has one."""
 
@@ -143,6 +147,7 @@ class Files(Protocol):
     def calls(self, name: str) -> Iterator[HeldFile]: ...
     def get(self, path: str) -> HeldFile | None: ...
     def near_names(self, name: str) -> list[str]: ...
+    def skipped(self) -> dict[str, int]: ...
 
 
 class IndexedFiles:
@@ -187,6 +192,12 @@ class IndexedFiles:
 
     def near_names(self, name: str) -> list[str]:
         return _nearest(name, self._reader.find_similar(len(name)))
+
+    def skipped(self) -> dict[str, int]:
+        """Reason -> how many text files were not read."""
+        reasons = (skip.reason for skip, _, _ in self._reader.skips(self._tree.id).values())
+        counts = Counter(reason for reason in reasons if reason in _UNREAD)
+        return {reason: counts[reason] for reason in _UNREAD if counts[reason]}
 
     def _hold(self, file: StoredFile) -> HeldFile:
         reader, content = self._reader, file.content
@@ -245,6 +256,9 @@ class DiskFiles:
     def near_names(self, name: str) -> list[str]:
         del name
         return []  # only an index knows all names
+
+    def skipped(self) -> dict[str, int]:
+        return {}  # nobody counted
 
     def _hold(self, source: SourceFile) -> HeldFile:
         parts: dict[str, Any] = {}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
 
-from cq.model.answer import Budget, Finding, Truncation
+from cq.model.answer import Budget, Finding, Section, Truncation
 from cq.model.errors import UsageError
 
-OVERHEAD = 1200  # tokens of card, headings and counts, about
+# Tokens of one finding and of everything around the findings, about. Fixed, so that pages meet: what a budget
+# leaves out of one page is on the next.
+_COST = {"text": 75, "json": 240}
+_AROUND = {"text": 1200, "json": 2000}
+SMALL = 2000  # a budget below this has room for the findings and little else
 _T = TypeVar("_T")
 
 
@@ -21,6 +25,19 @@ class Page(msgspec.Struct, frozen=True):
     budget: int = 8000
     number: int = 1
     measure: str = "text"
+
+    @property
+    def size(self) -> int:
+        """Findings on a page, 0 for all."""
+        if not self.budget:
+            return self.limit
+        room = self.budget - (_AROUND[self.measure] if self.budget >= SMALL else 0)
+        fitting = max(room // _COST[self.measure], 1)
+        return min(self.limit, fitting) if self.limit else fitting
+
+    @property
+    def is_small(self) -> bool:
+        return 0 < self.budget < SMALL
 
     def flags(self) -> list[str]:
         """As options of a command."""
@@ -45,34 +62,29 @@ def take(
     items: Sequence[_T], page: Page, make: Callable[[_T], Finding]
 ) -> tuple[list[Finding], Budget, list[Truncation]]:
     """The findings of the page, made only for what is shown; at least one, however small the budget."""
-    pages = max(-(-len(items) // page.limit) if page.limit else 1, 1)
+    size = page.size
+    pages = max(-(-len(items) // size) if size else 1, 1)
     if page.number > pages:
         raise UsageError(f"there is no page {page.number}", hint=f"the last one is --page {pages}")
-    first = (page.number - 1) * page.limit
-    chosen = items[first : first + page.limit] if page.limit else items
-    overhead = min(OVERHEAD, page.budget // 2) if page.budget else OVERHEAD
-    used, shown = overhead, list[Finding]()
-    for item in chosen:
-        finding = make(item)
-        cost = _cost(finding, page.measure)
-        if page.budget and shown and used + cost > page.budget:
-            break
-        used += cost
-        shown.append(finding)
-    budget = Budget(page.budget, used, len(shown), len(items), page.number, pages)
+    first = (page.number - 1) * size
+    shown = [make(item) for item in (items[first : first + size] if size else items)]
     cut: list[Truncation] = []
-    if len(shown) < len(chosen):
-        cut.append(Truncation("answer", "budget", page.budget, len(chosen), len(chosen) - len(shown)))
-    if len(chosen) < len(items):
-        cut.append(Truncation("answer", "limit", page.limit, len(items), len(items) - len(chosen)))
-    return shown, budget, cut
+    if len(shown) < len(items):
+        cap = "limit" if size == page.limit else "budget"
+        cut.append(Truncation("answer", cap, size, len(items), len(items) - len(shown)))
+    return shown, Budget(page.budget, 0, len(shown), len(items), page.number, pages), cut
 
 
-def _cost(finding: Finding, measure: str) -> int:
-    """Tokens, a quarter of the bytes: all of them as json; as text the line with its place and what stands around."""
+def count_tokens(sections: Iterable[Section], measure: str) -> int:
+    """What the sections cost, a quarter of their bytes; as text a line has its place and its scope beside it."""
     if measure == "json":
-        return len(msgspec.json.encode(finding)) // 4 + 1
-    details = finding.details
-    around = sum(map(len, getattr(details, "context", ()))) + len(getattr(details, "scope", ""))
-    path = len(finding.location.path) if finding.location else 0
-    return (len(finding.message.encode("utf-8", "replace")) + path + around + 16) // 4 + 1
+        return sum(len(msgspec.json.encode(section)) for section in sections) // 4
+    total = 0
+    for section in sections:
+        total += len(section.title) + len(section.note) + 8
+        for finding in section.findings:
+            details = finding.details
+            around = sum(map(len, getattr(details, "context", ()))) + len(getattr(details, "scope", ""))
+            path = len(finding.location.path) + 12 if finding.location else 0
+            total += len(finding.message.encode("utf-8", "replace")) + path + around + 5
+    return total // 4

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cq.model.location import Location
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<col>\d+))?\Z")
+_NAMED = re.compile(r"(?P<path>[^:]+):(?P<name>[^:].*)\Z", re.DOTALL)
 _SYMBOL = re.compile(r"symbol\s*=\s*(?P<chain>.+)\Z", re.DOTALL)
 _VALUES = frozenset({"parameter", "type_parameter", "variable", "constant", "field", "property", "key", "enum_member"})
 _ROLE_ORDER = {"src": 0, "lib": 1, "generated": 2, "test": 3, "doc": 4}
@@ -68,8 +69,8 @@ def find_targets(files: Files, text: str) -> list[Definition]:
         return _find_chain(files, [part.strip() for part in found["chain"].split(">")], text)
     if (found := _PLACE.match(text)) and "::" not in text:
         return _find_at(files, found["path"], int(found["line"]), int(found["col"] or 0))
-    path, colon, name = text.rpartition(":")
-    if colon and not path.endswith(":") and name:
+    if (found := _NAMED.match(text)) is not None:
+        path, name = found["path"], found["name"].replace("::", ".")
         held = files.get(path)
         if held is None:
             raise UsageError(f"{path} is not indexed", hint="paths are named from the root, e.g. src/app.py:main")
@@ -98,8 +99,9 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
     if held is None:
         raise UsageError(f"{path} is not indexed", hint="paths are named from the root")
     table = held.lines
-    if line < 1 or line > len(table):
-        raise UsageError(f"{path} has no line {line}", hint=f"it has {len(table)}")
+    lines = len(table) - held.text.endswith(b"\n")
+    if not 1 <= line <= lines:
+        raise UsageError(f"{path} has no line {line}", hint=f"it has {lines}")
     first = table.offset(line, col or 1)
     last = first + 1 if col else (table.starts[line] if line < len(table) else len(held.text))
     named: list[Definition] = []

@@ -188,19 +188,6 @@ class MatchDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     truncated_fields: tuple[str, ...] = ()
 
 
-class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
-    """How many of something, and in how many files."""
-
-    count: int
-    files: int = 0
-
-
-class CommandDetails(msgspec.Struct, frozen=True, tag_field="kind", tag="cq.answer.command.v1"):
-    """A command that can be pasted as it is."""
-
-    command: str
-
-
 class CallDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.calls.site.v1"):
     """One call site. `status` is how sure it is that the target is meant."""
 
@@ -222,10 +209,12 @@ class CallDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     evidence: tuple[str, ...] = ()
 
 
-Details = MatchDetails | CountDetails | CommandDetails | CallDetails
+Details = MatchDetails | CallDetails
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`message` is what people read: a line of source, a count, or a command that can be pasted (`follow_up`)."""
+
     category: str
     message: str
     location: Location | None = None
@@ -233,6 +222,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: float = 0.0
     details: Details | None = None
     stable_id: str = ""  # of the content, so that two runs can be compared
+    count: int = 0
 
 
 class Section(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -254,7 +244,7 @@ class ArtifactRef(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+class Answer(msgspec.Struct, frozen=True):
     schema_version: int
     command: str
     run: Run

@@ -56,7 +56,7 @@ def create(path: Path, producer: str) -> sqlite3.Connection:
 def explain(error: DatabaseError, path: Path) -> StoreError:
     """What SQLite said, in the words of the user."""
     text = str(error)
-    if "full" in text:
+    if "disk is full" in text:
         hint = "make room, or set CQ_INDEX_DIR; the last index stands"
         return StoreError(f"the disk that holds {path.parent} is full", hint=hint)
     if "readonly" in text or "unable to open" in text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,7 @@ _FILES = (
     " f.problems FROM file f JOIN content c ON c.id=f.content"
 )
 _METHODS = msgspec.msgpack.Decoder(list[tuple[int, str, tuple[Parameter, ...]]])
+_NAME_WORD = re.compile(r"[A-Za-z0-9_$\x80-\U0010ffff]+")  # as the tokenizer of `name` splits
 _IN = 500  # values per IN list: below every limit of SQLite
 
 
@@ -282,9 +284,12 @@ class Reader:
         return [row[0] for row in self._db.execute("SELECT rowid FROM trigram WHERE trigram MATCH ?", (phrase,))]
 
     def find_names(self, name: str, column: str = "defined called used") -> list[int]:
-        """Contents that define, call or use an identifier, any case."""
-        rows = self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (f"{{{column}}}: {_phrase(name)}",))
-        return [row[0] for row in rows]
+        """Contents that define, call or use an identifier, any case; of a name of several words, all the words."""
+        words = sorted(set(_NAME_WORD.findall(name)))
+        if not words:  # an operator: any content may use it
+            return [row[0] for row in self._db.execute("SELECT id FROM content")]
+        phrase = f"{{{column}}}: ({' AND '.join(map(_phrase, words))})"
+        return [row[0] for row in self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (phrase,))]
 
     def find_words(self, query: str, weights: tuple[float, ...], limit: int) -> list[tuple[int, float]]:
         """(chunk row, score) best first; smaller rows first among equals."""

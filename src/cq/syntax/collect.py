@@ -77,6 +77,10 @@ class Collector:
 
     def add_call(self, language: Language, kind: str, start: int, end: int, callee: Node, args: Node | None) -> None:
         text = self.text
+        if callee.type == "parenthesized_expression" and callee.named_child_count == 1:
+            inner = callee.named_children[0]
+            if inner.type in _NAMES:  # `(a.f)(x)` calls f
+                callee = inner
         first, last = callee.start_byte, callee.end_byte
         raw = text[first:last].decode("utf-8", "replace") if last - first <= CALLEE_TEXT else ""
         if not raw or "\n" in raw:
@@ -184,6 +188,9 @@ class Collector:
         return "\n".join(parts)
 
 
+_NAMES = frozenset(
+    {"identifier", "attribute", "member_expression", "field_expression", "scoped_identifier", "selector_expression"}
+)
 _JOINT = re.compile(r"\s*(?:[?!&]?\.|::|\??->|:|!)\s*\Z")  # what joins a receiver to a name
 # ASCII letters, digits, `_`, `$` and every byte of a non-ASCII character, not beginning with a digit.
 _LAST_NAME = re.compile(rb"(?<![\w$\x80-\xff])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*\Z")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from xxhash import xxh3_64_hexdigest
 
-from cq.features.page import Page, take
+from cq.features.page import count_tokens, take
 from cq.features.search.classify import NON_CODE, Hit, classify
 from cq.features.search.enrich import Enricher, clip
 from cq.features.search.scan import Scan, SearchOptions, scan
@@ -21,9 +21,7 @@ from cq.model.answer import (
     Answer,
     Budget,
     Candidate,
-    CommandDetails,
     Confidence,
-    CountDetails,
     Degradation,
     Finding,
     Insight,
@@ -99,10 +97,12 @@ class _Assembly:
         self.files = files
         self.options = options
         self.found = found
-        self.hits = found.hits
+        self.all = found.hits  # what a question about kinds leaves out still tells what the name is
+        self.hits = [hit for hit in self.all if not options.kinds or hit.category in options.kinds]
         self.counts = Counter(hit.category for hit in self.hits)
         self.only_text = bool(self.hits) and all(hit.category in NON_CODE for hit in self.hits)
-        self.definitions = [hit for hit in self.hits if hit.category == "definition"]
+        self.definitions = [hit for hit in self.all if hit.category == "definition"]
+        self.named = found.mode_chain[-1] != "regex"  # all mentions are of one name or text
         self._known: dict[str, list[Candidate]] = {}
         self.enricher = Enricher(self._find_candidates, crosscheck=options.crosscheck)
 
@@ -110,10 +110,14 @@ class _Assembly:
         options, found = self.options, self.found
         listed = self._list()
         shown, budget, cut = take(listed, options.page, self._finding)
-        suggestions = ()
+        suggestions: tuple[str, ...] = ()
         if not found.total and options.mode != "regex":
-            suggestions = tuple(self.files.near_names(options.text.replace("::", ".").rpartition(".")[2]))
+            name = options.text.replace("::", ".").rpartition(".")[2]
+            suggestions = tuple(near for near in self.files.near_names(name) if near != name)
         sections = self._sections(shown, listed) if self.hits else ()
+        around = 150 if self.hits and not options.page.is_small else 20
+        used = count_tokens(sections, options.page.measure) + around
+        budget = msgspec.structs.replace(budget, used=used)
         return Answer(
             SCHEMA_VERSION,
             "search",
@@ -187,6 +191,17 @@ class _Assembly:
         for finding in shown:
             title = "Non-Code" if finding.category in NON_CODE else _SECTIONS.get(finding.category, "Uses by Kind")
             by_title.setdefault(title, []).append(finding)
+        if self.options.page.is_small:
+            titles = ("Definitions", "Imports", "Callsites", "Uses by Kind", "Non-Code")
+            rows = [
+                Section(title, title.lower(), len(by_title[title]), tuple(by_title[title]))
+                for title in titles
+                if title in by_title
+            ]
+            return (
+                *rows,
+                Section("Suggested Follow-ups", "followups", findings=self._follow_ups(len(shown), len(listed))[:1]),
+            )
         sections = [
             Section("Code Overview", "overview", findings=self._overview()),
             Section("Target Candidates", "candidates", len(self.definitions), self._candidates()),
@@ -197,7 +212,7 @@ class _Assembly:
             self._listing("Callsites", "callsites", ("callsite", "decorator"), by_title),
             self._uses(by_title),
             self._non_code(by_title),
-            Section("Hot Files", "files", len(self.found.by_file), self._hot_files()),
+            Section("Hot Files", "files", len(self._by_file()), self._hot_files()),
             Section("Suggested Follow-ups", "followups", findings=self._follow_ups(len(shown), len(listed))),
         ]
         return tuple(section for section in sections if section.findings)
@@ -215,8 +230,12 @@ class _Assembly:
         names = Counter(
             hit.file.symbols[hit.document][hit.symbol].qualified_name for hit in self.definitions if hit.symbol >= 0
         )
-        files = Counter(hit.file.path for hit in self.hits)
-        where = f"{len(self.hits)} mentions in {len(files)} files"
+        total = len(self.hits) if options.kinds else found.total
+        where = (
+            f"{total:,} mention{'s' * (total != 1)} in {len(self._by_file()):,} file{'s' * (len(self._by_file()) != 1)}"
+        )
+        if self._is_capped():
+            where += f"; the best {len(self.all):,} are classed, and what follows is about them"
         rows = [f"{options.text!r} as {' then '.join(found.mode_chain)}, {case}: {where}"]
         rows.append("languages: " + ", ".join(f"{name} {count}" for name, count in _most(languages, 6)))
         if names:
@@ -253,17 +272,18 @@ class _Assembly:
         for name, part in self._neighborhood().items():
             named = f": {', '.join(part.preview)}{_more(part.total, len(part.preview))}" if part.preview else ""
             if part.total:
-                rows.append(Finding(name, f"{part.total} {part.what}{named}", details=CountDetails(part.total)))
+                rows.append(Finding(name, f"{part.total} {part.what}{named}", count=part.total))
         return tuple(rows)
 
     def _neighborhood(self) -> dict[str, Slice]:
-        calls = [hit for hit in self.hits if hit.category in _CALLS]
-        uses = [hit for hit in self.hits if hit.category in _USES]
+        calls = [hit for hit in self.all if hit.category in _CALLS]
+        uses = [hit for hit in self.all if hit.category in _USES]
+        what = ("this name" if self.named else "what matches") + (" among those classed" if self._is_capped() else "")
         callers, users = (_most(Counter(map(self._scope_name, hits)), None) for hits in (calls, uses))
         slices = {
             "callers": Slice(
                 len(callers),
-                f"scopes with {len(calls)} call sites of this name",
+                f"scopes with {len(calls):,} call sites of {what}",
                 tuple(n for n, _ in callers[:PREVIEW]),
             )
         }
@@ -304,7 +324,7 @@ class _Assembly:
                     "context",
                     f"{scope.qualified_name}: {what}",
                     location,
-                    details=CountDetails(len(hits)),
+                    count=len(hits),
                 )
             )
         return tuple(rows)
@@ -313,7 +333,7 @@ class _Assembly:
         others = {kind: count for kind, count in self.counts.items() if kind not in NON_CODE and kind not in _SECTIONS}
         rows = tuple(by_title.get("Uses by Kind", ()))
         left = [(kind, count) for kind, count in sorted(others.items(), key=lambda item: (-item[1], item[0]))]
-        counted = tuple(Finding("count", f"{count} {kind}", details=CountDetails(count)) for kind, count in left)
+        counted = tuple(Finding("count", f"{count} {kind}", count=count) for kind, count in left)
         return Section("Uses by Kind", "uses", sum(others.values()), (*counted, *rows))
 
     def _non_code(self, by_title: dict[str, list[Finding]]) -> Section:
@@ -321,7 +341,7 @@ class _Assembly:
         kinds = Counter(hit.category for hit in hits)
         files = {kind: len({hit.file.path for hit in hits if hit.category == kind}) for kind in kinds}
         counted = tuple(
-            Finding("count", f"{count} {kind} in {files[kind]} files", details=CountDetails(count, files[kind]))
+            Finding("count", f"{count} {kind} in {files[kind]} files", count=count)
             for kind, count in _most(kinds, None)
         )
         rows = tuple(by_title.get("Non-Code", ()))
@@ -329,10 +349,13 @@ class _Assembly:
         return Section("Non-Code", "non_code", len(hits), (*counted, *rows), collapsed=not rows, note=note)
 
     def _hot_files(self) -> tuple[Finding, ...]:
-        return tuple(
-            Finding("file", f"{count} {path}", details=CountDetails(count))
-            for path, count in _most(self.found.by_file, PREVIEW)
-        )
+        return tuple(Finding("file", f"{count} {path}", count=count) for path, count in _most(self._by_file(), PREVIEW))
+
+    def _by_file(self) -> Counter[str]:
+        return Counter(hit.file.path for hit in self.hits) if self.options.kinds else self.found.by_file
+
+    def _is_capped(self) -> bool:
+        return bool(self.found.truncated)
 
     def _follow_ups(self, shown: int, listed: int) -> tuple[Finding, ...]:
         options = self.options
@@ -341,18 +364,19 @@ class _Assembly:
         if targets and targets[0].symbol >= 0:
             symbol = targets[0].file.symbols[targets[0].document][targets[0].symbol]
             if symbol.kind_group in ("function", "method", "class"):
-                commands.append(f"cq calls {shlex.quote(symbol.qualified_name)}")
-            commands.append(f"cq facts {shlex.quote(targets[0].file.path)}")
-        seen = (options.page.number - 1) * options.page.limit + shown
-        if shown == options.page.limit and seen < listed:
-            commands.append(options.command(page=options.page.next()))
-        elif seen < listed:
-            commands.append(options.command(page=Page(0, 0)) + " --all")
+                commands.append(" ".join(["cq calls", shlex.quote(symbol.qualified_name), *options.place]))
+            path = targets[0].file.path
+            if path.isprintable() and "\\x" not in path:
+                commands.append(
+                    " ".join(["cq facts", shlex.quote(f"./{path}" if path.startswith("-") else path), *options.place])
+                )
+        if (options.page.number - 1) * options.page.size + shown < listed:
+            commands.insert(0, options.command(page=options.page.next()))
         if any(self.counts[kind] for kind in NON_CODE) and not options.include_strings and not self.only_text:
             commands.append(options.command(include_strings=True))
         if self.counts["callsite"] and not options.kinds:
             commands.append(options.command(kinds=("callsite",)))
-        return tuple(Finding("follow_up", command, details=CommandDetails(command)) for command in commands[:4])
+        return tuple(Finding("follow_up", command) for command in commands[:4])
 
     # -- the card and the summary ----------------------------------------------------------------------
 
@@ -390,11 +414,11 @@ class _Assembly:
         )
 
     def _risk(self) -> Risk:
-        calls = self.counts["callsite"] + self.counts["decorator"]
-        files = len({hit.file.path for hit in self.hits if hit.category in ("callsite", "decorator")})
-        quoted = sum(1 for hit in self.hits if hit.category == "string" and _is_quoted(hit))
-        tests = sum(1 for hit in self.hits if hit.file.role == "test")
-        same = len(self._rank_targets())
+        calls = sum(1 for hit in self.all if hit.category in _CALLS)
+        files = len({hit.file.path for hit in self.all if hit.category in _CALLS})
+        quoted = sum(1 for hit in self.all if hit.category == "string" and _is_quoted(hit)) if self.named else 0
+        tests = sum(1 for hit in self.all if hit.file.role == "test")
+        same = len(self._rank_targets()) if self.named else 0
         drivers: list[str] = []
         points = 0
         if calls >= 10:
@@ -405,7 +429,7 @@ class _Assembly:
             drivers.append(f"{same} definitions share the name")
         if quoted:
             points += 1
-            drivers.append(f"{quoted} strings hold exactly this name: it may be used dynamically")
+            drivers.append(f"quoted exactly so {quoted} time{'s' * (quoted != 1)}: it may be used dynamically")
         if same and not tests:
             points += 1
             drivers.append("no test mentions it")
@@ -434,7 +458,7 @@ class _Assembly:
         if self.files.source == "disk":
             message = "there is no index yet: files were read from disk"
             events.append(Degraded("search", "warning", "no_index", message, "index"))
-        dropped = sum(self.found.dropped_kinds.values())
+        dropped = len(self.all) - len(self.hits)
         if dropped:
             message = f"{dropped} mentions of other kinds are left out by --kind"
             events.append(Degraded("search", "info", "kind_filter", message, "kind"))
@@ -460,6 +484,8 @@ class _Assembly:
             "lang_scope": ",".join(options.languages) or "auto",
             "total": found.total,
             "matched_files": len(found.by_file),
+            "classed": len(self.all),
+            "not_searched": self.files.skipped(),
             "categories": dict(sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))),
             "language_order": order,
             "languages": {name: msgspec.to_builtins(partitions[name]) for name in order},

@@ -176,11 +176,15 @@ def _classify_document(file: HeldFile, number: int, hits: list[Hit]) -> None:
             if quiet is not None:
                 at = bisect_right(opens, hit.anchor) - 1
                 category = QUIET[quiet.kinds[at]] if at >= 0 and hit.anchor < closes[at] else ""
-                if category == "comment" and _is_doc_comment(hit.language, file.text, opens[at]):
+                if category == "comment" and _is_doc_comment(file.text, opens[at]):
                     category = "docstring"
             else:
                 hit.tier = "tree"
                 category = "" if tree is None else _class_of_node(file, hit, tree)
+            if category == "string":
+                if imports is None:
+                    imports = file.imports[number][0]
+                category = _class_of_string(imports, file.text, hit)
             if category:
                 hit.category = category
             elif classify_at(hit, hit.start, hit.end):
@@ -205,6 +209,16 @@ def _class_of_import(imports: tuple[Import, ...], offset: int) -> str:
         if item.start <= offset < item.end:
             return "from_import" if item.kind in _FROM else "import"
     return "import"
+
+
+def _class_of_string(imports: tuple[Import, ...], text: bytes, hit: Hit) -> str:
+    """The module's name is a string in some languages: `import x from "name"`, `require("name")`."""
+    for item in imports:
+        if item.start <= hit.start and hit.end <= item.end:
+            match = text[hit.start : hit.end].decode("utf-8", "replace")
+            if match in item.module:
+                return "from_import" if item.kind in _FROM else "import"
+    return "string"
 
 
 _trees: OrderedDict[tuple[str, str, int], Tree | None] = OrderedDict()
@@ -234,7 +248,7 @@ def parse_piece(name: str, piece: bytes) -> Tree | None:
 
 
 _STRINGS = re.compile(
-    r"string|heredoc|char_literal|character_literal|regex|rune_literal|_scalar$|^text$|attribute_value"
+    r"string|^literal$|heredoc|char_literal|character_literal|regex|rune_literal|_scalar$|^text$|attribute_value"
 )
 _HOLES = re.compile(
     r"interpolation|substitution|^interpolated_expression$|^expansion$|^command_substitution$|^format_expression$"
@@ -248,8 +262,8 @@ def _class_of_node(file: HeldFile, hit: Hit, tree: Tree) -> str:
     while node is not None:
         kind = node.type
         if node.is_named:
-            if "comment" in kind:
-                return "docstring" if _is_doc_comment(hit.language, file.text, node.start_byte) else "comment"
+            if "comment" in kind or kind == "marginalia":
+                return "docstring" if _is_doc_comment(file.text, node.start_byte) else "comment"
             if _HOLES.search(kind):
                 break
             if _STRINGS.search(kind) and kind != "string_interpolation":
@@ -260,9 +274,10 @@ def _class_of_node(file: HeldFile, hit: Hit, tree: Tree) -> str:
     return "reference" if "identifier" in innermost.type else ""
 
 
-def _is_doc_comment(name: str, text: bytes, start: int) -> bool:
-    language = get_language(name)
-    return language is not None and language.is_doc_comment(text[start : start + 8])
+def _is_doc_comment(text: bytes, start: int) -> bool:
+    """By its mark alone, in every language: `/** */`, `///` and Rust's `//!` and `/*!`."""
+    head = text[start : start + 5]
+    return head.startswith((b"/**", b"///", b"//!", b"/*!")) and not head.startswith((b"/**/", b"/***", b"////"))
 
 
 def _is_docstring(node: Node) -> bool:

@@ -14,8 +14,10 @@ MODES = ("auto", "identifier", "regex", "literal")
 _DOTTED = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::)[^\W\d][\w$]*)*\Z|\$[\w$]+\Z")
 # Characters outside ASCII that a search without case takes for `k` and `s`.
 _ODD_FOLDS = (("k", "\u212a".encode()), ("s", "\u017f".encode()))
+_TURKISH = ("\u0130".encode(), "\u0131".encode())
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 MAX_QUERY = 1000
+MAX_REPEAT = 10_000
 
 
 class TimedOut(Exception):
@@ -66,14 +68,18 @@ class Pattern:
                 at = haystack.find(needle, at + 1)
 
     def _find_unicode(self, text: bytes) -> Iterator[tuple[int, int]]:
-        edges = (r"(?<!\w)", r"(?!\w)") if self.mode == "identifier" else ("", "")
+        edges = (r"(?<![\w\u200c\u200d])", r"(?![\w\u200c\u200d])") if self.mode == "identifier" else ("", "")
         expression = re.compile(edges[0] + re.escape(self.text) + edges[1], re.IGNORECASE)
-        yield from _in_bytes(expression.finditer(text.decode("utf-8", "replace")), text)
+        for start, end in _in_bytes(expression.finditer(text.decode("utf-8", "replace")), text):
+            # Python takes the two Turkish letters for an `i`; simple case folding, as ripgrep has it, does not.
+            if not any(letter in text[start:end] and letter.decode() not in self.text for letter in _TURKISH):
+                yield start, end
 
     def _compile_regex(self) -> tuple[Callable[[bytes], Iterator[tuple[int, int]]], tuple[str, ...] | None]:
         # Backtracking may take for ever, and Python's own engine cannot be told to stop.
         import regex
 
+        _check_size(self.text)
         flags = regex.IGNORECASE if self.ignore_case else 0
         try:
             expression = regex.compile(self.text, flags)
@@ -89,7 +95,9 @@ class Pattern:
 
     def _find_whole(self, expression: Any, text: bytes) -> Iterator[tuple[int, int]]:
         """Of one text in one go: an expression that can match no line end finds the same as line by line."""
-        left = max(self._deadline - time.monotonic(), 0.001)
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimedOut
         try:
             if text.isascii():
                 yield from (
@@ -105,7 +113,9 @@ class Pattern:
         try:
             for start, end in lines:
                 line = text[start:end]
-                left = max(self._deadline - time.monotonic(), 0.001)
+                left = self._deadline - time.monotonic()
+                if left <= 0:
+                    raise TimedOut
                 if line.isascii():
                     for match in expression.finditer(line.decode("ascii"), timeout=left):
                         if match.end() > match.start():
@@ -120,7 +130,7 @@ class Pattern:
 
 def make_pattern(text: str, mode: str, case: str, timeout: float) -> Pattern:
     """`case`: smart (ignored unless a capital letter is given), ignore or respect. UsageError for what cannot be."""
-    if not text.strip():
+    if not (text.strip() if mode in ("auto", "identifier") else text):
         raise UsageError("the query is empty", hint="give a name or a text, e.g. `cq search get_or_create`")
     if "\n" in text or "\r" in text or "\0" in text:
         raise UsageError("a query is one line of text", hint="search for one line of it")
@@ -298,7 +308,20 @@ def _is_word_after(text: bytes, at: int) -> bool:
 
 
 def _is_word(char: str) -> bool:
-    return bool(char) and (char.isalnum() or unicodedata.category(char) in ("Mn", "Mc", "Me", "Pc"))
+    return bool(char) and (char.isalnum() or char in "\u200c\u200d" or unicodedata.category(char) in _JOINING)
+
+
+_JOINING = ("Mn", "Mc", "Me", "Pc")
+
+
+def _check_size(text: str) -> None:
+    """Counted repeats are written out by the engine: a few characters could ask for all the memory there is."""
+    size = 1
+    for least, most in re.findall(r"\{(\d*)(?:,(\d*))?\}", text):
+        size *= max(int(least or 1), int(most or 1), 1) if len(least) + len(most) < 12 else MAX_REPEAT + 1
+    if size > MAX_REPEAT:
+        message = f"the expression repeats parts more than {MAX_REPEAT:,} times"
+        raise UsageError(message, hint="use `*` or `+` where the number does not matter")
 
 
 def _bad_regex(text: str, error: Any) -> UsageError:

@@ -38,7 +38,7 @@ class Limits(msgspec.Struct, frozen=True):
 PROFILES: dict[str, Limits] = {
     "interactive": Limits(1000, 10_000, 10.0),
     "default": Limits(5000, 10_000, 30.0),
-    "audit": Limits(50_000, 100_000, 300.0),
+    "audit": Limits(50_000, 100_000, 300.0, 100_000),
     "literal": Limits(2000, 10_000, 30.0),
 }
 
@@ -60,6 +60,7 @@ class SearchOptions(msgspec.Struct, frozen=True):
     profile: str = "interactive"
     enrich: bool = True
     crosscheck: bool = False
+    place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
 
     def command(self, **changes: Any) -> str:
         """This question as a command line, with some of it changed."""
@@ -74,7 +75,9 @@ class SearchOptions(msgspec.Struct, frozen=True):
         given += [f"--lang {','.join(asked.languages)}"] if asked.languages else []
         given += [f"--kind {','.join(asked.kinds)}"] if asked.kinds else []
         given += ["--include-strings"] if asked.include_strings else []
-        return " ".join(["cq search", *([] if words else [text]), *given, *asked.page.flags(), *words])
+        given += ["--no-enrich"] if not asked.enrich else []
+        given += [*asked.page.flags(), *asked.place]
+        return " ".join(["cq search", *([] if words else [text]), *given, *words])
 
     def check(self) -> None:
         """UsageError for values that are none; the surfaces check what only they know."""
@@ -117,7 +120,6 @@ class Scan:
         self.mode_chain: list[str] = []
         self.ignore_case = False
         self.partitions: dict[str, Partition] = {}
-        self.dropped_kinds: Counter[str] = Counter()
         self.candidates = 0
         self.scanned = "index"  # or "scan": every file was read
         self.events: list[Degraded] = []
@@ -176,7 +178,7 @@ def _scan_pattern(files: Files, options: SearchOptions, pattern: Pattern, limits
     # Where not all can be classed, tests and documents wait: what a name is stands in the sources.
     matched.sort(key=lambda item: (-ROLE_WEIGHTS.get(item[0].role, 0.8), item[0].path))
     try:
-        _classify(matched, pattern.last, wanted, options, limits, found)
+        _classify(matched, pattern.last, wanted, limits, found)
     except KeyboardInterrupt:
         found.interrupted = True
     if found.interrupted:
@@ -189,7 +191,6 @@ def _classify(
     matched: list[tuple[HeldFile, list[tuple[int, int]]]],
     last: int,
     wanted: set[str],
-    options: SearchOptions,
     limits: Limits,
     found: Scan,
 ) -> None:
@@ -224,9 +225,6 @@ def _classify(
             own.total_matches += 1
             found.total += 1
             found.by_file[file.path] += 1
-            if options.kinds and hit.category not in options.kinds:
-                found.dropped_kinds[hit.category] += 1
-                continue
             own.matches += 1
             if hit.language not in seen:
                 seen.add(hit.language)

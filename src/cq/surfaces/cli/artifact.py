@@ -39,4 +39,6 @@ def run(args: Namespace) -> int:
     elif rows:
         table = [[row.id, row.command, f"{row.bytes:,}"] for row in rows]
         sys.stdout.write(render_table(["id", "of", "bytes"], table) + "\n")
+    else:
+        sys.stdout.write("no answer has left anything yet\n")
     return 0 if rows else 1

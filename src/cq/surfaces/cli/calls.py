@@ -14,9 +14,11 @@ from cq.surfaces.cli.options import (
     add_place_options,
     find_folders,
     find_languages,
+    find_target,
     open_workspace,
     print_answer,
     read_page,
+    repeat_place,
 )
 from cq.surfaces.render.progress import MODES, ProgressLine
 
@@ -31,7 +33,11 @@ examples:
 def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument("target", metavar="TARGET", help="Name, Class.method, path:Name, path:line[:col], pkg.mod.Name")
-    add_answer_options(parser, formats=("md", "json", "jsonl", "plain"), limit=40)
+    parser.add_argument(
+        "--family", action="store_true", help="with the methods that override it, and those it overrides"
+    )
+    parser.add_argument("--certain", action="store_true", help="only what resolution is sure of")
+    add_answer_options(parser, formats=("md", "json", "jsonl", "plain"), limit=30)
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
     add_freshness_options(parser)
     add_place_options(parser)
@@ -43,12 +49,16 @@ def run(args: Namespace) -> int:
         languages=find_languages(args.lang),
         include=tuple(args.include or ()),
         exclude=tuple(args.exclude or ()),
-        page=read_page(args, 40),
+        family=args.family,
+        certain=args.certain,
+        page=read_page(args, 30),
+        place=repeat_place(args),
     )
     progress = ProgressLine(args.progress)
     with open_workspace(args, progress) as workspace:
         options = msgspec.structs.replace(options, inside=find_folders(args.inside, workspace.root))
         try:
+            options = msgspec.structs.replace(options, target=find_target(args.target, workspace.root))
             answer = workspace.calls(options)
         finally:
             progress.clear()

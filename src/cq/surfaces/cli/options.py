@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -49,7 +50,7 @@ def add_answer_options(parser: ArgumentParser, *, formats: tuple[str, ...], limi
     parser.add_argument("--in", metavar="DIR", action="append", dest="inside", help="only below this directory or file")
     parser.add_argument("--include", metavar="GLOB", action="append", help="only these files, as in .gitignore")
     parser.add_argument("--exclude", metavar="GLOB", action="append", help="not these files; outranks --include")
-    parser.add_argument("--lang", metavar="LANG,…", default="auto", help="only these languages (default: all)")
+    parser.add_argument("--lang", metavar="LANG,…", action="append", help="only these languages (default: auto, all)")
     parser.add_argument("--limit", metavar="N", type=_count, help=f"findings on a page (default: {limit})")
     parser.add_argument("--budget", metavar="TOKENS", type=_count, help="how long the answer may be (default: 8000)")
     parser.add_argument("--page", metavar="N", type=_count, default=1, help="the next findings")
@@ -64,11 +65,11 @@ def add_answer_options(parser: ArgumentParser, *, formats: tuple[str, ...], limi
 _FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
 
 
-def find_languages(given: str) -> tuple[str, ...]:
+def find_languages(given: list[str] | None) -> tuple[str, ...]:
     """`auto` is every language; UsageError for a name that is none."""
     from cq.workspace import get_language_id
 
-    names = [word.strip() for word in given.split(",") if word.strip()]
+    names = [word.strip() for word in ",".join(given if given is not None else ["auto"]).split(",") if word.strip()]
     if not names:
         raise UsageError("--lang names no language", hint="`cq languages` lists them")
     return () if names == ["auto"] else tuple(dict.fromkeys(map(get_language_id, names)))
@@ -78,6 +79,8 @@ def find_folders(given: list[str] | None, root: Path) -> tuple[str, ...]:
     """From the working directory, else from the root; as paths below the root. The root itself is no limit."""
     found: list[str] = []
     for name in given or ():
+        if not name:
+            raise UsageError("--in names nothing", hint="give a directory or a file")
         here = Path(os.path.abspath(name))  # noqa: PTH100  a link stays the link that the index knows
         chosen = here if here.exists() and here.is_relative_to(root) else root / name
         if not chosen.exists():
@@ -87,6 +90,24 @@ def find_folders(given: list[str] | None, root: Path) -> tuple[str, ...]:
         below = Path(os.path.normpath(chosen)).relative_to(root).as_posix()
         found += [below] if below != "." else []
     return tuple(found)
+
+
+def find_target(text: str, root: Path) -> str:
+    """A path in front of a colon may count from the working directory, or be absolute: told as the index tells it."""
+    path, colon, rest = text.partition(":")
+    if not colon or rest.startswith(":"):
+        return text
+    here = Path(os.path.abspath(path))  # noqa: PTH100  a link stays the link that the index knows
+    if here.is_file() and here.is_relative_to(root):
+        return f"{here.relative_to(root).as_posix()}:{rest}"
+    return f"{os.path.normpath(path)}:{rest}" if "/" in path else text
+
+
+def repeat_place(args: Namespace) -> tuple[str, ...]:
+    """The options that say which tree is asked, quoted, for commands that are suggested."""
+    given = [("--root", args.root), ("--index-dir", args.index_dir)]
+    words = [f"{flag} {shlex.quote(value)}" for flag, value in given if value]
+    return (*words, *(["--no-refresh"] if args.no_refresh else []))
 
 
 def read_page(args: Namespace, limit: int) -> Page:
@@ -127,9 +148,11 @@ def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
             notes.append(f"nothing found; near names: {', '.join(answer.suggestions)}")
         for note in notes:
             print(f"cq: {note}", file=sys.stderr)
-    if any(event.category == "interrupted" for event in answer.degraded):
+    categories = {event.category for event in answer.degraded}
+    if "interrupted" in categories:
         return 130
-    return 0 if answer.found else 1
+    # What was stopped has not found nothing.
+    return 0 if answer.found else 2 if "timeout" in categories else 1
 
 
 def _process_ms() -> float:
@@ -157,6 +180,8 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     from cq.workspace import Workspace
 
     given = vars(args)
+    if given.get("no_refresh") and given.get("max_stale"):
+        raise UsageError("--no-refresh never looks, --max-stale says when to", hint="give one or the other")
     options: dict[str, Any] = {
         name: given.get(name) for name in ("max_file_bytes", "max_files", "jobs", "memory_mb") if name in given
     }

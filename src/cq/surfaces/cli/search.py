@@ -21,6 +21,7 @@ from cq.surfaces.cli.options import (
     open_workspace,
     print_answer,
     read_page,
+    repeat_place,
 )
 from cq.surfaces.render.progress import MODES as PROGRESS
 from cq.surfaces.render.progress import ProgressLine
@@ -50,10 +51,12 @@ def configure(parser: ArgumentParser) -> None:
     case = parser.add_mutually_exclusive_group()
     case.add_argument("-i", "--ignore-case", action="store_true", help="any case (default: only without capitals)")
     case.add_argument("-s", "--case-sensitive", action="store_true", help="case as given")
-    parser.add_argument("--kind", metavar="KIND,…", default="", help=f"only these: {', '.join(WEIGHTS)}")
+    parser.add_argument("--kind", metavar="KIND,…", action="append", help=f"only these: {', '.join(WEIGHTS)}")
     parser.add_argument("--include-strings", action="store_true", help="list comments, strings and text as well")
     parser.add_argument("--context", metavar="N", type=int, default=0, help="N lines before and after each mention")
-    parser.add_argument("--profile", choices=PROFILES, default="interactive", help="how much is classed: see the docs")
+    parser.add_argument(
+        "--profile", choices=PROFILES, help="how much is classed (default: interactive; audit for plain)"
+    )
     parser.add_argument("--no-enrich", action="store_true", help="places and kinds only")
     add_answer_options(parser, formats=("md", "json", "jsonl", "plain"), limit=30)
     parser.add_argument("--progress", choices=PROGRESS, default="auto", help="auto (default) draws a bar on a terminal")
@@ -63,6 +66,12 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     plain = args.format == "plain"
+    if plain and args.context:
+        raise UsageError("--format plain has one line per mention, --context more", hint="give one or the other")
+    if args.kind and args.include_strings:
+        raise UsageError(
+            "--kind says what is listed, and so does --include-strings", hint="add string,comment to --kind"
+        )
     options = SearchOptions(
         args.text,
         mode=args.mode,
@@ -73,8 +82,9 @@ def run(args: Namespace) -> int:
         kinds=_find_kinds(args.kind),
         include_strings=args.include_strings or plain,
         page=read_page(args, 30),
+        place=repeat_place(args),
         context=args.context,
-        profile=args.profile,
+        profile=args.profile or ("audit" if plain else "interactive"),
         enrich=not args.no_enrich and not plain,
         crosscheck=os.environ.get("CQ_PY_ENRICHMENT_CROSSCHECK") == "1",
     )
@@ -89,16 +99,16 @@ def run(args: Namespace) -> int:
     return print_answer(answer, args.format, sys.argv[1:])
 
 
-def _find_kinds(given: str) -> tuple[str, ...]:
+def _find_kinds(given: list[str] | None) -> tuple[str, ...]:
     from difflib import get_close_matches
 
     kinds: list[str] = []
-    for word in filter(None, (part.strip() for part in given.split(","))):
+    for word in filter(None, (part.strip() for part in ",".join(given or ()).split(","))):
         if word not in WEIGHTS and word not in _KINDS:
             close = get_close_matches(word, [*WEIGHTS, *_KINDS], n=1)
             hint = (f"did you mean {close[0]!r}? " if close else "") + f"kinds: {', '.join(WEIGHTS)}"
             raise UsageError(f"unknown kind {word!r}", hint=hint)
         kinds += _KINDS.get(word, (word,))
-    if given and not kinds:
+    if given is not None and not kinds:
         raise UsageError("--kind names no kind", hint=f"kinds: {', '.join(WEIGHTS)}")
     return tuple(dict.fromkeys(kinds))

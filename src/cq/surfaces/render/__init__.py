@@ -45,5 +45,17 @@ def one_line(text: str) -> str:
     return " ".join(text.split()) if "\n" in text or "\r" in text else text
 
 
+def show_path(path: str) -> str:
+    """A path on one line, whatever it is called: control characters and what would turn the line round in escapes."""
+    return path if path.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in path)
+
+
+def show_source(line: str) -> str:
+    """Source as it is; on a terminal without the characters that would steer it."""
+    if line.isprintable() or not sys.stdout.isatty():
+        return line
+    return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in line)
+
+
 def _has_colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

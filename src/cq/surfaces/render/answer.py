@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, Section
-from cq.surfaces.render import one_line, render_heading
+from cq.surfaces.render import one_line, render_heading, show_path, show_source
 
 _INDENT = "    "
 _SHOWN_EVENTS = 6
@@ -13,7 +13,8 @@ def render_answer(answer: Answer) -> str:
     """At most about a hundred lines for a default question."""
     lines: list[str] = []
     if answer.insight is not None:
-        lines += [render_heading("Insight Card"), *_render_card(answer, answer.insight), ""]
+        small = answer.insight.budget is not None and 0 < answer.insight.budget.tokens < 2000
+        lines += [] if small else [render_heading("Insight Card"), *_render_card(answer, answer.insight), ""]
     else:
         lines += [*_render_nothing(answer), ""]
     for section in answer.sections:
@@ -25,7 +26,7 @@ def render_answer(answer: Answer) -> str:
 def render_plain(answer: Answer) -> str:
     """`path:line:col: text`, one per line, for pipes and editors."""
     return "".join(
-        f"{where.path}:{where.start_line}:{where.start_col}: {finding.message}\n"
+        f"{show_path(where.path)}:{where.start_line}:{where.start_col}: {show_source(finding.message)}\n"
         for section in answer.sections
         for finding in section.findings
         if (where := finding.location) is not None and isinstance(finding.details, _SITES)
@@ -49,7 +50,8 @@ def _render_card(answer: Answer, insight: Insight) -> list[str]:
         of = f" ({target.index} of {target.of}: {target.reason})" if target.of > 1 else ""
         rows.append(f"target      {target.kind} {target.name}{of}")
         where = target.location
-        rows.append(f"            {where.path}:{where.start_line}:{where.start_col}: {target.signature}")
+        place = f"{show_path(where.path)}:{where.start_line}:{where.start_col}"
+        rows.append(f"            {place}: {show_source(target.signature)}")
     if insight.neighborhood:
         parts = [f"{part.total} {part.what}" for part in insight.neighborhood.values() if part.total]
         rows += [f"around it   {'; '.join(parts)}"] if parts else []
@@ -80,7 +82,14 @@ def _render_budget(answer: Answer) -> str:
 def _render_nothing(answer: Answer) -> list[str]:
     query = answer.summary.get("query", "")
     how = " then ".join(answer.summary.get("mode_chain", ()))
+    if any(event.category == "timeout" for event in answer.degraded):
+        return [f"stopped before anything was found: {query!r}"]
     rows = [f"nothing found: {query!r}" + (f" as {how}" if how else "")]
+    if answer.summary.get("total"):
+        rows.append(f"{answer.summary['total']:,} mentions of other kinds or languages are left out")
+    if answer.summary.get("not_searched"):
+        skipped = ", ".join(f"{count:,} {reason}" for reason, count in answer.summary["not_searched"].items())
+        rows.append(f"files that are not indexed: {skipped}")
     if answer.suggestions:
         rows.append(f"near names: {', '.join(answer.suggestions)}")
     return rows
@@ -100,19 +109,21 @@ def _render_section(section: Section) -> list[str]:
 def _render_finding(finding: Finding) -> list[str]:
     where, details = finding.location, finding.details
     if where is None:
-        return [_INDENT + one_line(finding.message)]
-    place = f"{where.path}:{where.start_line}:{where.start_col}"
+        return [_INDENT + show_path(one_line(finding.message))]
+    place = f"{show_path(where.path)}:{where.start_line}:{where.start_col}"
+    text = show_source(finding.message)
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
-        return [f"{_INDENT}{place} {details.status}{caller}: {finding.message.strip()}"]
+        return [f"{_INDENT}{place} {details.status}{caller}: {text.strip()}"]
     if not isinstance(details, MatchDetails):
-        return [f"{_INDENT}{place}: {one_line(finding.message)}"]
+        return [f"{_INDENT}{place}: {one_line(text)}"]
     scope = f" ({details.scope})" if details.scope else ""
     kind = "" if finding.category in _TITLED else f" {finding.category}"
     head = f"{_INDENT}{place}{kind}{scope}"
     if not details.context:
-        return [f"{head}: {finding.message.strip()}"]
-    rows = [f"{_INDENT}  {details.context_line + at:>5} {line}".rstrip() for at, line in enumerate(details.context)]
+        return [f"{head}: {text.strip()}"]
+    numbered = enumerate(map(show_source, details.context), details.context_line)
+    rows = [f"{_INDENT}  {number:>5} {line}".rstrip() for number, line in numbered]
     return [head, *rows]
 
 

@@ -4,6 +4,7 @@
 (interpolation) @hole
 (type_conversion) @opaque
 (format_specifier) @opaque
+(format_expression) @hole
 ["match" "case" "type" "_" "print" "exec" "__future__"] @token
 (comment) @comment
 

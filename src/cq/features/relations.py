@@ -1,0 +1,127 @@
+"""The linked code as a graph of definitions: who depends on whom, by which calls, with what doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cq.features.target import Definition
+from cq.graph.edges import Edges
+from cq.graph.walk import Link, Neighbors
+from cq.model.edge import Candidate, Edge
+from cq.store.read import LinkedTree
+
+if TYPE_CHECKING:
+    from cq.features.files import HeldFile, IndexedFiles
+    from cq.model.facts import Call, Symbol
+    from cq.store.read import Reader, Tree
+
+KINDS = ("calls", "instantiates", "decorates", "imports", "inherits", "overrides", "type_uses", "raises")
+CALLS = ("calls", "instantiates", "decorates")
+POSSIBLE = 0.3  # a link at or below this confidence is only possible
+
+
+class Relations:
+    """Asked per definition; keeps what it has read for the length of one question."""
+
+    def __init__(self, reader: Reader, tree: Tree, files: IndexedFiles) -> None:
+        self.files = files
+        self.edges = Edges(LinkedTree(reader, tree.id))
+        self._reader, self._tree = reader, tree.id
+        self._held: dict[str, HeldFile | None] = {}
+        self._symbols: dict[Candidate, Definition | None] = {}
+
+    def node(self, definition: Definition) -> Candidate:
+        """The name that links know a definition by; that of the function, class or module around it for a value."""
+        symbols, number = definition.file.symbols[definition.document], definition.number
+        while number >= 0:
+            place = self.edges.find_place(definition.file.path, definition.document, number)
+            if place is not None:
+                return place
+            number = symbols[number].parent
+        return Candidate(definition.file.path, definition.document, "")
+
+    def definition(self, node: Candidate) -> Definition | None:
+        """None for a module, which is no symbol, and for what is gone."""
+        if node not in self._symbols:
+            held, number = self.hold(node.path), self.edges.find_symbol(node)
+            known = held is not None and number is not None and number >= 0
+            self._symbols[node] = Definition(held, node.document, number) if known else None  # type: ignore[arg-type]
+        return self._symbols[node]
+
+    def symbol(self, node: Candidate) -> Symbol | None:
+        found = self.definition(node)
+        return found.symbol if found else None
+
+    def members(self, node: Candidate) -> list[Candidate]:
+        """The functions and classes that a class holds directly."""
+        found = self.definition(node)
+        if found is None:
+            return []
+        symbols = found.file.symbols[found.document]
+        rows = [Definition(found.file, found.document, at) for at, s in enumerate(symbols) if s.parent == found.number]
+        places = [self.edges.find_place(row.file.path, row.document, row.number) for row in rows]
+        return [place for place in places if place is not None]
+
+    def hold(self, path: str) -> HeldFile | None:
+        if path not in self._held:
+            self._held[path] = self.files.get(path)
+        return self._held[path]
+
+    def is_linked(self, path: str, document: int) -> bool:
+        """Whether the code of a document was resolved; else only names can be compared."""
+        links = self._reader.links(self._tree, path)
+        return document < len(links) and links[document] is not None
+
+    def call(self, edge: Edge) -> Call | None:
+        """The call site behind an edge, None for an edge that is no call."""
+        held = self.hold(edge.source.path) if edge.call >= 0 else None
+        return held.calls[edge.source.document][edge.call] if held else None
+
+    def place(self, edge: Edge) -> str:
+        """Where, as path and line."""
+        call, held = self.call(edge), self.hold(edge.source.path)
+        if held is None:
+            return edge.source.path
+        if call is not None:
+            return f"{edge.source.path}:{held.lines.line(max(call.name_start, call.start))}"
+        symbol = self.symbol(edge.source)
+        return f"{edge.source.path}:{held.lines.line(symbol.name_start)}" if symbol else edge.source.path
+
+    def dependents(self, kinds: Collection[str], least: float) -> Neighbors[Candidate]:
+        """Links into each node of a round; those below `least` confidence are left out."""
+
+        def ask(nodes: Collection[Candidate]) -> Iterable[Link[Candidate]]:
+            for node in sorted(nodes):
+                for edge in self.edges.find_into(node):
+                    if edge.kind in kinds and edge.ref.confidence >= least:
+                        yield self._link(edge, node)
+
+        return ask
+
+    def dependencies(self, kinds: Collection[str], least: float) -> Neighbors[Candidate]:
+        """Links out of each node of a round."""
+
+        def ask(nodes: Collection[Candidate]) -> Iterable[Link[Candidate]]:
+            for node in sorted(nodes):
+                for edge in self.edges.find_out(node):
+                    if edge.kind in kinds and edge.ref.confidence >= least:
+                        for target in edge.ref.candidates:
+                            yield self._link(edge, target)
+
+        return ask
+
+    def all_edges(self) -> Iterator[Edge]:
+        """Every certain edge of the tree, by path: for ranks and exports."""
+        for path, _ in self._reader.link_keys(self._tree):
+            for document, links in enumerate(self._reader.links(self._tree, path)):
+                names = dict.fromkeys(links.scopes) if links is not None else ()
+                names = {**dict.fromkeys(names), "": None}
+                if links is not None:
+                    for kind in ("inherits", "overrides", "type_uses", "raises"):
+                        names |= dict.fromkeys(name for name, _ in getattr(links, kind))
+                for name in names:
+                    yield from self.edges.find_out(Candidate(path, document, name))
+
+    def _link(self, edge: Edge, target: Candidate) -> Link[Candidate]:
+        return Link(edge.source, target, edge.kind, edge.ref.confidence, edge.ref.status, self.place(edge))

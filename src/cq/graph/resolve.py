@@ -173,9 +173,10 @@ class Resolver:
     def callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
         """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
         found: Values = {}
+        callers = self.linker.dialect(unit).callers
         for thing in values:
-            if isinstance(thing, External) and thing.name in self.linker.dialect(unit).callers:
-                place, site = self.linker.dialect(unit).callers[thing.name], unit.code.sites[number]
+            if isinstance(thing, External) and thing.name in callers:
+                place, site = callers[thing.name], unit.code.sites[number]
                 if isinstance(place, str):
                     value = next((value for name, value in site.keywords if name == place), None)
                 else:

@@ -90,6 +90,20 @@ class Unit:
             # A lambda or comprehension at class level is no scope of its own here, so this is good enough for it.
             is_own = False
 
+    def is_fixed(self, scope: int, value: str) -> bool:
+        """Whether a dotted name means the same at every place of a scope."""
+        name = value.partition(".")[0]
+        while True:
+            names = self.scopes.get(scope)
+            if names is not None and name in names:
+                binds = names[name]
+                if len(binds) > 1 or binds[0].inner:
+                    return False
+            if scope == ROOT:
+                return True
+            definition = self.by_symbol.get(scope)
+            scope = ROOT if definition is None else definition.scope
+
     def reach(self, binds: list[Bind], position: int, is_own: bool) -> Sequence[Bind]:
         """Straight-line code hides what was bound before; branches and loops join."""
         if len(binds) == 1 and not binds[0].inner:

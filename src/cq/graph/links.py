@@ -36,10 +36,10 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     by_name: set[int] = set()  # whether a name is the whole callee differs from call to call
     constructors: dict[int, int] = {}
     callbacks: dict[int, int] = {}
-    known: dict[tuple[int, str], tuple[int, int]] = {}  # the same values under the same name mean the same
+    known: dict[object, tuple[int, int]] = {}  # the same values under the same name mean the same
     for number, site in enumerate(unit.code.sites):
         values = resolver.linker.link(unit, number)
-        key = (id(values), site.name)
+        key = (*values.items(), site.name) if len(values) == 1 else (id(values), site.name)
         found = known.get(key)
         if found is None or found[0] in by_name:
             meaning = resolver.call_meaning(unit, number, values)

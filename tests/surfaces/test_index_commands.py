@@ -169,7 +169,8 @@ def test_progress_for_programs(root: Path):
     code, _, err = run("index", "--progress", "json", root=root)
     assert code == 0
     rows = [json.loads(line) for line in err.splitlines()]
-    assert [row["stage"] for row in rows] == sorted((row["stage"] for row in rows), key=["list", "read", "write"].index)
+    stages = [row["stage"] for row in rows]
+    assert stages == sorted(stages, key=["list", "read", "write", "link"].index)
     assert (rows[-1]["done"], rows[-1]["total"]) == (3, 3)
 
 

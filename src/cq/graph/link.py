@@ -270,7 +270,7 @@ class Linker:
             made = self.make(unit, definition.scope, definition.type, ANYWHERE)
             if made and UNKNOWN not in made:
                 return made
-        if self.dialect(unit).is_generator(definition):
+        if "generator" in definition.modifiers:
             value = self._generators.get(function)
             if value is None:
                 value = self._generators[function] = ["each", "generator", ["|", *definition.yields]]

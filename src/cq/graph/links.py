@@ -42,7 +42,7 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
         key = (*values.items(), site.name) if len(values) == 1 else (id(values), site.name)
         found = known.get(key)
         if found is None or found[0] in by_name:
-            meaning = resolver.call_meaning(unit, number, values)
+            meaning = resolver.call(unit, number, values)
             made = resolver.construct(values) if meaning.places else None
             found = known[key] = (add(site.name, meaning), -1 if made is None else add(site.name, made))
             if meaning.evidence == BY_NAME or meaning.status == "unresolved":

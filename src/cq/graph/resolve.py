@@ -56,12 +56,9 @@ class Resolver:
         for _ in self.imported(unit):
             pass
 
-    def call(self, unit: Unit, number: int) -> Meaning:
+    def call(self, unit: Unit, number: int, values: Values) -> Meaning:
         """What a call runs: a function, or the class it makes an instance of. On a receiver that nobody knows any
         method of the name may be meant: see cq.graph.names."""
-        return self.call_meaning(unit, number, self.linker.link(unit, number))
-
-    def call_meaning(self, unit: Unit, number: int, values: Values) -> Meaning:
         meaning = self.mean(values)
         if meaning.status == "unresolved":
             site = unit.code.sites[number]

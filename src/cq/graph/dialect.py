@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.things import Class, External, Function, Thing
-from cq.model.code import Definition, Value
+from cq.model.code import Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -82,6 +82,3 @@ class Dialect:
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
         """What a call to the language's own function gives, where it passes values on; None: it does not."""
         return None
-
-    def is_generator(self, definition: Definition) -> bool:
-        return "generator" in definition.modifiers

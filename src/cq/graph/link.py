@@ -89,6 +89,7 @@ class Linker:
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}
         self._callees: dict[tuple[Unit, int], Cell] = {}
+        self._shared: dict[tuple[Unit, int, str], Cell] = {}
         self._results: dict[tuple[Unit, int], Cell] = {}
         self._returns: dict[Function, Cell] = {}
         self._parameters: dict[tuple[Function, int], Cell] = {}
@@ -126,18 +127,19 @@ class Linker:
     # -- cells -----------------------------------------------------------------------------------
 
     def read(self, cell: Cell) -> Values:
-        current = self._current
-        if current is not None:
-            if cell.readers is None:
-                cell.readers = {current: None}
-            else:
-                cell.readers[current] = None
         if not cell.state:
             if self._depth < MAX_PULL:
                 self._run(cell)
             elif not cell.is_queued:
                 cell.is_queued = True
                 self._work.append(cell)
+        # Told only of what comes later: what the cell has by now is read here.
+        current = self._current
+        if current is not None:
+            if cell.readers is None:
+                cell.readers = {current: None}
+            else:
+                cell.readers[current] = None
         return cell.values
 
     def _run(self, cell: Cell) -> None:
@@ -172,9 +174,15 @@ class Linker:
         cell = self._callees.get(key)
         if cell is None:
             site = unit.code.sites[number]
-            cell = self._callees[key] = Cell(
-                unit.home(site.scope), self.evaluate, unit, site.scope, site.callee, site.start
-            )
+            scope, callee = site.scope, site.callee
+            # Most names are bound once in their scope: they mean the same wherever they stand in it.
+            shared = (unit, scope, callee) if type(callee) is str and unit.is_fixed(scope, callee) else None
+            cell = self._shared.get(shared) if shared else None
+            if cell is None:
+                cell = Cell(unit.home(scope), self.evaluate, unit, scope, callee, site.start)
+                if shared:
+                    self._shared[shared] = cell
+            self._callees[key] = cell
         return cell
 
     def result(self, unit: Unit, number: int) -> Values:
@@ -262,7 +270,7 @@ class Linker:
             made = self.make(unit, definition.scope, definition.type, ANYWHERE)
             if made and UNKNOWN not in made:
                 return made
-        if self.dialect(unit).is_generator(definition):
+        if "generator" in definition.modifiers:
             value = self._generators.get(function)
             if value is None:
                 value = self._generators[function] = ["each", "generator", ["|", *definition.yields]]

@@ -56,12 +56,9 @@ class Resolver:
         for _ in self.imported(unit):
             pass
 
-    def call(self, unit: Unit, number: int) -> Meaning:
+    def call(self, unit: Unit, number: int, values: Values) -> Meaning:
         """What a call runs: a function, or the class it makes an instance of. On a receiver that nobody knows any
         method of the name may be meant: see cq.graph.names."""
-        return self.call_meaning(unit, number, self.linker.link(unit, number))
-
-    def call_meaning(self, unit: Unit, number: int, values: Values) -> Meaning:
         meaning = self.mean(values)
         if meaning.status == "unresolved":
             site = unit.code.sites[number]
@@ -173,9 +170,10 @@ class Resolver:
     def callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
         """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
         found: Values = {}
+        callers = self.linker.dialect(unit).callers
         for thing in values:
-            if isinstance(thing, External) and thing.name in self.linker.dialect(unit).callers:
-                place, site = self.linker.dialect(unit).callers[thing.name], unit.code.sites[number]
+            if isinstance(thing, External) and thing.name in callers:
+                place, site = callers[thing.name], unit.code.sites[number]
                 if isinstance(place, str):
                     value = next((value for name, value in site.keywords if name == place), None)
                 else:

@@ -22,6 +22,12 @@ from cq.model.status import Check, Degraded, Freshness, Status
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
     from cq.features.files import DiskFiles
+    from cq.features.graph import GraphOptions, PathOptions
+    from cq.features.hierarchy import TypesOptions
+    from cq.features.impact import ImpactOptions, SignatureOptions
+    from cq.features.imports import ImportsOptions
+    from cq.features.rank import RankOptions
+    from cq.features.relations import Relations
     from cq.features.search import SearchOptions
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
@@ -267,6 +273,59 @@ class Workspace:
             with self._reading() as (reader, tree):
                 files = IndexedFiles(reader, tree)
                 return finish(find_calls(files, options, Relations(reader, tree, files)), tree=tree)
+
+    def graph(self, question: str | GraphOptions) -> Answer:
+        """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
+        from cq.features.graph import GraphOptions, find_graph
+
+        options = GraphOptions(question) if isinstance(question, str) else question
+        return self._relate("graph", lambda relations: find_graph(relations, options))
+
+    def path(self, question: PathOptions) -> Answer:
+        """How one definition reaches another: the shortest chains of calls."""
+        from cq.features.graph import find_path
+
+        return self._relate("path", lambda relations: find_path(relations, question))
+
+    def impact(self, question: str | ImpactOptions) -> Answer:
+        """What depends on a definition, and so may break with it. See ImpactOptions."""
+        from cq.features.impact import ImpactOptions, find_impact
+
+        options = ImpactOptions((question,)) if isinstance(question, str) else question
+        return self._relate("impact", lambda relations: find_impact(relations, options))
+
+    def sig_impact(self, question: SignatureOptions) -> Answer:
+        """Which call sites a new signature would break."""
+        from cq.features.impact import find_signature_impact
+
+        return self._relate("sig-impact", lambda relations: find_signature_impact(relations, question))
+
+    def imports(self, question: ImportsOptions | None = None) -> Answer:
+        """Which file imports which, in cycles or not, and what comes from outside."""
+        from cq.features.imports import ImportsOptions, find_imports
+
+        return self._relate("imports", lambda relations: find_imports(relations, question or ImportsOptions()))
+
+    def types(self, question: str | TypesOptions) -> Answer:
+        """The supertypes, subtypes and members of a type."""
+        from cq.features.hierarchy import TypesOptions, find_types
+
+        options = TypesOptions(question) if isinstance(question, str) else question
+        return self._relate("types", lambda relations: find_types(relations, options))
+
+    def rank(self, question: RankOptions | None = None) -> Answer:
+        """The definitions that most of the repository depends on."""
+        from cq.features.rank import RankOptions, find_ranks
+
+        return self._relate("rank", lambda relations: find_ranks(relations, question or RankOptions()))
+
+    def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
+        """A question about links: they are in the index and nowhere else."""
+        from cq.features.files import IndexedFiles
+        from cq.features.relations import Relations
+
+        with self._asking(command) as finish, self._reading() as (reader, tree):
+            return finish(ask(Relations(reader, tree, IndexedFiles(reader, tree))), tree=tree)
 
     def artifacts(self) -> list[StoredArtifact]:
         """What recent answers were too short for, by name."""

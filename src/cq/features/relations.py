@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from cq.features.target import Definition
 from cq.graph.edges import Edges
-from cq.graph.walk import Link, Neighbors
-from cq.model.edge import Candidate, Edge
+from cq.graph.walk import Link, Neighbors, Reached
+from cq.model.answer import Finding, NodeDetails
+from cq.model.edge import Candidate, Edge, Links
+from cq.source.role import find_role
 from cq.store.read import LinkedTree
 
 if TYPE_CHECKING:
@@ -111,17 +113,61 @@ class Relations:
 
         return ask
 
-    def all_edges(self) -> Iterator[Edge]:
-        """Every certain edge of the tree, by path: for ranks and exports."""
-        for path, _ in self._reader.link_keys(self._tree):
-            for document, links in enumerate(self._reader.links(self._tree, path)):
-                names = dict.fromkeys(links.scopes) if links is not None else ()
-                names = {**dict.fromkeys(names), "": None}
-                if links is not None:
-                    for kind in ("inherits", "overrides", "type_uses", "raises"):
-                        names |= dict.fromkeys(name for name, _ in getattr(links, kind))
-                for name in names:
-                    yield from self.edges.find_out(Candidate(path, document, name))
+    def paths(self) -> list[str]:
+        """The files whose code is linked."""
+        return [path for path, _ in self._reader.link_keys(self._tree)]
+
+    def links(self, path: str) -> list[Links | None]:
+        return self._reader.links(self._tree, path)
+
+    def certain_edges(self) -> Iterator[tuple[Candidate, Candidate]]:
+        """Every resolved pair of source and target, by path."""
+        for path in self.paths():
+            for document, links in enumerate(self.links(path)):
+                if links is None:
+                    continue
+                sure = [ref.candidates[0] if ref.status == "resolved" else None for ref in links.refs]
+                pairs = [*zip(links.scopes, links.calls, strict=True), *links.inherits, *links.overrides]
+                pairs += [*links.type_uses, *links.raises, *(("", number) for _, number in links.imports)]
+                for name, number in dict.fromkeys(pairs):
+                    target = sure[number]
+                    if target is not None:
+                        yield Candidate(path, document, name), target
+
+    def label(self, node: Candidate) -> str:
+        """`path:name`, as a TARGET is written."""
+        return f"{node.path}:{node.name}" if node.name else node.path
+
+    def describe(self, reached: Reached[Candidate]) -> Finding:
+        """A node with its distance and one way to it."""
+        node, row = reached.node, self.definition(reached.node)
+        held = self.hold(node.path)
+        location = row.location if row is not None else held.locate(0, 0) if held is not None else None
+        last = reached.path[-1] if reached.path else None
+        statuses = [link.status for link in reached.path]
+        status = next((status for status in ("ambiguous", "unresolved") if status in statuses), "resolved")
+        name = row.symbol.qualified_name if row is not None else "module"
+        details = NodeDetails(
+            name,
+            row.symbol.kind if row is not None else "module",
+            find_role(node.path),
+            reached.distance,
+            status if last else "",
+            last.kind if last else "",
+            tuple(
+                f"{self.label(link.source)} {link.kind} {self.label(link.target)} at {link.site}"
+                for link in reached.path
+            ),
+            row.file.name_symbol(row.document, row.number)[0] if row is not None else "",
+        )
+        doubt = "" if details.status in ("", "resolved") else f", {details.status}"
+        way = f" ({last.kind} at {last.site}{doubt})" if last else ""
+        message = f"{details.symbol_kind} {name}{way}"
+        return Finding("node", message, location, reached.confidence, reached.confidence, details)
+
+    def order(self, node: Candidate) -> tuple[int, Candidate]:
+        """Sources before tests, then by name."""
+        return (find_role(node.path) in ("test", "doc"), node)
 
     def _link(self, edge: Edge, target: Candidate) -> Link[Candidate]:
         return Link(edge.source, target, edge.kind, edge.ref.confidence, edge.ref.status, self.place(edge))

@@ -209,7 +209,33 @@ class CallDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     evidence: tuple[str, ...] = ()
 
 
-Details = MatchDetails | CallDetails
+class NodeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.graph.node.v1"):
+    """A definition that was reached. `witness` is one way to it, link by link, with where each stands."""
+
+    name: str
+    symbol_kind: str
+    role: str
+    distance: int = 0
+    status: str = ""  # of the weakest link on the way
+    edge: str = ""  # kind of the last link
+    witness: tuple[str, ...] = ()
+    symbol_id: str = ""
+    verdict: str = ""  # of sig-impact: ok, breaks, ambiguous
+    reason: str = ""
+
+
+class GraphEdge(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`source` depends on `target`; both are `path:name`."""
+
+    source: str
+    target: str
+    kind: str
+    confidence: float
+    status: str
+    site: str = ""
+
+
+Details = MatchDetails | CallDetails | NodeDetails
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -256,4 +282,5 @@ class Answer(msgspec.Struct, frozen=True):
     artifacts: tuple[ArtifactRef, ...] = ()
     degraded: tuple[Degraded, ...] = ()
     truncated: tuple[Truncation, ...] = ()
+    edges: tuple[GraphEdge, ...] = ()  # for pictures; empty where the question has none
     suggestions: tuple[str, ...] = ()  # near names, where nothing was found

@@ -1,0 +1,206 @@
+"""What a definition depends on and what depends on it: a bounded walk over the links, and ways between two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cq.features.page import Page, count_tokens, take
+from cq.features.relations import KINDS, POSSIBLE, Relations
+from cq.features.target import Definition, find_targets
+from cq.graph.walk import Link, Reached, Walk, find_paths, walk
+from cq.model.answer import (
+    SCHEMA_VERSION,
+    Answer,
+    Confidence,
+    Finding,
+    GraphEdge,
+    Insight,
+    NodeDetails,
+    Run,
+    Section,
+    Slice,
+    Target,
+    bucket,
+)
+from cq.model.edge import Candidate
+from cq.model.errors import UsageError
+from cq.model.status import Degraded
+
+DIRECTIONS = ("dependents", "dependencies", "both")
+MAX_DEPTH = 10
+
+
+class GraphOptions(msgspec.Struct, frozen=True):
+    """A walk in full. `least` is the confidence a link must have; above .3 nothing is only possible."""
+
+    target: str
+    depth: int = 1
+    direction: str = "both"
+    edges: tuple[str, ...] = KINDS
+    least: float = 0.0
+    page: Page = Page(40)
+
+    def check(self) -> None:
+        self.page.check()
+        if not 1 <= self.depth <= MAX_DEPTH:
+            raise UsageError(f"--depth {self.depth} is out of range", hint=f"it is 1 to {MAX_DEPTH}")
+        if not 0 <= self.least <= 1:
+            raise UsageError(f"--min-confidence {self.least:g} is out of range", hint="it is 0 to 1")
+        for name in self.edges:
+            if name not in KINDS:
+                raise UsageError(f"there are no edges of kind {name!r}", hint=f"kinds: {', '.join(KINDS)}")
+        if self.direction not in DIRECTIONS:
+            raise UsageError(f"unknown direction {self.direction!r}", hint=f"one of {', '.join(DIRECTIONS)}")
+
+
+def find_graph(relations: Relations, options: GraphOptions) -> Answer:
+    """Nodes by distance, then confidence, each with one witness path."""
+    options.check()
+    targets = find_targets(relations.files, options.target)
+    if not targets:
+        return say_nothing(relations, "graph", options.target)
+    centers = find_centers(relations, targets[:1])
+    walks: dict[str, Walk[Candidate]] = {}
+    for direction in DIRECTIONS[:2] if options.direction == "both" else (options.direction,):
+        walks[direction] = walk_from(relations, centers, direction, options.depth, options.edges, options.least)
+    rows = [(name, reached) for name, found in walks.items() for reached in found.nodes if reached.distance]
+    shown, budget, cut = take(rows, options.page, lambda row: relations.describe(row[1]))
+    first = (options.page.number - 1) * options.page.size
+    names = [name for name, _ in rows[first : first + len(shown)]]
+    sections = tuple(
+        Section(name.capitalize(), name, sum(1 for row in rows if row[0] == name), findings)
+        for name in walks
+        if (findings := tuple(finding for finding, at in zip(shown, names, strict=True) if at == name))
+    )
+    links = list(dict.fromkeys(link for found in walks.values() for link in found.links))
+    slices = {
+        name: Slice(len(found.nodes) - len(centers), f"{name} within {options.depth}") for name, found in walks.items()
+    }
+    return Answer(
+        SCHEMA_VERSION,
+        "graph",
+        Run(generation=relations.files.generation),
+        {"query": options.target, "depth": options.depth, "direction": options.direction, "edges": list(options.edges)},
+        found=len(rows),
+        insight=Insight(
+            describe_target(targets),
+            slices,
+            confidence=_confidence([reached for _, reached in rows]),
+            budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
+        ),
+        sections=sections,
+        truncated=(*(cap for found in walks.values() for cap in found.truncated), *cut),
+        edges=tuple(describe_link(relations, link) for link in links),
+    )
+
+
+class PathOptions(msgspec.Struct, frozen=True):
+    source: str
+    target: str
+    edges: tuple[str, ...] = ("calls", "instantiates", "decorates")
+    least: float = 0.0
+    limit: int = 3
+
+
+def find_path(relations: Relations, options: PathOptions) -> Answer:
+    """The shortest chains from one definition to another, certain links first."""
+    starts, goals = (find_targets(relations.files, text) for text in (options.source, options.target))
+    for text, rows in ((options.source, starts), (options.target, goals)):
+        if not rows:
+            return say_nothing(relations, "path", text)
+    ahead = relations.dependencies(options.edges, options.least)
+    wanted = set(find_centers(relations, goals))
+    chains: list[tuple[Link[Candidate], ...]] = []
+    cut = False
+    for start in find_centers(relations, starts):
+        # Where only possible links lead on, the certain ones are tried first.
+        certain = relations.dependencies(options.edges, max(options.least, POSSIBLE + 0.01))
+        found, cut = find_paths(start, wanted - {start}, certain, order=relations.order, limit=options.limit)
+        if not found:
+            found, cut = find_paths(start, wanted - {start}, ahead, order=relations.order, limit=options.limit)
+        chains += found
+        if chains:
+            break
+    sections = tuple(
+        Section(f"Way {number}", "path", len(chain), tuple(_describe_step(relations, link) for link in chain))
+        for number, chain in enumerate(chains[: options.limit], 1)
+    )
+    events = (Degraded("path", "warning", "cut_short", "the search was cut short: there may be a longer way", ""),)
+    return Answer(
+        SCHEMA_VERSION,
+        "path",
+        Run(generation=relations.files.generation),
+        {
+            "query": f"{options.source} → {options.target}",
+            "steps": len(chains[0]) if chains else 0,
+            "ways": len(chains),
+        },
+        found=len(chains),
+        insight=Insight(describe_target(starts)) if chains else None,
+        sections=sections,
+        degraded=events if cut and not chains else (),
+        edges=tuple(describe_link(relations, link) for chain in chains for link in chain),
+    )
+
+
+def walk_from(
+    relations: Relations, centers: Sequence[Candidate], direction: str, depth: int, edges: Sequence[str], least: float
+) -> Walk[Candidate]:
+    forward = direction == "dependencies"
+    ask = relations.dependencies(edges, least) if forward else relations.dependents(edges, least)
+    return walk(centers, ask, depth=depth, forward=forward, order=relations.order)
+
+
+def find_centers(relations: Relations, rows: Sequence[Definition]) -> list[Candidate]:
+    """What stands for the targets: a class with its methods, since whoever uses one of them uses the class."""
+    found: dict[Candidate, None] = {}
+    for row in rows:
+        node = relations.node(row)
+        found[node] = None
+        if row.symbol.kind_group in ("class", "type"):
+            found |= dict.fromkeys(relations.members(node))
+    return list(found)
+
+
+def describe_target(rows: Sequence[Definition]) -> Target:
+    row = rows[0]
+    reason = "the only one that fits" if len(rows) == 1 else "the first by role, kind and depth"
+    return Target(
+        row.symbol.qualified_name, row.symbol.kind, row.location, row.symbol.signature[:200], reason, 1, len(rows),
+        *row.file.name_symbol(row.document, row.number),
+    )  # fmt: skip
+
+
+def describe_link(relations: Relations, link: Link[Candidate]) -> GraphEdge:
+    source, target = relations.label(link.source), relations.label(link.target)
+    return GraphEdge(source, target, link.kind, link.confidence, link.status, link.site)
+
+
+def say_nothing(relations: Relations, command: str, text: str) -> Answer:
+    name = text.replace("::", ".").rpartition(".")[2].rpartition(":")[2].strip()
+    event = Degraded(command, "info", "no_target", f"nothing is named {text!r} here", text)
+    near = tuple(other for other in relations.files.near_names(name) if other != name)
+    return Answer(
+        SCHEMA_VERSION, command, Run(generation=relations.files.generation), {"query": text}, degraded=(event,),
+        suggestions=near,
+    )  # fmt: skip
+
+
+def _describe_step(relations: Relations, link: Link[Candidate]) -> Finding:
+    step = relations.describe(Reached(link.target, 1, (link,), link.confidence))
+    details = step.details
+    if isinstance(details, NodeDetails):
+        step = msgspec.structs.replace(
+            step, message=f"{relations.label(link.source)} {link.kind} {details.name} at {link.site}"
+        )
+    return step
+
+
+def _confidence(rows: Sequence[Reached[Candidate]]) -> Confidence | None:
+    if not rows:
+        return None
+    lowest = min(row.confidence for row in rows)
+    certain = all(link.status == "resolved" for row in rows for link in row.path)
+    return Confidence("resolved" if certain else "heuristic", lowest, bucket(lowest))

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cq import query
     from cq.workspace import Workspace
 
 __version__ = "0.1.0"
-__all__ = ["Workspace", "__version__"]
+__all__ = ["Workspace", "__version__", "query"]
 
 
 def __getattr__(name: str) -> object:
@@ -20,6 +21,10 @@ def __getattr__(name: str) -> object:
 
         globals()[name] = Workspace  # the next use does not come here
         return Workspace
+    if name == "query":
+        from importlib import import_module
+
+        return import_module("cq.query")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
+    from cq.model.answer import Answer
     from cq.model.artifact import ExportReport, Validation
+    from cq.query import PlainWords, Query
     from cq.store.read import Reader, Tree
 
 _MARKS = (".git", ".jj", ".hg")
@@ -261,6 +263,48 @@ class Workspace:
                 why = f": {_explain(skip[0])}" if skip else ""
                 raise SourceError(f"{path} is not indexed{why}", hint="paths are named from the root")
             return reader.text(file.content)
+
+    def q(
+        self,
+        query: str | Query,
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        lang: Sequence[str] = (),
+        limit: int = 40,
+        page: int = 1,
+        budget: int = 8000,
+        everything: bool = False,
+    ) -> Answer:
+        """Entities and code that match a query, as text or as a value of `cq.query`; QueryError for one that is none.
+
+        `include`, `exclude` and `lang` are globs=, exclude= and lang= beside it. A page holds at most `limit` matches
+        and about `budget` tokens (0: any number); `everything` is one page.
+        """
+        from cq import __version__
+        from cq.features.structural.answer import View, answer_query
+        from cq.query import PlainWords, parse
+        from cq.query.plan import make_plan
+
+        if limit < 1 or page < 1 or budget < 0:
+            raise UsageError("a page and its limit are numbers from 1, a budget is one from 0")
+        parsed = parse(query) if isinstance(query, str) else query
+        if isinstance(parsed, PlainWords):
+            return self._search_words(parsed)
+        plan = make_plan(query, self.config().queries)
+        if include or exclude or lang:
+            plan = make_plan(parsed.narrowed(include, exclude, lang), self.config().queries)
+        self._keep_fresh()
+        with self._reading() as (reader, tree):
+            view = View(limit, page, budget, everything)
+            return answer_query(reader, tree, plan, view, version=__version__)
+
+    def _search_words(self, words: PlainWords) -> Answer:
+        """A query without any token is a search for its words."""
+        raise UsageError(
+            f"{words.text!r} has no token",
+            hint="every part of a query is key=value, for example entity=function name=main",
+        )
 
     def export(self, out: str | Path, *, only: Sequence[str] = (), compress: str | None = None) -> ExportReport:
         """Writes the index as artifacts into the directory `out`, all of one generation."""

@@ -177,6 +177,14 @@ class Reader:
         )
         return [SymbolRow(*row) for row in rows]
 
+    def find_kinds(self, tree: int, kinds: Sequence[str]) -> list[tuple[int, str, str]]:
+        """(content, name, qualified name) of every definition of these kinds, parameters and locals apart."""
+        return self._db.execute(
+            "SELECT content, name, qualified_name FROM symbol WHERE content IN (SELECT content FROM file WHERE tree=?)"
+            f" AND kind IN ({','.join('?' * len(kinds))})",
+            (tree, *kinds),
+        ).fetchall()
+
     def find_trigram(self, literal: str) -> list[int] | None:
         """Contents that may hold the literal, any case; None when it has no three characters on one line."""
         pieces = {line[at : at + 3] for line in literal.split("\n") for at in range(len(line) - 2)}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # name -> (module, one line of help)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),
     "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
     "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
@@ -31,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 EXAMPLES = """\
+  cq q 'entity=function has="await $X"'  functions that await something
   cq status                            what is indexed here; indexes first if need be
   cq facts src/app.py                  the facts of one file, to read
   cq facts src/app.py --format json    the same, for a program
@@ -50,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _dispatch(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except CqError as error:
-        return _fail(str(error))
+        return _fail(str(error), details=error.details)
     except KeyboardInterrupt:
         return _fail("interrupted", status=130)
     except BrokenPipeError:
@@ -165,15 +167,17 @@ def _cwd_is_gone() -> bool:
     return False
 
 
-def _fail(message: str, *, status: int = 2) -> int:
-    # One line whatever a file is called: control characters and undecodable bytes are shown escaped.
-    line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
+def _fail(message: str, *, details: tuple[str, ...] = (), status: int = 2) -> int:
+    # Lines are ours, whatever a file is called: control characters and undecodable bytes are shown escaped.
+    lines = [
+        "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line) for line in (message, *details)
+    ]
     try:
         sys.stdout.flush()
     except OSError:
         _abandon_stdout()
     with suppress(OSError):  # where no one listens, the exit code still says it
-        print(f"cq: {line}", file=sys.stderr, flush=True)
+        print("cq: " + "\n".join(lines), file=sys.stderr, flush=True)
     return status
 
 

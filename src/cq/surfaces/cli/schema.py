@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from cq.indexing.refresh import Report
+from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
 from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
@@ -40,6 +41,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "export": (ExportReport, "the answer of cq export"),
     "index": (Indexed, "the answer of cq index"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
+    "q": (Answer, "the answer of cq q"),
     "status": (Status, "the answer of cq status"),
     "validate": (Validation, "the answer of cq validate"),
 }

@@ -283,17 +283,19 @@ class Workspace:
         """
         from cq import __version__
         from cq.features.structural.answer import View, answer_query
-        from cq.query import PlainWords, parse
+        from cq.query.parse import find_words, get_query
         from cq.query.plan import make_plan
 
         if limit < 1 or page < 1 or budget < 0:
             raise UsageError("a page and its limit are numbers from 1, a budget is one from 0")
-        parsed = parse(query) if isinstance(query, str) else query
-        if isinstance(parsed, PlainWords):
-            return self._search_words(parsed)
-        plan = make_plan(query, self.config().queries)
+        words = find_words(query) if isinstance(query, str) else None
+        if words is not None:
+            return self._search_words(words)
+        named = self.config().queries
+        plan = make_plan(query, named)
         if include or exclude or lang:
-            plan = make_plan(parsed.narrowed(include, exclude, lang), self.config().queries)
+            whole = get_query(query) if isinstance(query, str) else query
+            plan = make_plan(whole.narrowed(include, exclude, lang), named)
         self._keep_fresh()
         with self._reading() as (reader, tree):
             view = View(limit, page, budget, everything)

@@ -40,30 +40,43 @@ class PlainWords(msgspec.Struct, frozen=True):
 
 
 class Parsed(NamedTuple):
-    query: Query
+    """As much of a query as could be read, and every fault that was met on the way."""
+
+    query: Query | None
     places: dict[object, tuple[int, int]]  # a leaf, or a key -> where it stands in the text
+    faults: list[Fault]
 
 
 def parse(text: str) -> Query | PlainWords:
     """QueryError with every fault where the text is no query."""
-    if not _TOKEN_AHEAD.search(text) and text.strip():
-        return PlainWords(text.strip())
-    return parse_places(text).query
+    return find_words(text) or get_query(text)
 
 
-def parse_places(text: str, *, where: str = "") -> Parsed:
-    parser = _Parser(text)
+def find_words(text: str) -> PlainWords | None:
+    """The text itself, where no token is in it."""
+    return PlainWords(text.strip()) if text.strip() and not _TOKEN_AHEAD.search(text) else None
+
+
+def get_query(text: str) -> Query:
+    parsed = read_query(text)
+    if parsed.faults or parsed.query is None:
+        raise fail(text, parsed.faults)
+    return parsed.query
+
+
+def read_query(text: str) -> Parsed:
     if len(text) > MAX_TEXT:
-        raise fail(text[:MAX_TEXT], [Fault(MAX_TEXT - 1, MAX_TEXT, f"the query has more than {MAX_TEXT:,} characters")])
+        return Parsed(None, {}, [Fault(MAX_TEXT, MAX_TEXT + 1, f"the query has more than {MAX_TEXT:,} characters")])
+    parser = _Parser(text)
     query = parser.parse()
-    if parser.faults or query is None:
-        raise fail(text, parser.faults or [Fault(0, 1, "the query is empty")], where=where)
-    return Parsed(query, parser.places)
+    if query is None and not parser.faults:
+        parser.fault(0, 1, "the query is empty")
+    return Parsed(query, parser.places, parser.faults)
 
 
 def parse_expression(text: str) -> Expression:
     """Tokens alone, for `where`."""
-    query = parse_places(text).query
+    query = get_query(text)
     if query.stages or isinstance(query.body, Combine):
         return query
     return query.body
@@ -327,6 +340,9 @@ class _Parser:
                 depth += (char == "(") - (char == ")")
                 current += char
             self.at += 1
+        if depth > 0:
+            self.fault(start, self.at, "this parenthesis is never closed", "quote the value")
+            return []
         if current or quoted:
             found.append(_Piece(current, start, self.at, quoted))
         elif found and not found[-1].quoted:

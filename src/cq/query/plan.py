@@ -10,7 +10,7 @@ import msgspec
 from cq.model.errors import QueryError
 from cq.query import patterns
 from cq.query.faults import Fault, did_you_mean, fail
-from cq.query.parse import Parsed, parse_places
+from cq.query.parse import get_query, read_query
 from cq.query.tree import (
     And,
     Combine,
@@ -91,8 +91,11 @@ class Plan(msgspec.Struct, frozen=True):
 def make_plan(query: str | Query, named: Mapping[str, str] | None = None) -> Plan:
     """QueryError with everything that is wrong with it."""
     text = query if isinstance(query, str) else str(query)
-    parsed = parse_places(text)
-    return _Planner(text, parsed, named or {}).plan()
+    parsed = read_query(text)
+    planner = _Planner(text, parsed.places, parsed.faults, named or {})
+    if parsed.query is None:
+        raise fail(text, parsed.faults)
+    return planner.plan(parsed.query)
 
 
 def find_selections(node: Node) -> list[Selection]:
@@ -153,18 +156,17 @@ def _any_of(parts: Iterable[Literals]) -> Literals:
 
 
 class _Planner:
-    def __init__(self, text: str, parsed: Parsed, named: Mapping[str, str]) -> None:
-        self.text, self.query, self.places = text, parsed.query, parsed.places
-        self.named = named
-        self.faults: list[Fault] = []
+    def __init__(
+        self, text: str, places: dict[object, tuple[int, int]], faults: list[Fault], named: Mapping[str, str]
+    ) -> None:
+        self.text, self.places, self.faults, self.named = text, places, faults, named
         self.expansions = 0
         self.selections = 0
-        self.place: tuple[int, int] | None = None  # of the named query that is being looked at
 
-    def plan(self) -> Plan:
-        if sum(1 for _ in find_tokens(self.query.body)) > MAX_TOKENS:
+    def plan(self, query: Query) -> Plan:
+        if sum(1 for _ in find_tokens(query.body)) > MAX_TOKENS:
             raise fail(self.text, [Fault(0, 1, f"the query has more than {MAX_TOKENS} tokens")])
-        body, options = self.take_options(self.query)
+        body, options = self.take_options(query)
         root = self.build(body, ())
         if root is not None and not isinstance(root, Refined):
             self.check_options(root, options)
@@ -174,7 +176,7 @@ class _Planner:
             raise fail(self.text, self.faults or [Fault(0, len(self.text), "there is nothing to find")])
         expand = tuple((name, int(depth or 1)) for name, depth in map(_split_expansion, options.get("expand", ())))
         return Plan(
-            str(self.query),
+            str(query),
             root,
             options.get("fields", ("def",)),
             expand,
@@ -184,7 +186,7 @@ class _Planner:
 
     def fault(self, at: object, message: str, hint: str = "", example: str = "") -> None:
         key = at.key if isinstance(at, Token) else at
-        start, end = self.place or self.places.get(at) or self.places.get(key) or (0, len(self.text))
+        start, end = self.places.get(at) or self.places.get(key) or (0, len(self.text))
         self.faults.append(Fault(start, end, message, hint, example))
 
     def take_options(self, query: Query) -> tuple[Query, dict[str, tuple[str, ...]]]:
@@ -197,6 +199,8 @@ class _Planner:
                 self.fault(token, f"{token.key} is given twice")
         rest = [item for item in items if not (isinstance(item, Token) and item.key in OPTIONS)]
         if not own:
+            return query, options
+        if not rest and self.faults:
             return query, options
         if not rest:
             self.fault(own[0], "there is nothing to find", "", TOKENS[own[0].key].example)
@@ -323,7 +327,7 @@ class _Planner:
         if text is None:
             return None
         try:
-            query = parse_places(text).query
+            query = get_query(text)
         except QueryError as error:
             self.fault(item, f"in @{item.name}: {error.message}", error.hint)
             return None
@@ -332,7 +336,7 @@ class _Planner:
             return None
         self.places.setdefault(query, self.places.get(item, (0, len(self.text))))
         for leaf in find_tokens(query.body):
-            self.places.setdefault(leaf, self.place or self.places.get(item, (0, len(self.text))))
+            self.places.setdefault(leaf, self.places.get(item, (0, len(self.text))))
         return query
 
     def fill(self, item: Named) -> str | None:
@@ -356,6 +360,8 @@ class _Planner:
     # -- checks ----------------------------------------------------------------------------------
 
     def explain_no_subject(self, items: list[Expression]) -> None:
+        if self.faults:  # what was not understood may be what seems to be missing
+            return
         tokens = [item for item in items if isinstance(item, Token)]
         at: object = tokens[0] if tokens else next((leaf for item in items for leaf in find_tokens(item)), None)
         if any(_names_subject(item.item) for item in items if isinstance(item, Not)):
@@ -490,6 +496,8 @@ class _Planner:
                 kind = "multi" if dollars == 3 else "operator" if dollars == 2 else "single"
                 if name.startswith("_") or not name:
                     self.fault(token, f"{token.key} captures nothing", "a name that does not begin with _ does")
+                elif name not in found and self.faults:
+                    continue
                 elif name not in found:
                     known = [f"${word}" for word in found]
                     self.fault(

@@ -170,7 +170,7 @@ class Document:
                 at = bisect_left(starts, start)
                 if (at < len(starts) and starts[at] < end) or end in by_end:
                     todo.append(child)
-        return {span: node for span, (_, node) in found.items()}
+        return {span: _unwrap(node) for span, (_, node) in found.items()}
 
     def enclosing(self, start: int, end: int) -> int:
         """The innermost definition around a span, -1 at the top; what has the span itself is not around it."""
@@ -188,6 +188,11 @@ class Document:
 
 
 _NO_SCOPE = frozenset({"parameter", "type_parameter", "variable", "constant", "field", "property", "enum_member"})
+
+
+def _unwrap(node: SgNode) -> SgNode:
+    """The definition itself, without the `export` around it."""
+    return (node.field("declaration") or node) if node.kind() == "export_statement" else node
 
 
 def _may_be_deep(text: bytes) -> bool:

@@ -91,6 +91,7 @@ _OPERATORS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(ECMASCRIPT, (*_ARITHMETIC, "**", "===", "!==", ">>>", "&&", "||", "??", "in", "instanceof")),
     **dict.fromkeys(("rust", "go", "java", "c", "cpp", "csharp", "php"), (*_ARITHMETIC, "&&", "||")),
 }
+_OPEN_LIST = re.compile(r",\s*\$\$\$\w*\s*(?=[)\]}])")
 _OPERATOR = re.compile(r"(?<!\$)\$\$[A-Z_][A-Z0-9_]*(?![A-Za-z0-9_])")
 
 
@@ -268,8 +269,13 @@ def _text_rule(text: str, language: str, strictness: str) -> Rule:
         except Unservable as error:
             reason = str(error)
             continue
-        if rule is not None:
+        if rule is None:
+            continue
+        shorter = _OPEN_LIST.sub("", text)
+        if shorter == text:
             return rule
+        # The matcher wants the comma of `f($A, $$$B)` even where $$$B is nothing.
+        return {"any": [rule, _text_rule(shorter, language, strictness)]}
     if head is not None:
         check_rule(head, language)
         return head
@@ -347,7 +353,8 @@ def _parse(text: str, language: str) -> Any:
 
 
 def _check_lists(root: Any, text: str, sample: str, start: int) -> None:
-    """`f($$$A, $B)` takes as few as it can for $$$A and does not try again: it would miss `f(1, 2)`."""
+    """`f($$$A, $B)` takes as few as it can for $$$A and does not try again: it would miss `f(1, 2)`. Between
+    statements one thing may follow, and another list behind it."""
     offsets = [match.start() + start for match in METAVARIABLE.finditer(text) if match[0].startswith("$$$")]
     multiple = {len(sample[:at].encode()) for at in offsets}
     todo = [root] if multiple else []
@@ -356,11 +363,12 @@ def _check_lists(root: Any, text: str, sample: str, start: int) -> None:
         children = node.named_children
         todo += children
         many = [at for at, child in enumerate(children) if child.start_byte in multiple and _is_name(child, sample)]
-        if many and (many[-1] < len(children) - 1 or any(b - a > 2 for a, b in pairwise(many))):
+        if not many:
+            continue
+        commas = any(child.type == "," for child in node.children)
+        if many[-1] < len(children) - 1 or (commas and many[0] < many[-1]) or any(b - a > 2 for a, b in pairwise(many)):
             name = METAVARIABLE.search(text, text.index("$$$"))
-            raise Unservable(
-                f"{name[0] if name else '$$$'} must be last in its list, or have one thing between it and the next"
-            )
+            raise Unservable(f"{name[0] if name else '$$$'} must be the last of its list")
 
 
 def _is_name(node: Any, sample: str) -> bool:

@@ -412,25 +412,30 @@ class _Parser:
     def attach(self, items: list[Expression], modifiers: list[_Modifier]) -> None:
         """A modifier belongs to the token of its key before it, else to the only one in its group."""
         for modifier in modifiers:
-            own = [at for at, item in enumerate(items) if isinstance(item, Token) and item.key == modifier.key]
+            tokens = [_strip_not(item) for item in items]
+            own = [at for at, item in enumerate(tokens) if isinstance(item, Token) and item.key == modifier.key]
             before = [at for at in own if at < modifier.place]
             place = before[-1] if before else own[0] if len(own) == 1 else None
             if place is None and not own and modifier.key == "pattern" and modifier.name == "context":
-                items.append(Token("pattern", ""))
+                tokens.append(Token("pattern", ""))
+                items.append(tokens[-1])
                 place = len(items) - 1
             if place is None:
                 what = f"there is no {modifier.key}= for it" if not own else f"it must stand behind its {modifier.key}="
                 self.fault(modifier.start, modifier.end, f"{modifier.key}.{modifier.name}: {what}")
                 continue
-            token = items[place]
+            token = tokens[place]
             assert isinstance(token, Token)
             if token.modifier(modifier.name):
                 self.fault(modifier.start, modifier.end, f"{modifier.key}.{modifier.name} is given twice")
                 continue
-            items[place] = Token(
-                token.key, token.value, token.op, tuple(sorted((*token.modifiers, (modifier.name, modifier.value))))
-            )
-            self.places[items[place]] = self.places.get(token, (modifier.start, modifier.end))
+            added = tuple(sorted((*token.modifiers, (modifier.name, modifier.value))))
+            changed: Expression = Token(token.key, token.value, token.op, added)
+            self.places[changed] = self.places.get(token, (modifier.start, modifier.end))
+            inner = items[place]
+            while isinstance(inner, Not):
+                inner, changed = inner.item, Not(changed)
+            items[place] = changed
 
     def value(self, key: str, op: str, rule: TokenRule, pieces: list[_Piece]) -> str | tuple[str, ...] | None:
         """Checked and in its one form; None after a fault."""
@@ -462,10 +467,8 @@ class _Parser:
             text = text.lstrip("0") or "0"
         elif rule.kind in ("bool", "choice"):
             if text not in rule.choices:
-                fault, hint = (
-                    f"{key}: {text!r} is not one of {', '.join(rule.choices)}",
-                    did_you_mean(text, rule.choices),
-                )
+                fault = f"{key}: {text!r} is not one of {', '.join(rule.choices)}"
+                hint = did_you_mean(text, rule.choices)
         elif rule.kind == "position":
             text = text.replace(" ", "")
             if not _POSITION.fullmatch(text) or text == "0" or len(text) > 12:
@@ -501,15 +504,9 @@ class _Parser:
                 elif name not in GRAPH_EXPANSIONS and int(depth) > 1:
                     self.fault(start, end, f"{name} has no depth", "", rule.example)
         if name not in rule.choices:
-            known = ", ".join(rule.choices) if len(rule.choices) < 20 else "the known ones"
-            hint = did_you_mean(name, rule.choices)
-            self.fault(
-                start,
-                end,
-                f"{key}: {name!r} is not one of {known}" if name else f"{key}: a value is empty",
-                hint,
-                rule.example,
-            )
+            hint = did_you_mean(name, rule.choices) or f"expected one of {', '.join(rule.choices)}"
+            message = f"{key}: {name!r} is not one of its values" if name else f"{key}: a value is empty"
+            self.fault(start, end, message, hint, rule.example)
 
     # -- stages ----------------------------------------------------------------------------------
 
@@ -651,6 +648,12 @@ class _Parser:
             return None
         self.places.setdefault(("stage", name), match.span(1))
         return Token(name, value, "=" if op == "==" else op)
+
+
+def _strip_not(item: Expression) -> Expression:
+    while isinstance(item, Not):
+        item = item.item
+    return item
 
 
 def _find_path_fault(text: str) -> str:

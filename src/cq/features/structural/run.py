@@ -219,6 +219,7 @@ class Search:
             if partition:
                 partition.files += 1
                 served += not partition.reason
+            served += mixed  # what it holds may be of any language
             if (partition is None or partition.reason) and not mixed:
                 continue
             if (contents is None or stored.content in contents) and (named is None or stored.content in named):

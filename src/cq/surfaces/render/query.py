@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from cq.model.answer import Answer, Finding, LinkDetails, QueryDetails, Section
 from cq.model.errors import UsageError
 from cq.surfaces.render import one_line, render_block, render_heading, render_json, render_jsonl
@@ -104,30 +106,26 @@ def _section(section: Section) -> list[str]:
 
 
 def _mermaid(links: list[LinkDetails]) -> str:
-    nodes = _nodes(links)
-    lines = ["flowchart LR"]
-    lines += [f'  n{number}["{_escape(label)}"]' for label, number in nodes.items()]
-    lines += [f"  n{nodes[source]} --> n{nodes[target]}" for source, target in _edges(links)]
-    return "\n".join(lines) + "\n"
+    nodes, edges = _graph(links)
+    lines = [f'  n{number}["{_escape(label)}"]' for number, label in enumerate(nodes)]
+    return "\n".join(["flowchart LR", *lines, *(f"  n{source} --> n{target}" for source, target in edges)]) + "\n"
 
 
 def _dot(links: list[LinkDetails]) -> str:
-    nodes = _nodes(links)
-    lines = ["digraph q {", "  rankdir=LR;"]
-    for label, number in nodes.items():
-        text = label.replace("\\", "\\\\").replace('"', '\\"')
-        lines.append(f'  n{number} [label="{one_line(text)}"];')
-    lines += [f"  n{nodes[source]} -> n{nodes[target]};" for source, target in _edges(links)]
-    return "\n".join([*lines, "}"]) + "\n"
+    nodes, edges = _graph(links)
+    labels = [one_line(label).replace("\\", "\\\\").replace('"', '\\"') for label in nodes]
+    lines = [f'  n{number} [label="{label}"];' for number, label in enumerate(labels)]
+    lines += [f"  n{source} -> n{target};" for source, target in edges]
+    return "\n".join(["digraph q {", "  rankdir=LR;", *lines, "}"]) + "\n"
 
 
-def _edges(links: list[LinkDetails]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((link.source, link.target) for link in links))
-
-
-def _nodes(links: list[LinkDetails]) -> dict[str, int]:
-    labels = dict.fromkeys(label for link in links for label in (link.source, link.target))
-    return {label: number for number, label in enumerate(labels)}
+def _graph(links: list[LinkDetails]) -> tuple[list[str], list[tuple[int, int]]]:
+    """Labels and edges between them; where a name stands in several files, its label says which."""
+    pairs = [((link.source, link.source_path), (link.target, link.target_path)) for link in links]
+    numbers = {node: number for number, node in enumerate(dict.fromkeys(node for pair in pairs for node in pair))}
+    names = Counter(name for name, _ in numbers)
+    labels = [f"{name} ({path})" if names[name] > 1 and path else name for name, path in numbers]
+    return labels, list(dict.fromkeys((numbers[source], numbers[target]) for source, target in pairs))
 
 
 def _escape(label: str) -> str:

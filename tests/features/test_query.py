@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from cq.features.structural.run import run_plans
 from cq.model.answer import Answer, FactDetails, LinkDetails, QueryDetails, Section
 from cq.model.errors import QueryError, UsageError
 from cq.query.plan import make_plan
+from cq.query.vocabulary import METAVARIABLE, TOKENS
+from tests.support.samples import TESTS
 
 Open = Callable[..., Workspace]
 
@@ -309,7 +312,7 @@ def test_several_queries_parse_a_file_once(tree: Open, monkeypatch: pytest.Monke
         for text in ("pattern='f($X)'", "pattern='g($X)' or pattern='$A($B)'", "entity=callsite has='1'")
     ]
     with workspace._reading() as (reader, root):
-        results = run_plans(reader, root, plans)
+        results = run_plans(reader, root, plans, {file.path: file for file in reader.files(root.id)})
     assert [result.total for result in results] == [2, 3, 1]
     assert sorted(parsed) == ["f(1)\ng(2)\n", "f(3)\n"]
 
@@ -387,3 +390,15 @@ def test_equal_to_a_rule_given_to_the_matcher(tree: Open, language: str, text: s
     found = sorted((f.location.start, f.location.end) for f in answer.sections[0].findings if f.location)
     nodes = SgRoot(source, language).root().find_all({"rule": rule})  # pyright: ignore[reportArgumentType]
     assert found == sorted((node.range().start.index, node.range().end.index) for node in nodes)
+
+
+def test_every_example_of_the_docs_is_taken(tree: Open, tmp_path: Path):
+    page = (TESTS.parent / "docs" / "query.md").read_text()
+    examples = [rule.example for rule in (*TOKENS.values(), METAVARIABLE)]
+    cookbook = page.partition("## Cookbook")[2].partition("##")[0]
+    examples += [line.replace("\\|", "|") for line in re.findall(r"\| `([^`]+)` \|$", cookbook, re.MULTILINE)]
+    examples += re.findall(r"^cq q '([^@].*)'(?: --format \w+)?$", page, re.MULTILINE)
+    assert len(examples) > 40
+    workspace = tree(**CHAIN, d_rs="fn f() {}\n", e_ts="f()\n", f_json="{}\n")
+    for example in examples:
+        workspace.q(example)

@@ -167,6 +167,9 @@ def test_every_fault_is_said_at_its_place():
         ("entity=function (has='await $X' or has='yield $X')", ("any", ("await", "yield"))),
         ("pattern='kind=call'", None),
         ("pattern='$A + $B'", None),
+        ("pattern='$A == $B'", "=="),
+        ("pattern='f(a=-1, *b)'", None),
+        ("entity=method raises=errors.Missing decorated_by=cache", ("all", ("Missing", "cache"))),
     ],
 )
 def test_words_to_look_up_first(text: str, literals: Any):

@@ -10,7 +10,9 @@ MAX_LENGTH = 2000
 MAX_DEPTH = 60
 METAVARIABLE = re.compile(r"\$\$\$[A-Z_][A-Z0-9_]*(?![A-Za-z0-9_])|\$\$\$(?!\w)|\$\$?[A-Z_][A-Z0-9_]*(?![A-Za-z0-9_])")
 _KIND = re.compile(r"kind=(\w+)")
-_WORD = re.compile(r"[^\W\d]\w{2,}")
+_WORD = re.compile(
+    r"[^\W\d]\w{2,}|(?<![^\s\w)\]$'\"])(?:[=!]==?|[<>]=|&&|\|\||\?\?|=>|->|::|\*\*|//|<<|>>)(?![^\s\w(\[$'\"])"
+)
 
 
 def find_kind(text: str) -> str:

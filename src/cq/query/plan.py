@@ -133,6 +133,8 @@ def _literals(item: Expression) -> Literals:
             if item.modifier("strictness") in ("ast", "relaxed", "signature"):
                 return None  # these may match other words than are written
             return _all_of(_words(value) for value in (item.modifier("context") or item.value, *item.values))
+        case Token(key="raises" | "decorated_by" | "captures" | "defines", op="="):
+            return _words(re.split(r"[.:]", item.text)[-1])
         case And():
             return _all_of(map(_literals, item.items))
         case Or():

@@ -53,16 +53,15 @@ class View(msgspec.Struct, frozen=True):
 
 
 def answer_query(reader: Reader, tree: Tree, plan: Plan, view: View, *, version: str) -> Answer:
-    (result,) = run_plans(reader, tree, [plan])
-    return make_answer(reader, tree, result, view, version=version)
+    files = {file.path: file for file in reader.files(tree.id)}
+    (result,) = run_plans(reader, tree, [plan], files)
+    return _make_answer(result, _Writer(reader, tree, files), view, Run(version=version, generation=tree.generation))
 
 
-def make_answer(reader: Reader, tree: Tree, result: Result, view: View, *, version: str) -> Answer:
+def _make_answer(result: Result, writer: _Writer, view: View, run: Run) -> Answer:
     plan, matches = result.plan, result.matches
     pages = _split_pages(matches, view)
     shown = pages[min(view.page, len(pages)) - 1] if view.page <= len(pages) else []
-    files = {file.path: file for file in reader.files(tree.id)}
-    writer = _Writer(reader, tree, files)
     findings = tuple(writer.describe(match) for match in shown)
     found = len(matches)
     sections = [
@@ -88,7 +87,7 @@ def make_answer(reader: Reader, tree: Tree, result: Result, view: View, *, versi
     return Answer(
         SCHEMA_VERSION,
         "q",
-        Run(version=version, generation=tree.generation),
+        run,
         {
             "query": plan.text,
             "matches": found,

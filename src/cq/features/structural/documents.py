@@ -13,7 +13,7 @@ from ast_grep_py import SgNode, SgRoot
 from cq.model.facts import Call, Export, Flow, Import, References, Symbol
 from cq.model.location import LineTable
 from cq.model.source import Segment
-from cq.query.vocabulary import LANGUAGES
+from cq.query.vocabulary import ENTITIES, LANGUAGES
 from cq.store.read import Reader, StoredFile
 from cq.syntax import get_language
 
@@ -23,6 +23,9 @@ MAX_BYTES = 1024 * 1024
 MAX_LINE = 20_000
 MAX_DEPTH = 1_500
 _STEP = 1024
+_OWNERS = frozenset(
+    {*ENTITIES["function"], *ENTITIES["method"], *ENTITIES["class"], "macro", "trait", "impl", "interface"}
+)
 _BRACKETS = bytes(byte for byte in range(256) if byte not in b"()[]{}")
 
 
@@ -84,6 +87,11 @@ class Document:
     @property
     def flows(self) -> tuple[Flow, ...]:
         return self.file.part("flows")[self.number]
+
+    @cached_property
+    def raised(self) -> tuple[tuple[int, str], ...]:
+        """(the definition it stands in, what is raised), in the order of the text."""
+        return tuple((owner_of(self.symbols, flow.scope), flow.value) for flow in self.flows if flow.kind == "raise")
 
     @property
     def references(self) -> References:
@@ -188,6 +196,13 @@ class Document:
 
 
 _NO_SCOPE = frozenset({"parameter", "type_parameter", "variable", "constant", "field", "property", "enum_member"})
+
+
+def owner_of(symbols: tuple[Symbol, ...], number: int) -> int:
+    """The definition that code runs in: a local variable or field is none."""
+    while number >= 0 and symbols[number].kind not in _OWNERS:
+        number = symbols[number].parent
+    return number
 
 
 def _unwrap(node: SgNode) -> SgNode:

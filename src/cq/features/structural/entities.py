@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from cq.features.structural.documents import Document
-from cq.features.structural.links import owner_of
 from cq.features.structural.matches import Match
 from cq.model.facts import Call, Import, Symbol
 from cq.query.tree import Token
@@ -61,19 +60,12 @@ class MatchMaker:
 
 def find_raised(document: Document, number: int) -> list[str]:
     """What a definition raises itself: not what a function inside it does, unless it is a class or a module."""
-    symbols = document.symbols
-    values: list[str] = []
-    for flow in document.flows:
-        if flow.kind != "raise":
-            continue
-        owner = owner_of(symbols, flow.scope)
-        if (
-            number < 0
-            or owner == number
-            or (symbols[number].kind_group in ("class", "type") and _is_below(symbols, owner, number))
-        ):
-            values.append(flow.value)
-    return values
+    symbols, raised = document.symbols, document.raised
+    if number < 0:
+        return [value for _, value in raised]
+    if symbols[number].kind_group in ("class", "type"):
+        return [value for owner, value in raised if _is_below(symbols, owner, number)]
+    return [value for owner, value in raised if owner == number]
 
 
 def _is_below(symbols: tuple[Symbol, ...], number: int, above: int) -> bool:

@@ -8,15 +8,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-from cq.features.structural.documents import OpenFile
+from cq.features.structural.documents import OpenFile, owner_of
 from cq.model.facts import Call, Symbol
 from cq.query.vocabulary import ENTITIES
 from cq.store.read import Reader, StoredFile, Tree
 
 _CALLED = frozenset({*ENTITIES["function"], *ENTITIES["method"], *ENTITIES["class"], "macro", "enum_member"})
-_OWNERS = frozenset(
-    {*ENTITIES["function"], *ENTITIES["method"], *ENTITIES["class"], "macro", "trait", "impl", "interface"}
-)
 
 
 class Definition(NamedTuple):
@@ -116,10 +113,3 @@ def define(path: str, document: int, symbols: tuple[Symbol, ...], number: int) -
         return Definition(path, document, -1, path.rpartition("/")[2], "module", 0, 0)
     symbol = symbols[number]
     return Definition(path, document, number, symbol.name, symbol.kind, symbol.head, symbol.end)
-
-
-def owner_of(symbols: tuple[Symbol, ...], number: int) -> int:
-    """The definition that code runs in: a local variable or field is none."""
-    while number >= 0 and symbols[number].kind not in _OWNERS:
-        number = symbols[number].parent
-    return number

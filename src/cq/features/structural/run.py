@@ -51,19 +51,18 @@ from cq.store.read import Reader, StoredFile, Tree
 MAX_MATCHES = 200_000  # of one selection
 
 
-def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan]) -> list[Result]:
-    """One result per plan, in order. The work is shared: two plans over one file parse it once."""
-    files = list(reader.files(tree.id))
-    links = NameLinks(reader, tree, {file.path: file for file in files})
+def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan], files: dict[str, StoredFile]) -> list[Result]:
+    """One result per plan, in order; `files` are those of the tree. Two plans over one file parse it once."""
+    links = NameLinks(reader, tree, files)
     searches = [
-        [Search(s, reader, tree, files, links, find_attributes(plan.root)) for s in find_selections(plan.root)]
+        [Search(s, reader, tree, links, files, find_attributes(plan.root)) for s in find_selections(plan.root)]
         for plan in plans
     ]
     for group in searches:
         if all(search.unservable for search in group):
             raise _fail_unservable(group[0])
     flat = [search for group in searches for search in group]
-    for stored in files:
+    for stored in files.values():
         interested = [search for search in flat if search.wants(stored)]
         if interested:
             opened = OpenFile(reader, stored)
@@ -160,7 +159,7 @@ class Search:
     """One selection on its way through the files."""
 
     def __init__(
-        self, selection: Selection, reader: Reader, tree: Tree, files: Sequence[StoredFile], links: NameLinks,
+        self, selection: Selection, reader: Reader, tree: Tree, links: NameLinks, files: dict[str, StoredFile],
         attributes: frozenset[str],
     ) -> None:  # fmt: skip
         self.selection = selection
@@ -176,7 +175,7 @@ class Search:
             for item in selection.where
             if isinstance(item, Token) and item.key in FILE_TOKENS and item.key != "lang"
         ]
-        self._wanted = self._find_candidates(files)
+        self._wanted = self._find_candidates(files.values())
         self._rules = lru_cache(maxsize=256)(self._make_rule)
         self._used = lru_cache(maxsize=64)(self._find_used)
 
@@ -200,7 +199,7 @@ class Search:
 
     # -- candidates ------------------------------------------------------------------------------
 
-    def _find_candidates(self, files: Sequence[StoredFile]) -> set[str]:
+    def _find_candidates(self, files: Iterable[StoredFile]) -> set[str]:
         """Paths that can match at all: by path and language, by the words of the patterns, by the names wanted."""
         selection, statistics = self.selection, self.statistics
         literals = self._literals = find_literals(selection)

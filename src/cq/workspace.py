@@ -271,7 +271,7 @@ class Workspace:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         lang: Sequence[str] = (),
-        limit: int = 40,
+        limit: int = 0,
         page: int = 1,
         budget: int = 8000,
         everything: bool = False,
@@ -279,15 +279,15 @@ class Workspace:
         """Entities and code that match a query, as text or as a value of `cq.query`; QueryError for one that is none.
 
         `include`, `exclude` and `lang` are globs=, exclude= and lang= beside it. A page holds at most `limit` matches
-        and about `budget` tokens (0: any number); `everything` is one page.
+        (0: as fit 100 lines) and about `budget` tokens (0: any number); `everything` is one page.
         """
         from cq import __version__
         from cq.features.structural.answer import View, answer_query
         from cq.query.parse import find_words, get_query
         from cq.query.plan import make_plan
 
-        if limit < 1 or page < 1 or budget < 0:
-            raise UsageError("a page and its limit are numbers from 1, a budget is one from 0")
+        if page < 1 or limit < 0 or budget < 0:
+            raise UsageError("a page is a number from 1, its limit and budget are numbers from 0")
         words = find_words(query) if isinstance(query, str) else None
         if words is not None:
             return self._search_words(words)

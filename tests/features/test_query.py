@@ -235,7 +235,7 @@ def test_pages_hold_everything_once(tree: Open):
     assert (budget.total, budget.shown, budget.pages) == (25, 10, 3)
     small = workspace.q("entity=function", budget=100)
     assert 0 < len(places(small)) < 10
-    for wrong in ({"limit": 0}, {"page": 0}, {"budget": -1}):
+    for wrong in ({"limit": -1}, {"page": 0}, {"budget": -1}):
         with pytest.raises(UsageError):
             workspace.q("entity=function", **wrong)
 

@@ -1,4 +1,4 @@
-"""Queries over Django, against a walk of `ast` that shares nothing with them."""
+"""Queries over Django, against one walk of `ast` that shares nothing with them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,69 @@ import pytest
 
 from bench.corpora import CorpusError, fetch
 from cq import Workspace
-from cq.model.answer import Answer
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef)
+Above = list[ast.AST]
+Wanted = Callable[[ast.AST, Above], bool]
+
+
+def _is_getter(node: ast.AST) -> bool:
+    return isinstance(node, _FUNCTIONS) and node.name.startswith("get_")
+
+
+def _is_function_getter(node: ast.AST, above: Above) -> bool:
+    return _is_getter(node) and not isinstance(_scope(above), ast.ClassDef)
+
+
+def _is_method_getter(node: ast.AST, above: Above) -> bool:
+    return _is_getter(node) and isinstance(_scope(above), ast.ClassDef)
+
+
+def _is_getattr_in_class(node: ast.AST, above: Above) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "getattr"
+        and len(node.args) + len(node.keywords) == 2
+        and any(isinstance(parent, ast.ClassDef) for parent in above)
+    )
+
+
+def _is_property(node: ast.AST, _: Above) -> bool:
+    return isinstance(node, _FUNCTIONS) and "property" in map(_last_name, node.decorator_list)
+
+
+def _awaits(node: ast.AST, _: Above) -> bool:
+    return isinstance(node, ast.AsyncFunctionDef) and any(isinstance(below, ast.Await) for below in ast.walk(node))
+
+
+def _has_many_methods(node: ast.AST, _: Above) -> bool:
+    return isinstance(node, ast.ClassDef) and sum(isinstance(item, _FUNCTIONS) for item in _own(node)) > 20
+
+
+def _raises_value_error(node: ast.AST, _: Above) -> bool:
+    return isinstance(node, _FUNCTIONS) and any(
+        isinstance(item, ast.Raise) and item.exc is not None and _last_name(item.exc) == "ValueError"
+        for item in _own(node)
+    )
+
+
+CASES: dict[str, Wanted] = {
+    "entity=function name=~^get_": _is_function_getter,
+    "entity=method name=~^get_": _is_method_getter,
+    "pattern='getattr($X, $Y)' inside='class $C'": _is_getattr_in_class,
+    "entity=function,method decorated_by=property": _is_property,
+    "entity=function,method pattern='async def $F' has='await $X'": _awaits,
+    "entity=class | filter(methods > 20)": _has_many_methods,
+    "entity=function,method raises=ValueError": _raises_value_error,
+}
 
 
 class Tree(NamedTuple):
     workspace: Workspace
-    modules: dict[str, ast.Module]
+    read: set[str]  # paths that `ast` can read
+    expected: dict[str, list[tuple[str, int]]]
 
 
 @pytest.fixture(scope="module")
@@ -29,109 +83,48 @@ def django(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
     except (CorpusError, OSError) as error:
         pytest.skip(f"no corpus django: {error}")
     with Workspace.open(root, index_dir=tmp_path_factory.mktemp("index")) as workspace:
-        modules: dict[str, ast.Module] = {}
+        tree = Tree(workspace, set(), {query: [] for query in CASES})
         for file in workspace.files():
-            if file.language == "python":
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    try:
-                        modules[file.path] = ast.parse((root / file.path).read_bytes())
-                    except (SyntaxError, ValueError):
-                        continue  # files that are broken on purpose
-        yield Tree(workspace, modules)
+            if file.language != "python":
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    module = ast.parse((root / file.path).read_bytes())
+                except (SyntaxError, ValueError):
+                    continue  # files that are broken on purpose
+            tree.read.add(file.path)
+            for node, above in _walk(module):
+                for query, wanted in CASES.items():
+                    if wanted(node, above):
+                        tree.expected[query].append((file.path, getattr(node, "lineno", 0)))
+        yield tree
 
 
-def test_functions_by_name(django: Tree):
-    def wanted(node: ast.AST, above: list[ast.AST]) -> bool:
-        return (
-            isinstance(node, _FUNCTIONS)
-            and node.name.startswith("get_")
-            and not isinstance(_scope(above), ast.ClassDef)
-        )
-
-    check(django, "entity=function name=~^get_ lang=python", wanted)
-
-
-def test_methods_by_name(django: Tree):
-    def wanted(node: ast.AST, above: list[ast.AST]) -> bool:
-        return isinstance(node, _FUNCTIONS) and node.name.startswith("get_") and isinstance(_scope(above), ast.ClassDef)
-
-    check(django, "entity=method name=~^get_ lang=python", wanted)
+@pytest.mark.parametrize("query", CASES)
+def test_equal_to_a_walk_of_ast(django: Tree, query: str):
+    group, bar, stages = query.partition(" | ")
+    answer = django.workspace.q(f"{group} lang=python{bar}{stages}", everything=True)
+    places = [finding.location for finding in answer.sections[0].findings]
+    assert len(places) == answer.found
+    found = sorted((place.path, place.start_line) for place in places if place and place.path in django.read)
+    assert len(found) > 5
+    assert found == sorted(django.expected[query])
 
 
-def test_calls_of_getattr_inside_classes(django: Tree):
-    def wanted(node: ast.AST, above: list[ast.AST]) -> bool:
-        return (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == "getattr"
-            and len(node.args) + len(node.keywords) == 2
-            and any(isinstance(parent, ast.ClassDef) for parent in above)
-        )
-
-    check(django, "pattern='getattr($X, $Y)' inside='class $C' lang=python", wanted)
-
-
-def test_functions_decorated_with_property(django: Tree):
-    def wanted(node: ast.AST, _: list[ast.AST]) -> bool:
-        return isinstance(node, _FUNCTIONS) and "property" in map(_last_name, node.decorator_list)
-
-    check(django, "entity=function,method decorated_by=property lang=python", wanted)
-
-
-def test_async_functions_that_await(django: Tree):
-    def wanted(node: ast.AST, _: list[ast.AST]) -> bool:
-        return isinstance(node, ast.AsyncFunctionDef) and any(isinstance(below, ast.Await) for below in ast.walk(node))
-
-    check(django, "entity=function,method pattern='async def $F' has='await $X' lang=python", wanted)
-
-
-def test_classes_with_many_methods(django: Tree):
-    def wanted(node: ast.AST, _: list[ast.AST]) -> bool:
-        return isinstance(node, ast.ClassDef) and sum(isinstance(item, _FUNCTIONS) for item in _own(node)) > 20
-
-    check(django, "entity=class lang=python | filter(methods > 20)", wanted)
-
-
-def test_functions_that_raise_value_error(django: Tree):
-    def is_raise(node: ast.AST) -> bool:
-        return isinstance(node, ast.Raise) and node.exc is not None and _last_name(node.exc) == "ValueError"
-
-    def wanted(node: ast.AST, _: list[ast.AST]) -> bool:
-        return isinstance(node, _FUNCTIONS) and any(map(is_raise, _own(node)))
-
-    check(django, "entity=function,method raises=ValueError lang=python", wanted)
-
-
-def check(tree: Tree, query: str, wanted: Callable[[ast.AST, list[ast.AST]], bool]) -> None:
-    answer = tree.workspace.q(query, everything=True)
-    found = {place for place in _places(answer) if place[0] in tree.modules}
-    expected = {
-        (path, *_start(node))
-        for path, module in tree.modules.items()
-        for node, above in _walk(module)
-        if wanted(node, above)
-    }
-    assert len(expected) > 5
-    assert found == expected
-
-
-def _places(answer: Answer) -> set[tuple[str, int]]:
-    found = [finding.location for finding in answer.sections[0].findings]
-    assert len(found) == answer.found
-    return {(place.path, place.start_line) for place in found if place}
-
-
-def _start(node: ast.AST) -> tuple[int]:
-    return (getattr(node, "lineno"),)  # noqa: B009  not every node has one
-
-
-def _walk(module: ast.Module) -> Iterator[tuple[ast.AST, list[ast.AST]]]:
-    todo: list[tuple[ast.AST, list[ast.AST]]] = [(module, [])]
+def _walk(module: ast.Module) -> Iterator[tuple[ast.AST, Above]]:
+    """Every node with those around it, outermost first; the list changes as the walk goes on."""
+    above: Above = []
+    todo: list[ast.AST | None] = [module]
     while todo:
-        node, above = todo.pop()
+        node = todo.pop()
+        if node is None:
+            above.pop()
+            continue
         yield node, above
-        todo += [(child, [*above, node]) for child in ast.iter_child_nodes(node)]
+        above.append(node)
+        todo.append(None)
+        todo += ast.iter_child_nodes(node)
 
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
@@ -144,7 +137,7 @@ def _own(scope: ast.AST) -> Iterator[ast.AST]:
             todo += ast.iter_child_nodes(node)
 
 
-def _scope(above: list[ast.AST]) -> ast.AST | None:
+def _scope(above: Above) -> ast.AST | None:
     return next((node for node in reversed(above) if isinstance(node, _SCOPES)), None)
 
 

@@ -24,6 +24,7 @@ from cq.query.vocabulary import (
 MAX_TEXT = 10_000
 MAX_DEPTH = 32
 MAX_NUMBER = 1_000_000
+MAX_LIST = 50
 MAX_GRAPH_DEPTH = 10
 _KEY = re.compile(r"(\$+\w*|[A-Za-z_]\w*(?:\.\w+)?)(!=~|=~|!=|=)")
 _TOKEN_AHEAD = re.compile(r"(?:^|[\s(])(?:(?:\$+\w+|[A-Za-z_][\w.]*)(?:!=~|=~|!=|=)|@\w)|\|\s*(?:filter|sort|limit)\b")
@@ -362,6 +363,10 @@ class _Parser:
         if rule is None:
             self.fault(start, match.end(1), f"unknown token {key!r}", did_you_mean(key, _all_keys()))
             return None
+        if rule is METAVARIABLE and not patterns.METAVARIABLE.fullmatch(key):
+            hint = "they are upper case: $X, $$OP, $$$ARGS"
+            self.fault(start, match.end(1), f"{key!r} is not a metavariable", hint, rule.example)
+            return None
         if len(self.faults) > before:
             return None
         if not pieces or not any(piece.text.strip() for piece in pieces):
@@ -447,15 +452,15 @@ class _Parser:
             if len(pieces) == 1 and not self.ends_with_comma(end):
                 parts = patterns.split_list(text) if rule.kind in ("patterns", "expansions") else text.split(",")
             parts = [part.strip() for part in parts]
+            if len(parts) > MAX_LIST:
+                self.fault(start, end, f"{key} takes at most {MAX_LIST} values", "", rule.example)
+                return None
             for part in parts:
                 self.check_part(key, rule, part, start, end)
             return tuple(dict.fromkeys(parts)) if len(self.faults) == before else None
         fault, hint = "", ""
         if rule.kind in ("name", "metavariable"):
-            if rule.kind == "metavariable" and not patterns.METAVARIABLE.fullmatch(key):
-                fault, hint = f"{key!r} is not a metavariable", "they are upper case: $X, $$OP, $$$ARGS"
-                start, end = self.at - (end - start) - len(op) - len(key), end
-            elif op.endswith("~"):
+            if op.endswith("~"):
                 fault = regex.find_fault(text)
             elif "\0" in text:
                 fault = "a name holds no NUL"

@@ -39,7 +39,7 @@ from cq.query.vocabulary import (
 
 MAX_SELECTIONS = 64
 MAX_EXPANSIONS = 64
-MAX_TOKENS = 300
+MAX_TOKENS = 100  # every pattern is tried in every language
 _PLACEHOLDER = re.compile(r"%\{([a-z_]\w*)(?:=([^{}]*))?\}")
 
 # Texts that must be in a file for it to match: a word, all of some, any of some; None when nothing can be said.

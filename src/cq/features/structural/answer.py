@@ -13,7 +13,7 @@ from cq.features.structural.documents import Document, OpenFile
 from cq.features.structural.entities import find_raised
 from cq.features.structural.links import Definition, Link, Links, NameLinks, define
 from cq.features.structural.matches import Match, Result
-from cq.features.structural.run import run_plans
+from cq.features.structural.run import MAX_MATCHES, run_plans
 from cq.features.structural.scopes import Scopes, UnknownScopes
 from cq.model.answer import (
     EVIDENCE,
@@ -39,14 +39,15 @@ from cq.store.read import Reader, StoredFile, Tree
 
 MAX_TEXT, MAX_LINES = 600, 8  # of a match that is shown
 MAX_CAPTURE = 200
+MAX_PAGE = 90  # lines of matches, where no limit is given
 MAX_LINKS = 1000  # of one expansion
 _DEFINITION = frozenset(kind for kinds in ENTITIES.values() for kind in kinds)
 
 
 class View(msgspec.Struct, frozen=True):
-    """How much of the answer is shown. A budget of 0 and `everything` know no end."""
+    """How much of the answer is shown. A limit of 0 is what fits a screen of lines; a budget of 0 has no end."""
 
-    limit: int = 40
+    limit: int = 0
     page: int = 1
     budget: int = 8000
     everything: bool = False
@@ -80,8 +81,8 @@ def _make_answer(result: Result, writer: _Writer, view: View, run: Run) -> Answe
         degraded.append(Degraded("links", "info", "by_name", message))
     if result.total > found:
         truncated.append(Truncation("matches", "limit=", plan.limit, result.total, result.total - found))
-    if result.capped:
-        truncated.append(Truncation("matches", "memory", found, found, 0))
+    if result.dropped:
+        truncated.append(Truncation("matches", "memory", MAX_MATCHES, found + result.dropped, result.dropped))
     used = sum(map(_cost, shown))
     budget = Budget(0 if view.everything else view.budget, used, len(shown), found, view.page, len(pages))
     return Answer(
@@ -109,14 +110,15 @@ def _split_pages(matches: list[Match], view: View) -> list[list[Match]]:
     if view.everything:
         return [matches]
     pages: list[list[Match]] = [[]]
-    spent = 0
+    spent = lines = 0
     for match in matches:
-        cost = _cost(match)
-        if pages[-1] and (len(pages[-1]) >= view.limit or (view.budget and spent + cost > view.budget)):
+        cost, height = _cost(match), _height(match)
+        full = len(pages[-1]) >= view.limit if view.limit else lines + height > MAX_PAGE
+        if pages[-1] and (full or (view.budget and spent + cost > view.budget)):
             pages.append([])
-            spent = 0
+            spent = lines = 0
         pages[-1].append(match)
-        spent += cost
+        spent, lines = spent + cost, lines + height
     return pages
 
 
@@ -125,6 +127,12 @@ def _cost(match: Match) -> int:
     text = 100 if match.symbol >= 0 else min(match.end - match.start, MAX_TEXT)
     captures = sum(min(len(capture.text), MAX_CAPTURE) + 10 for capture in match.captures)
     return (len(match.path) + len(match.qualified_name) + text + captures + 40) // 4
+
+
+def _height(match: Match) -> int:
+    """Lines: its place, its text, its captures."""
+    text = 1 if match.symbol >= 0 else min((match.end - match.start) // 60 + 1, MAX_LINES)
+    return 1 + text + len(match.captures)
 
 
 def _count_languages(matches: Iterable[Match]) -> dict[str, int]:
@@ -409,8 +417,10 @@ def _excerpt(match: Match, document: Document) -> tuple[str, bool]:
         line = text.find(b"\n", match.start)
         if symbol.body_start < 0 and 0 <= line < end:
             end = line
-        whole = text[match.start : end]
-        return whole.decode("utf-8", "replace").rstrip().removesuffix("{").rstrip()[:MAX_TEXT], end < match.end
+        lines = text[match.start : end].decode("utf-8", "replace").rstrip().removesuffix("{").rstrip().split("\n")
+        while len(lines) > 1 and lines[-1].strip().startswith(("#", "//", "/*", "*")):
+            lines.pop()  # a comment between the head and the body
+        return "\n".join(lines).rstrip()[:MAX_TEXT], end < match.end
     if match.kind == "module":
         line = text.find(b"\n", match.start)
         return text[match.start : line if line >= 0 else match.end][:MAX_TEXT].decode("utf-8", "replace"), True
@@ -498,7 +508,7 @@ def _find_degraded(result: Result) -> list[Degraded]:
                     "query",
                     "warning",
                     "document_skipped",
-                    f"{count:,} documents of {language} are not looked at: {reason}",
+                    f"{count:,} {reason} of {language} are not looked at",
                     language,
                 )
                 events.setdefault((language, reason), event)

@@ -113,13 +113,13 @@ class Document:
     def gate(self) -> str:
         """Why the matcher is not let at it, "" when it is."""
         if not LANGUAGES.get(self.language):
-            return "no grammar for patterns"
+            return "documents without a grammar for patterns"
         if len(self.text) > MAX_BYTES:
-            return f"over {MAX_BYTES // 1024} KiB"
+            return f"documents over {MAX_BYTES // 1024} KiB"
         if max(map(len, self.text.split(b"\n"))) > MAX_LINE:
-            return f"a line over {MAX_LINE:,} bytes"
+            return f"documents with a line over {MAX_LINE:,} bytes"
         if _may_be_deep(self.text) and _is_deep(self.text, self.language):
-            return f"nested over {MAX_DEPTH:,} deep"
+            return f"documents nested over {MAX_DEPTH:,} deep"
         return ""
 
     @cached_property

@@ -56,10 +56,11 @@ class Partition(msgspec.Struct):
     parsed: int = 0
     matches: int = 0
     reason: str = ""  # why the language was left out
-    skipped: dict[str, int] = {}  # reason -> documents
+    skipped: dict[str, int] = {}  # what was not looked at -> how many
 
-    def skip(self, reason: str) -> None:
-        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+    def skip(self, what: str, count: int = 1) -> None:
+        if count:
+            self.skipped[what] = self.skipped.get(what, 0) + count
 
 
 class Statistics(msgspec.Struct):
@@ -78,4 +79,4 @@ class Result(msgspec.Struct):
     total: int  # before limit=
     statistics: list[Statistics]
     by_name: bool = False
-    capped: bool = False
+    dropped: int = 0  # matches over the bound of one group

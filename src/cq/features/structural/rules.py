@@ -138,7 +138,7 @@ def check_rule(rule: Rule, language: str) -> None:
         raise Unservable(_explain(error)) from None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def compile_rule(text: str, language: str, context: str = "", selector: str = "", strictness: str = "") -> Rule:
     """One pattern, or `kind=NAME`. Unservable with the reason where the language cannot take it."""
     if not LANGUAGES.get(language):

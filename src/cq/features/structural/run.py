@@ -55,7 +55,7 @@ def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan], files: dict[str
     """One result per plan, in order; `files` are those of the tree. Two plans over one file parse it once."""
     links = NameLinks(reader, tree, files)
     searches = [
-        [Search(s, reader, tree, links, files, find_attributes(plan.root)) for s in find_selections(plan.root)]
+        [Search(s, reader, tree, files, find_attributes(plan.root)) for s in find_selections(plan.root)]
         for plan in plans
     ]
     for group in searches:
@@ -79,7 +79,7 @@ def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan], files: dict[str
             Result(
                 plan, found, total, [search.statistics for search in group],
                 any(search.by_name for search in group) or "callers" in find_attributes(plan.root),
-                any(search.capped for search in group),
+                sum(search.dropped for search in group),
             )
         )  # fmt: skip
     return results
@@ -159,15 +159,16 @@ class Search:
     """One selection on its way through the files."""
 
     def __init__(
-        self, selection: Selection, reader: Reader, tree: Tree, links: NameLinks, files: dict[str, StoredFile],
+        self, selection: Selection, reader: Reader, tree: Tree, files: dict[str, StoredFile],
         attributes: frozenset[str],
     ) -> None:  # fmt: skip
         self.selection = selection
         self.matches: list[Match] = []
-        self.capped = False
+        self.dropped = 0  # matches over the bound
         self.by_name = any(isinstance(t, Token) and t.key == "used_by" for i in selection.where for t in find_tokens(i))
         self._attributes = attributes
-        self._reader, self._tree, self._links = reader, tree, links
+        self._lost: set[tuple[str, int, int]] = set()
+        self._reader, self._tree = reader, tree
         self.statistics = Statistics(str(selection))
         self._structure, self._rest = _split(selection)
         self._tests = [
@@ -193,7 +194,9 @@ class Search:
                 continue
             partition.opened += 1
             before, parses = len(self.matches), document.parses
+            self._lost.clear()
             self._look_into(document, partition)
+            partition.skip("entities without a node of their own, as in a macro,", len(self._lost))
             partition.parsed += document.parses > parses
             partition.matches += len(self.matches) - before
 
@@ -344,7 +347,7 @@ class Search:
             if self._attributes:
                 match.attributes = measure(match, document, self._attributes)
         room = MAX_MATCHES - len(self.matches)
-        self.capped |= len(kept) > room
+        self.dropped += max(0, len(kept) - room)
         self.matches += kept[:room]
 
     def _find_pattern(self, document: Document) -> tuple[list[Match], dict[int, SgNode]]:
@@ -378,10 +381,11 @@ class Search:
         if self.selection.entities == ("module",):
             rule = self._rules(document.language, items)
             kind = document.root.kind()
-            hits = [node for node in find_nodes(document.root, {"all": [{"kind": kind}, rule]})]
+            hits = find_nodes(document.root, {"all": [{"kind": kind}, rule]})
             return {match.key: hits[0] for match in found} if hits else {}
         spans = {match.key: _span(match, document) for match in found}
         located = document.locate(spans.values())
+        self._lost |= {key for key, span in spans.items() if span not in located}
         kinds = sorted({node.kind() for node in located.values()})
         if not kinds:
             return {}

@@ -147,7 +147,7 @@ def _read_tables(document: Document) -> dict[str, list[symtable.Function]]:
             warnings.simplefilter("ignore")
             top = symtable.symtable(document.source, document.file.path, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
-        raise UnknownScopes(f"this Python cannot read it ({type(error).__name__})") from None
+        raise UnknownScopes(f"documents that this Python cannot read ({type(error).__name__})") from None
     found: dict[str, list[symtable.Function]] = {}
     todo: list[symtable.SymbolTable] = [top]
     while todo:

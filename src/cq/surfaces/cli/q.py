@@ -27,7 +27,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=FORMATS, default="md", help=f"md (default) or {', '.join(FORMATS[1:])}")
     parser.add_argument(
-        "--limit", metavar="N", type=_number, default=40, help="at most N matches on a page (default: 40)"
+        "--limit", metavar="N", type=_number, default=0, help="N matches on a page (default: 100 lines)"
     )
     parser.add_argument("--page", metavar="N", type=_number, default=1, help="the Nth page")
     parser.add_argument(

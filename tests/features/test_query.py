@@ -120,6 +120,16 @@ def test_a_list_that_captures_nothing_is_empty(tree: Open):
     assert [c.text for d in details(workspace.q("pattern='f($$$A)'")) for c in d.captures] == ["", "1"]
 
 
+def test_what_stands_behind_a_list_is_not_of_it(tree: Open):
+    workspace = tree(a_py="f(1)\nf(1, 2,  # three\n  3)\nf(1, k=2)\n", b_ts="{ a(); b(); return c; }\n")
+    found = details(workspace.q("pattern='f($$$A, $B)'"))
+    assert [[c.text for c in d.captures] for d in found] == [["", "1"], ["1, 2,  # three", "3"], ["1", "k=2"]]
+    (found,) = details(workspace.q("pattern='f($$$A, k=$V)'"))
+    assert [c.text for c in found.captures] == ["1", "2"]
+    (found,) = details(workspace.q("pattern='{ $$$A; return $X }'"))
+    assert [c.text for c in found.captures] == ["a(); b();", "c"]
+
+
 def test_relations_capture_too(tree: Open):
     workspace = tree(a_py="class K:\n    def m(self): f(1)\nf(2)\n")
     (found,) = details(workspace.q("pattern='f($X)' inside='class $C' inside='def $M($$$)'"))
@@ -275,7 +285,7 @@ def test_languages_that_cannot_serve_are_named(tree: Open):
     [
         "pattern='def ('",
         "pattern='kind=no_such_kind'",
-        "pattern='f($$$A, $B)'",
+        "pattern='f($$$A, 2, $$$B)'",
         "pattern='$x + 1' lang=python",
         "pattern='f($X)' has='(' ",
         "pattern='f($X)' inside='class $C' inside.field=no_such_field",

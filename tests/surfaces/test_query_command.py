@@ -62,7 +62,7 @@ pattern='f($X)' $X=~(
 pattern='f($X)' $$X=~a
 pattern='f($_X)' $_X=a
 pattern='f($X, $$$X)'
-pattern='f($$$A, $B)'
+pattern='f($$$A, 2, $$$B)'
 pattern='$$$'
 pattern='f($X)' pattern.strictness=strict
 pattern='f($X)' pattern.context='g($X)' pattern.selector=call

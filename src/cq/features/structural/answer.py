@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import CodeType
 from typing import Any
 
 import msgspec
@@ -150,6 +151,8 @@ class _Writer:
         self._reader = reader
         self._open: dict[str, OpenFile] = {}
         self._links: Links = NameLinks(reader, tree, files)
+        self._scopes: dict[tuple[str, int], Scopes] = {}
+        self._codes: dict[tuple[str, int], list[CodeType]] = {}
         self.by_name = False
 
     def open(self, path: str) -> OpenFile:
@@ -242,11 +245,14 @@ class _Writer:
         return self.note(match, "evidence", f"{match.qualified_name or match.kind}: {', '.join(facts)}", facts)
 
     def scope_facts(self, match: Match, document: Document, degraded: list[Degraded]) -> dict[str, tuple[str, ...]]:
+        key = (match.path, match.document)
         try:
-            scope = Scopes(document).of_symbol(match.symbol)
+            if key not in self._scopes:
+                self._scopes[key] = Scopes(document)
         except UnknownScopes as reason:
-            _degrade(degraded, "scope", str(reason), match.path)
+            _degrade(degraded, "scope", f"{match.path} is among the {reason}", match.path)
             return {}
+        scope = self._scopes[key].of_symbol(match.symbol)
         if scope is None:
             return {}
         return {
@@ -256,15 +262,16 @@ class _Writer:
 
     def surface_facts(self, match: Match, document: Document, degraded: list[Degraded]) -> dict[str, tuple[str, ...]]:
         if document.language != "python":
-            _degrade(degraded, "bytecode", f"{document.language} has no bytecode here", match.path)
+            _degrade(degraded, "bytecode", f"{document.language} has no bytecode", document.language)
             return {}
+        key = (match.path, match.document)
         try:
-            codes = document.__dict__.setdefault("codes", None) or compile_document(document)
+            if key not in self._codes:
+                self._codes[key] = compile_document(document)
         except NotCompiled as reason:
-            _degrade(degraded, "bytecode", str(reason), match.path)
+            _degrade(degraded, "bytecode", f"{match.path}: {reason}", match.path)
             return {}
-        document.__dict__["codes"] = codes
-        surface = find_surface(document, document.symbols[match.symbol], codes)
+        surface = find_surface(document, document.symbols[match.symbol], self._codes[key])
         return dict(zip(("globals", "attributes", "calls", "constants"), surface, strict=True)) if surface else {}
 
     # -- expansions ------------------------------------------------------------------------------
@@ -340,7 +347,8 @@ class _Writer:
     def imports(self, match: Match, depth: int) -> list[Finding]:
         """Imports that the code of the match uses or holds, then those of the files they name."""
         findings: list[Finding] = []
-        todo, seen = [(match.path, match)], {match.path}
+        todo: list[tuple[str, Match | None]] = [(match.path, match)]
+        seen = {match.path}
         for level in range(1, depth + 1):
             following: list[tuple[str, Match | None]] = []
             for path, own in todo:
@@ -363,7 +371,7 @@ class _Writer:
                         if target and target not in seen:
                             seen.add(target)
                             following.append((target, None))
-            todo = following  # pyright: ignore[reportAssignmentType]
+            todo = following
         return findings
 
 
@@ -515,7 +523,7 @@ def _find_degraded(result: Result) -> list[Degraded]:
     return list(events.values())
 
 
-def _degrade(degraded: list[Degraded], category: str, message: str, path: str) -> None:
-    event = Degraded("enrichment", "warning", category, f"{path}: {message}", path)
+def _degrade(degraded: list[Degraded], category: str, message: str, key: str) -> None:
+    event = Degraded("enrichment", "warning", category, message, key)
     if event not in degraded:
         degraded.append(event)

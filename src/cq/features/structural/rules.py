@@ -1,16 +1,17 @@
 """Patterns and relations → rules of the matcher, for one language; or why the language cannot serve them.
 
 What the matcher would pass over in silence is settled here: a pattern must parse in the language (alone, inside a
-context it needs, or as the head of a definition) and find itself; `$$OP` becomes a choice of operators; a list
-metavariable must stand where taking as few as possible is right.
+context it needs, or as the head of a definition) and find itself; `$$OP` becomes a choice of operators; what stands
+behind a `$$$` is looked for from the end of its list.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from ast_grep_py import SgNode, SgRoot
 
@@ -294,16 +295,19 @@ def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule |
     first, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
     inner: Rule = {"context": context}
     if frame != "{}":
-        span = len(sample[:first].encode()), len(sample[:last].encode())
+        span = _bytes(sample, first, last)
         node = root.descendant_for_byte_range(*span)
         if node is None or (node.start_byte, node.end_byte) != span:
             return None
         inner["selector"] = node.type
     if strictness:
         inner["strictness"] = strictness
+    tail = _find_tail(root, text, sample, start)
     rule: Rule = {"pattern": inner if len(inner) > 1 else text}
+    if tail is not None:
+        top = root.descendant_for_byte_range(*_bytes(sample, first, last))
+        rule = _tail_rule(tail, top, context, language, strictness)
     check_rule(rule, language)
-    _check_lists(root, text, sample, start)
     for node in find_nodes(SgRoot(sample, LANGUAGES[language]).root(), rule):
         found = node.range()
         if found.start.index == first and found.end.index in (last, last - 1):  # without its semicolon
@@ -352,23 +356,116 @@ def _parse(text: str, language: str) -> Any:
     return tree.root_node if tree is not None else None
 
 
-def _check_lists(root: Any, text: str, sample: str, start: int) -> None:
+class _Tail(NamedTuple):
+    """What stands behind the `$$$` of a list."""
+
+    text: str  # the pattern without it
+    name: str
+    place: Any  # the list
+    heads: int  # how much stands before the `$$$`
+    parts: tuple[Any, ...]
+
+
+def _find_tail(root: Any, text: str, sample: str, start: int) -> _Tail | None:
     """`f($$$A, $B)` takes as few as it can for $$$A and does not try again: it would miss `f(1, 2)`. Between
-    statements one thing may follow, and another list behind it."""
-    offsets = [match.start() + start for match in METAVARIABLE.finditer(text) if match[0].startswith("$$$")]
-    multiple = {len(sample[:at].encode()) for at in offsets}
-    todo = [root] if multiple else []
+    statements, one thing may follow and another list behind it."""
+    found: list[_Tail] = []
+    offsets = {_bytes(sample, m.start() + start)[0]: m for m in METAVARIABLE.finditer(text) if m[0].startswith("$$$")}
+    todo = [root] if offsets else []
     while todo:
         node = todo.pop()
         children = node.named_children
         todo += children
-        many = [at for at, child in enumerate(children) if child.start_byte in multiple and _is_name(child, sample)]
+        many = [at for at, child in enumerate(children) if child.start_byte in offsets and _is_name(child, sample)]
         if not many:
             continue
+        match = offsets[children[many[0]].start_byte]
         commas = any(child.type == "," for child in node.children)
-        if many[-1] < len(children) - 1 or (commas and many[0] < many[-1]) or any(b - a > 2 for a, b in pairwise(many)):
-            name = METAVARIABLE.search(text, text.index("$$$"))
-            raise Unservable(f"{name[0] if name else '$$$'} must be the last of its list")
+        if len(many) > 1 and (commas or many[-1] < len(children) - 1 or any(b - a > 2 for a, b in pairwise(many))):
+            raise Unservable(f"{match[0]}: one $$$ in a list, not more")
+        if len(many) == 1 and many[0] < len(children) - 1:
+            end = len(sample.encode()[: children[-1].end_byte].decode()) - start
+            shorter = text[: match.end()] + text[end:]
+            found.append(_Tail(shorter, match[0].lstrip("$"), node, many[0], tuple(children[many[0] + 1 :])))
+    if len(found) > 1:
+        raise Unservable("one list with something behind its $$$, not more")
+    return found[0] if found else None
+
+
+def _tail_rule(tail: _Tail, top: Any, context: str, language: str, strictness: str) -> Rule:
+    """The pattern without the tail, and the tail counted from the end of the list."""
+    real: Rule = {"not": {"any": [{"kind": kind} for kind in _comment_kinds(language)]}}
+    rules: list[Rule] = [_text_rule(tail.text, language, strictness)]
+    for at, part in enumerate(tail.parts):
+        child: Rule = {
+            "all": [
+                {"nthChild": {"position": len(tail.parts) - at, "reverse": True, "ofRule": real}},
+                {"nthChild": {"position": f"n+{tail.heads + at + 1}", "ofRule": real}},
+                _part_rule(part, context, language),
+            ],
+            "stopBy": "neighbor",
+        }
+        if tail.place == top:
+            rules.append({"has": child})
+        elif tail.place.parent == top:
+            rules.append({"has": {"kind": tail.place.type, "has": child, "stopBy": "neighbor"}})
+        else:
+            raise Unservable(f"$$${tail.name} must be the last of a list inside a list")
+    return {"all": rules}
+
+
+def _part_rule(part: Any, context: str, language: str) -> Rule:
+    """A thing of a list as what it is there: `k=1` is an argument of a call, and alone an assignment."""
+    node = part
+    while node.parent is not None:
+        node = node.parent
+    while node is not None and node.type != part.type:
+        node = _next(node)
+    text = context[_chars(context, part.start_byte) : _chars(context, part.end_byte)]
+    if node == part and not METAVARIABLE.fullmatch(text):
+        return {"pattern": {"context": context, "selector": part.type}}
+    return compile_rule(text, language)
+
+
+def _next(node: Any) -> Any:
+    """In the order of the text, outer nodes first: the order in which a selector looks."""
+    if node.named_child_count:
+        return node.named_child(0)
+    while node is not None and node.next_named_sibling is None:
+        node = node.parent
+    return node.next_named_sibling if node is not None else None
+
+
+def _chars(text: str, place: int) -> int:
+    return len(_sample(text).encode()[:place].decode())
+
+
+@lru_cache(maxsize=256)
+def count_tail(text: str, language: str) -> tuple[str, int]:
+    """The `$$$` of a pattern that is matched with what stands behind it, and how much that is."""
+    for frame in _CONTEXTS.get(language, ("{}",)):
+        sample = _sample(frame.format(text))
+        start = frame.index("{}") - frame[: frame.index("{}")].count("{{")
+        root = _parse(sample, language)
+        if root is not None and not root.has_error:
+            tail = _find_tail(root, text, sample, start)
+            return (tail.name, len(tail.parts)) if tail else ("", 0)
+    return "", 0
+
+
+@lru_cache(maxsize=64)
+def _comment_kinds(language: str) -> tuple[str, ...]:
+    own = get_language(language)
+    found: list[str] = []
+    for kind in own.comment_kinds if own is not None else ():
+        with suppress(Unservable):
+            check_rule({"kind": kind}, language)
+            found.append(kind)
+    return tuple(found) or ("ERROR",)
+
+
+def _bytes(text: str, *places: int) -> tuple[int, ...]:
+    return tuple(len(text[:place].encode()) for place in places)
 
 
 def _is_name(node: Any, sample: str) -> bool:

@@ -23,7 +23,7 @@ from cq.features.structural.entities import (
 )
 from cq.features.structural.links import Definition, NameLinks
 from cq.features.structural.matches import Capture, Match, Partition, Result, Statistics
-from cq.features.structural.rules import Rule, Unservable, check_rule, find_nodes, find_operator, make_rule
+from cq.features.structural.rules import Rule, Unservable, check_rule, count_tail, find_nodes, find_operator, make_rule
 from cq.features.structural.scopes import Scope, Scopes, UnknownScopes
 from cq.model.errors import QueryError
 from cq.query.plan import (
@@ -418,6 +418,7 @@ class Search:
                 nodes = [token] if token is not None else []
             elif kind == "multi":
                 nodes = [part for part in node.get_multiple_matches(name) if part.is_named()]
+                nodes = nodes[: len(nodes) - self._count_tail(name, document.language)]
             else:
                 single = node.get_match(name)
                 nodes = [single] if single is not None else []
@@ -427,6 +428,11 @@ class Search:
             elif kind == "multi":
                 found.append(Capture(name, "", *(document.span_of(node)[1],) * 2))
         return tuple(found)
+
+    def _count_tail(self, name: str, language: str) -> int:
+        subject = self.selection.subject
+        own, count = count_tail(subject.text, language) if subject and subject.key == "pattern" else ("", 0)
+        return count if own == name else 0
 
     def _find_entities(self, document: Document) -> list[Match]:
         found: list[Match] = []

@@ -144,6 +144,13 @@ def test_documents_inside_files(tree: Open):
     assert places(workspace.q("entity=function")) == ["a.md:4:1"]
 
 
+def test_scopes_of_lambdas_and_of_documents_with_a_prefix(tree: Open):
+    source = "def f(n):\n    return map(lambda x: x, 1), map(lambda x: x + n, 2)\n"
+    workspace = tree(a_py=source, b_md="text\n\n> ```python\n> def g(k):\n>     def h(): return k\n> ```\n")
+    assert places(workspace.q("pattern='lambda $X: $B' captures=n")) == ["a.py:2:37"]
+    assert places(workspace.q("entity=function captures=k")) == ["b.md:5:7"]
+
+
 # -- fields and expansions -------------------------------------------------------------------------
 
 CHAIN = {

@@ -46,8 +46,7 @@ def compile_document(document: Document) -> list[CodeType]:
 
 
 def find_surface(document: Document, symbol: Symbol, codes: list[CodeType]) -> Surface | None:
-    first = document.text.count(b"\n", 0, symbol.start - document.span[0]) + 1
-    last = document.text.count(b"\n", 0, symbol.head - document.span[0]) + 1
+    first, last = document.line_of(symbol.start), document.line_of(symbol.head)
     for code in codes:
         if code.co_name in (symbol.name, "<lambda>") and first <= code.co_firstlineno <= last:
             return _read_code(code, document.source.splitlines())

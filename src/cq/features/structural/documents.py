@@ -105,6 +105,10 @@ class Document:
     def span(self) -> tuple[int, int]:
         return (self._segment.start, self._segment.end) if self._segment else (0, len(self.file.text))
 
+    def line_of(self, place: int) -> int:
+        """The line of the document that a byte of the file is in, from 1; a prefix of lines makes no new ones."""
+        return self.file.text.count(b"\n", self.span[0], place) + 1
+
     @cached_property
     def source(self) -> str:
         return self.text.decode("utf-8", "replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import symtable
 import warnings
 from typing import NamedTuple
@@ -59,9 +60,11 @@ class Scopes:
             if own and close and (symbol.body_end == end or not document.file.text[symbol.head : start].strip()):
                 return self.of_symbol(number)
         if own and self._tables is not None:
-            line = document.text.count(b"\n", 0, start - document.span[0]) + 1
+            line = document.line_of(start)
             tables = [table for table in self._tables.get("lambda", ()) if table.get_lineno() == line]
-            return _describe(tables[0]) if tables else None
+            text = document.file.text
+            before = len(re.findall(rb"\blambda\b", text[text.rfind(b"\n", 0, start) + 1 : start]))
+            return _describe(tables[before]) if before < len(tables) else None
         around = document.enclosing(start, end)
         if own:
             _, _, uses = self._resolve()
@@ -75,7 +78,7 @@ class Scopes:
 
     def _of_table(self, symbol: Symbol) -> Scope | None:
         document = self._document
-        line = document.text.count(b"\n", 0, symbol.head - document.span[0]) + 1
+        line = document.line_of(symbol.head)
         assert self._tables is not None
         for name in (symbol.name, "lambda"):
             for table in self._tables.get(name, ()):

@@ -23,7 +23,7 @@ import msgspec
 import cq
 from bench.corpora import CorpusError
 
-PARTS = {"syntax": "bench.syntax", "index": "bench.index", "search": "bench.search", "graph": "bench.graph"}
+PARTS = {name: f"bench.{name}" for name in ("syntax", "index", "search", "query", "graph")}
 RESULTS = Path(__file__).with_name("results")
 
 

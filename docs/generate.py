@@ -12,6 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from cq.query.vocabulary import ATTRIBUTES, METAVARIABLE, TOKENS
 from cq.surfaces.cli import COMMANDS
 from cq.surfaces.render import render_table
 from cq.surfaces.render.languages import render_languages
@@ -68,7 +69,28 @@ def _render_languages(_: str) -> str:
     return render_languages(Workspace(DOCS).languages())
 
 
-GENERATORS: dict[str, Callable[[str], str]] = {"options": _render_options, "languages": _render_languages}
+def _render_tokens(_: str) -> str:
+    rows: list[list[str]] = []
+    for key, rule in [*TOKENS.items(), ("$X", METAVARIABLE)]:
+        modifiers = "".join(f" `.{name}=`" for name in rule.modifiers)
+        rows.append([f"`{key}=`{modifiers}", rule.meaning, f"`{rule.example}`"])
+    return render_table(["token", "meaning", "example"], rows) + "\n"
+
+
+def _render_attributes(_: str) -> str:
+    rows = [
+        [f"`{name}`", meaning, ", ".join(entities) if entities is not None else "every match"]
+        for name, (_, entities, meaning) in ATTRIBUTES.items()
+    ]
+    return render_table(["attribute", "meaning", "of"], rows) + "\n"
+
+
+GENERATORS: dict[str, Callable[[str], str]] = {
+    "options": _render_options,
+    "languages": _render_languages,
+    "tokens": _render_tokens,
+    "attributes": _render_attributes,
+}
 
 
 if __name__ == "__main__":

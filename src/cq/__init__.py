@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cq import query
     from cq.features.calls import CallsOptions
     from cq.features.page import Page
     from cq.features.search import SearchOptions
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from cq.workspace import Workspace
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "CallsOptions", "Page", "SearchOptions", "Workspace", "__version__"]
+__all__ = ["Answer", "CallsOptions", "Page", "SearchOptions", "Workspace", "__version__", "query"]
 
 _HOMES = {
     "Answer": "cq.model.answer",

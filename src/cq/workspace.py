@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef
     from cq.model.artifact import ExportReport, Validation
+    from cq.query import PlainWords, Query
     from cq.store.overflow import StoredArtifact
     from cq.store.read import Reader, Tree
 
@@ -373,6 +374,51 @@ class Workspace:
                 why = f": {_explain(skip[0])}" if skip else ""
                 raise SourceError(f"{path} is not indexed{why}", hint="paths are named from the root")
             return reader.text(file.content)
+
+    def q(
+        self,
+        query: str | Query,
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        lang: Sequence[str] = (),
+        limit: int = 0,
+        page: int = 1,
+        budget: int = 8000,
+        everything: bool = False,
+    ) -> Answer:
+        """Entities and code that match a query, as text or as a value of `cq.query`; QueryError for one that is none.
+
+        `include`, `exclude` and `lang` are globs=, exclude= and lang= beside it. A page holds at most `limit` matches
+        (0: as fit 100 lines) and about `budget` tokens (0: any number); `everything` is one page.
+        """
+        from cq import __version__
+        from cq.features.structural.answer import View, answer_query
+        from cq.query.parse import find_words, get_query
+        from cq.query.plan import make_plan
+
+        if page < 1 or limit < 0 or budget < 0:
+            raise UsageError("a page is a number from 1, its limit and budget are numbers from 0")
+        words = find_words(query) if isinstance(query, str) else None
+        if words is not None:
+            return self._search_words(words)
+        named = self.config().queries
+        plan = make_plan(query, named)
+        if include or exclude or lang:
+            whole = get_query(query) if isinstance(query, str) else query
+            plan = make_plan(whole.narrowed(include, exclude, lang), named)
+        self._keep_fresh()
+        with self._reading() as (reader, tree):
+            view = View(limit, page, budget, everything)
+            return answer_query(reader, tree, plan, view, version=__version__)
+
+    def _search_words(self, words: PlainWords) -> Answer:
+        """A query without any token is a search for its words."""
+        answer = self.search(words.text)
+        event = Degraded(
+            "query", "info", "plain_words", "no part of this is key=value: it was searched for", words.text
+        )
+        return msgspec.structs.replace(answer, degraded=(event, *answer.degraded))
 
     def export(self, out: str | Path, *, only: Sequence[str] = (), compress: str | None = None) -> ExportReport:
         """Writes the index as artifacts into the directory `out`, all of one generation."""

@@ -170,3 +170,17 @@ def test_settings_decide_what_is_indexed(tmp_path: Path, monkeypatch: pytest.Mon
         status = workspace.status()
     assert status.files == 1
     assert [event.category for event in status.degraded] == ["file_cap"]
+
+
+def test_named_queries_are_taken_as_they_are_written(tmp_path: Path):
+    (tmp_path / "cq.toml").write_text("[queries]\nold = 'entity=function decorated_by=%{by=old}'\n")
+    assert load_config(tmp_path).queries == {"old": "entity=function decorated_by=%{by=old}"}
+    (tmp_path / "cq.toml").unlink()
+    (tmp_path / "pyproject.toml").write_text("[tool.cq.queries]\na-b = 'entity=class'\n")
+    assert load_config(tmp_path).queries == {"a-b": "entity=class"}
+
+
+def test_names_and_texts_of_queries_are_checked(tmp_path: Path):
+    check_error(tmp_path, "[queries]\n'a b' = 'x'\n", "queries")
+    check_error(tmp_path, "[queries]\na = 3\n", "queries", "str")
+    check_error(tmp_path, "[queries]\na = '" + "x" * 10_001 + "'\n", "queries")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 from textwrap import dedent
 
+from cq import Workspace
 from cq.graph.links import BY_NAME, link_units
 from cq.graph.names import Method, find_by_name, find_imported, find_methods
 from cq.graph.unit import Unit
@@ -102,3 +104,21 @@ def _describe_call(call: Call) -> str:
 
 def _describe_import(item: Import) -> str:
     return " ".join(["import", item.kind, item.module, *(f"{b.local}={b.imported}" for b in item.bindings)])
+
+
+def check_query_case(root: Path, path: str, snippet: str, queries: dict[str, str]) -> None:
+    """Every query finds exactly what is marked with its letter, by where matches begin."""
+    fixture = parse_fixture(f"#- {path}\n{snippet}")
+    for name, text in fixture.files.items():
+        (root / name).write_text(text)
+    marked: dict[str, set[int]] = {letter: set() for letter in queries}
+    for mark in fixture.marks:
+        for letter in mark.label.split():
+            if letter in marked:
+                marked[letter].add(mark.start)
+    with Workspace.open(root, index_dir=root / ".index") as workspace:
+        for letter, query in queries.items():
+            answer = workspace.q(query, everything=True)
+            found = [finding.location for finding in answer.sections[0].findings]
+            lines = {letter: [place and (place.start_line, place.start_col) for place in found]}
+            assert {place.start for place in found if place} == marked[letter], f"{letter} {query}: {lines}"

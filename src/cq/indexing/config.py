@@ -43,7 +43,7 @@ def load_config(
     root: Path, overrides: Overrides | None = None, *, index_dir: str = "", root_source: str = "default"
 ) -> Configuration:
     """ConfigError for a file that cannot be taken, UsageError for a flag."""
-    written, sources, notes = _load_file(root)
+    written, sources, notes, queries = _load_file(root)
     values: dict[str, Any] = dict(written)
     if value := os.environ.get(DIR_VARIABLE):
         values["dir"], sources["dir"] = value, f"environment {DIR_VARIABLE}"
@@ -61,7 +61,7 @@ def load_config(
         Setting(f"index.{name}", getattr(config, name), sources.get(name, "default"))
         for name in IndexConfig.__struct_fields__
     ]
-    return Configuration(config, tuple(settings), notes)
+    return Configuration(config, tuple(settings), notes, queries)
 
 
 def make_settings(config: IndexConfig, *, leave_out: str = "") -> Settings:
@@ -80,8 +80,8 @@ def config_schema() -> dict[str, Any]:
     return msgspec.json.schema(ConfigFile)
 
 
-def _load_file(root: Path) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...]]:
-    """The keys of `[index]` that a file sets, where each is set, and what there is to say about it."""
+def _load_file(root: Path) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...], dict[str, str]]:
+    """The keys of `[index]` that a file sets, where each is set, what there is to say about it, and its queries."""
     own = _read(root, "cq.toml")
     shared = _read(root, "pyproject.toml")
     notes: list[str] = []
@@ -103,10 +103,11 @@ def _load_file(root: Path) -> tuple[dict[str, Any], dict[str, str], tuple[str, .
     if own is not None:
         if table is not None:
             notes.append("cq.toml holds; [tool.cq] in pyproject.toml is not used")
-        return *_convert_file(_parse(own, "cq.toml"), own, "cq.toml", ()), tuple(notes)
+        found = _parse(own, "cq.toml")
+        return *_convert_file(found, own, "cq.toml", ()), tuple(notes), found.get("queries", {})
     if table is not None and shared is not None and not isinstance(shared, Skip):
-        return *_convert_file(table, shared, "pyproject.toml", ("tool", "cq")), tuple(notes)
-    return {}, {}, tuple(notes)
+        return *_convert_file(table, shared, "pyproject.toml", ("tool", "cq")), tuple(notes), table.get("queries", {})
+    return {}, {}, tuple(notes), {}
 
 
 def _read(root: Path, name: str) -> str | Skip | None:

@@ -235,7 +235,57 @@ class GraphEdge(msgspec.Struct, frozen=True, omit_defaults=True):
     site: str = ""
 
 
-Details = MatchDetails | CallDetails | NodeDetails
+class Capture(msgspec.Struct, frozen=True):
+    """What a metavariable stood for."""
+
+    name: str
+    text: str
+    location: Location
+
+
+class QueryDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.query.match.v1"):
+    """One match of a query: an entity of the index, or a node that a pattern found."""
+
+    match: str  # its text: a definition up to its body, anything else whole as far as it is short
+    language: str
+    node: str  # the kind of the definition, call, import or syntax node
+    name: str = ""
+    qualified_name: str = ""
+    scope: str = ""  # the definition it stands in, "" at the top of a file
+    captures: tuple[Capture, ...] = ()
+    attributes: dict[str, str | int] = {}  # what filters and sorts looked at
+    clipped: bool = False  # the text goes on
+
+
+class LinkDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.query.link.v1"):
+    """Something that leads from one definition or module to another. `status` is how sure that is."""
+
+    relation: str
+    source: str
+    target: str
+    status: str
+    depth: int = 1
+    source_path: str = ""
+    target_path: str = ""
+    candidates: int = 1  # how many definitions it may mean
+
+
+class FactDetails(msgspec.Struct, frozen=True, tag_field="kind", tag="cq.query.facts.v1"):
+    """What is known about a match, in named lists: a scope, a bytecode surface, its evidence."""
+
+    subject: str
+    facts: dict[str, tuple[str, ...]]
+
+
+class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
+    """How many of something, in how many files, and of what else how many."""
+
+    count: int
+    files: int = 0
+    counts: dict[str, int] = {}
+
+
+Details = MatchDetails | CallDetails | NodeDetails | QueryDetails | LinkDetails | FactDetails | CountDetails
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -21,10 +21,17 @@ class IndexConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dir: Annotated[str, msgspec.Meta(description="a directory below the root that holds the index")] = ""
 
 
+_Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
+_Text = Annotated[str, msgspec.Meta(max_length=10_000)]
+
+
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A whole `cq.toml`, or `[tool.cq]` of a pyproject.toml."""
 
     index: IndexConfig = IndexConfig()
+    queries: Annotated[
+        dict[_Name, _Text], msgspec.Meta(max_length=500, description="named queries: `@name` in `cq q`")
+    ] = {}
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -41,6 +48,7 @@ class Configuration(msgspec.Struct, frozen=True):
     index: IndexConfig
     settings: tuple[Setting, ...]
     notes: tuple[str, ...] = ()
+    queries: dict[str, str] = {}
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

@@ -4,6 +4,7 @@ CqError
 ├── UsageError        an option, argument or value that cannot be taken
 ├── SourceError       a path that cannot be read as source
 ├── ConfigError       a configuration file that cannot be taken
+├── QueryError        a query that cannot be taken, with every place where it fails
 └── StoreError        an index that cannot be opened, read or written
 """
 
@@ -14,6 +15,7 @@ class CqError(Exception):
     """Shown to people as `cq: CODE: message (hint)`; surfaces turn it into exit code 2."""
 
     code = "error"
+    details: tuple[str, ...] = ()  # lines below the first, where one is not enough: a place under a caret
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -38,3 +40,11 @@ class ConfigError(CqError):
 
 class StoreError(CqError):
     code = "index"
+
+
+class QueryError(CqError):
+    code = "query"
+
+    def __init__(self, message: str, *, hint: str = "", details: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.details = details

@@ -121,6 +121,37 @@ def list_files(directory: str) -> WorkTree:
     return WorkTree(top, [found[path] for path in sorted(found)], b"could not open directory" in output.stderr)
 
 
+def find_changed_lines(directory: str | os.PathLike[str], revision: str) -> dict[str, tuple[int, ...]]:
+    """path below the directory -> lines that differ from a revision, as they are numbered now. A deletion counts as
+    the line it left; new files that git does not know yet count as a whole."""
+    base = os.fspath(directory)
+    if revision.startswith("-"):
+        raise GitError("a revision does not begin with a dash")
+    # External diff programs and text conversions of the repository are not for us to run.
+    done = _run(
+        base, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--relative", revision, "--"
+    )
+    found: dict[str, list[int]] = {}
+    path = ""
+    for line in done.stdout.split(b"\n"):
+        if line.startswith(b"+++ "):
+            name = line[4:].strip()
+            path = "" if name == b"/dev/null" else name.removeprefix(b"b/").strip(b'"').decode("utf-8", "replace")
+        elif line.startswith(b"@@ ") and path:
+            start, _, count = line.split(b" ")[2].removeprefix(b"+").partition(b",")
+            first, many = int(start), int(count or 1)
+            found.setdefault(path, []).extend(range(first, first + many) if many else [max(first, 1)])
+    for item in list_files(base).files:
+        if not item.tracked and not item.nested:
+            found.setdefault(item.path, []).append(1)
+            try:
+                with open(os.path.join(base, item.path), "rb") as file:
+                    found[item.path] = list(range(1, file.read(1 << 22).count(b"\n") + 1))
+            except OSError:
+                continue
+    return {name: tuple(lines) for name, lines in found.items()}
+
+
 def _run(directory: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     program = shutil.which("git")
     if not program or not os.path.isabs(program):

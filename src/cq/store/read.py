@@ -230,6 +230,14 @@ class Reader:
         )
         return [SymbolRow(*row) for row in rows]
 
+    def find_kinds(self, tree: int, kinds: Sequence[str]) -> list[tuple[int, str, str]]:
+        """(content, name, qualified name) of every definition of these kinds, parameters and locals apart."""
+        return self._db.execute(
+            "SELECT content, name, qualified_name FROM symbol WHERE content IN (SELECT content FROM file WHERE tree=?)"
+            f" AND kind IN ({','.join('?' * len(kinds))})",
+            (tree, *kinds),
+        ).fetchall()
+
     # -- links -----------------------------------------------------------------------------------
 
     def links(self, tree: int, path: str) -> list[Links | None]:

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("cq.surfaces.cli.search", "where a name or text is: defined, called, used, mentioned"),
     "calls": ("cq.surfaces.cli.calls", "every call site of a function: what is passed, and from where"),
+    "graph": ("cq.surfaces.cli.graph", "what a definition depends on, and what depends on it"),
+    "path": ("cq.surfaces.cli.path", "how one definition reaches another"),
+    "impact": ("cq.surfaces.cli.impact", "what may break when something changes"),
+    "sig-impact": ("cq.surfaces.cli.sig_impact", "which call sites a new signature would break"),
+    "imports": ("cq.surfaces.cli.imports", "which file imports which, cycles, and what comes from outside"),
+    "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
+    "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
+    "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),
     "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
     "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
@@ -34,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 EXAMPLES = """\
+  cq q 'entity=function has="await $X"'  functions that await something
   cq status                            what is indexed here; indexes first if need be
   cq facts src/app.py                  the facts of one file, to read
   cq facts src/app.py --format json    the same, for a program
@@ -53,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _dispatch(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except CqError as error:
-        return _fail(str(error))
+        return _fail(str(error), details=error.details)
     except KeyboardInterrupt:
         return _fail("interrupted", status=130)
     except BrokenPipeError:
@@ -168,15 +177,17 @@ def _cwd_is_gone() -> bool:
     return False
 
 
-def _fail(message: str, *, status: int = 2) -> int:
-    # One line whatever a file is called: control characters and undecodable bytes are shown escaped.
-    line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
+def _fail(message: str, *, details: tuple[str, ...] = (), status: int = 2) -> int:
+    # Lines are ours, whatever a file is called: control characters and undecodable bytes are shown escaped.
+    lines = [
+        "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line) for line in (message, *details)
+    ]
     try:
         sys.stdout.flush()
     except OSError:
         _abandon_stdout()
     with suppress(OSError):  # where no one listens, the exit code still says it
-        print(f"cq: {line}", file=sys.stderr, flush=True)
+        print("cq: " + "\n".join(lines), file=sys.stderr, flush=True)
     return status
 
 

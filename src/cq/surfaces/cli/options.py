@@ -45,12 +45,43 @@ def add_freshness_options(parser: ArgumentParser) -> None:
     parser.add_argument("--max-stale", metavar="SECONDS", type=_seconds, default=0.0, help="trust a check this young")
 
 
-def add_answer_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit: int) -> None:
-    """Which files are asked about, how much is shown, and as what: the same words for every question."""
+def add_question_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit: int) -> None:
+    """Of a question about the whole tree: how much is shown and as what, how fresh, and where."""
+    from cq.surfaces.render.progress import MODES
+
+    _add_size_options(parser, formats=formats, limit=limit)
+    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    add_freshness_options(parser)
+    add_place_options(parser)
+
+
+def ask(args: Namespace, question: Callable[[Workspace], Answer]) -> int:
+    """Asks with a progress line while the index is made, and prints."""
+    from cq.surfaces.render.progress import ProgressLine
+
+    progress = ProgressLine(args.progress)
+    with open_workspace(args, progress) as workspace:
+        try:
+            answer = question(workspace)
+        finally:
+            progress.clear()
+    return print_answer(answer, args.format, sys.argv[1:])
+
+
+def add_path_options(parser: ArgumentParser) -> None:
     parser.add_argument("--in", metavar="DIR", action="append", dest="inside", help="only below this directory or file")
     parser.add_argument("--include", metavar="GLOB", action="append", help="only these files, as in .gitignore")
     parser.add_argument("--exclude", metavar="GLOB", action="append", help="not these files; outranks --include")
+
+
+def add_answer_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit: int) -> None:
+    """Which files are asked about, how much is shown, and as what: the same words for every question."""
+    add_path_options(parser)
     parser.add_argument("--lang", metavar="LANG,…", action="append", help="only these languages (default: auto, all)")
+    _add_size_options(parser, formats=formats, limit=limit)
+
+
+def _add_size_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit: int) -> None:
     parser.add_argument("--limit", metavar="N", type=_count, help=f"findings on a page (default: {limit})")
     parser.add_argument("--budget", metavar="TOKENS", type=_count, help="how long the answer may be (default: 8000)")
     parser.add_argument("--page", metavar="N", type=_count, default=1, help="the next findings")
@@ -138,6 +169,10 @@ def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
         sys.stdout.write(render_jsonl(find_rows(answer)))
     elif form == "plain":
         sys.stdout.write(render_plain(answer))
+    elif form in ("mermaid", "dot", "svg"):
+        from cq.surfaces.render.picture import draw
+
+        sys.stdout.write(draw(answer.edges, form))
     else:
         sys.stdout.write(render_answer(answer))
     if form in ("jsonl", "plain"):

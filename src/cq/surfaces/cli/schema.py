@@ -42,6 +42,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "export": (ExportReport, "the answer of cq export"),
     "index": (Indexed, "the answer of cq index"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
+    "q": (Answer, "the answer of cq q"),
     "status": (Status, "the answer of cq status"),
     "validate": (Validation, "the answer of cq validate"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, Section
+from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, NodeDetails, Section
 from cq.surfaces.render import one_line, render_heading, show_path, show_source
 
 _INDENT = "    "
@@ -40,7 +40,7 @@ def find_rows(answer: Answer) -> list[Finding]:
     ]
 
 
-_SITES = (MatchDetails, CallDetails)
+_SITES = (MatchDetails, CallDetails, NodeDetails)
 
 
 def _render_card(answer: Answer, insight: Insight) -> list[str]:

@@ -1,0 +1,1 @@
+"""`cq q`: which entities and which code match a query."""

@@ -1,0 +1,627 @@
+"""Plans → matches. Every file that can match is opened once for all of them, and parsed at most once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ast_grep_py import SgNode
+
+from cq.features.structural.candidates import describe, file_test, has_words, look_up
+from cq.features.structural.documents import Document, OpenFile
+from cq.features.structural.entities import (
+    MatchMaker,
+    decorator_name,
+    find_raised,
+    match_entity_name,
+    match_name,
+    measure,
+    raised_name,
+)
+from cq.features.structural.links import Definition, NameLinks
+from cq.features.structural.matches import Capture, Match, Partition, Result, Statistics
+from cq.features.structural.rules import Rule, Unservable, check_rule, count_tail, find_nodes, find_operator, make_rule
+from cq.features.structural.scopes import Scope, Scopes, UnknownScopes
+from cq.model.errors import QueryError
+from cq.query.plan import (
+    Node,
+    Plan,
+    Selection,
+    Union,
+    find_attributes,
+    find_literals,
+    find_selections,
+)
+from cq.query.tree import And, Expression, Not, Or, Token, find_tokens
+from cq.query.vocabulary import (
+    ENTITIES,
+    ENTITY_LANGUAGES,
+    FILE_TOKENS,
+    FIRST,
+    LANGUAGES,
+    SCOPE_TOKENS,
+    SCOPED,
+    STRUCTURAL,
+)
+from cq.store.read import Reader, StoredFile, Tree
+
+MAX_MATCHES = 200_000  # of one selection
+
+
+def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan], files: dict[str, StoredFile]) -> list[Result]:
+    """One result per plan, in order; `files` are those of the tree. Two plans over one file parse it once."""
+    links = NameLinks(reader, tree, files)
+    searches = [
+        [Search(s, reader, tree, files, find_attributes(plan.root)) for s in find_selections(plan.root)]
+        for plan in plans
+    ]
+    for group in searches:
+        if all(search.unservable for search in group):
+            raise _fail_unservable(group[0])
+    flat = [search for group in searches for search in group]
+    for stored in files.values():
+        interested = [search for search in flat if search.wants(stored)]
+        if interested:
+            opened = OpenFile(reader, stored)
+            for search in interested:
+                search.look_at(opened)
+    results: list[Result] = []
+    for plan, group in zip(plans, searches, strict=True):
+        remaining = iter(group)
+        found = _combine(plan.root, remaining, links)
+        total = len(found)
+        if plan.limit:
+            found = found[: plan.limit]
+        results.append(
+            Result(
+                plan, found, total, [search.statistics for search in group],
+                any(search.by_name for search in group) or "callers" in find_attributes(plan.root),
+                sum(search.dropped for search in group),
+            )
+        )  # fmt: skip
+    return results
+
+
+def _fail_unservable(search: Search) -> QueryError:
+    reasons = search.unservable
+    first = Counter(reasons.values()).most_common(1)[0][0]
+    where = next(iter(reasons)) if len(reasons) == 1 else "the languages here"
+    return QueryError(
+        f"this means nothing in {where}: {first}",
+        hint="code that can stand alone, or pattern.context= with pattern.selector=",
+        details=(
+            f"  {str(search.selection)[:200]}",
+            *(f"  {name}: {reason}" for name, reason in list(reasons.items())[:8]),
+        ),
+    )
+
+
+def _combine(node: Node, searches: Iterator[Search], links: NameLinks) -> list[Match]:
+    if isinstance(node, Selection):
+        return sorted(next(searches).matches, key=lambda match: match.order)
+    if isinstance(node, Union):
+        left, right = _combine(node.left, searches, links), _combine(node.right, searches, links)
+        keys = {match.key for match in right}
+        if node.op == "|":
+            known = {match.key for match in left}
+            return sorted([*left, *(match for match in right if match.key not in known)], key=lambda match: match.order)
+        return [match for match in left if (match.key in keys) is (node.op == "&")]
+    found = _combine(node.source, searches, links)
+    tests = [file_test(token) for token in node.where]
+    found = [match for match in found if all(test(match.path, match.language) for test in tests)]
+    for stage in node.stages:
+        if stage.kind == "limit":
+            found = found[: stage.count]
+        elif stage.kind == "sort":
+            found = sorted(found, key=lambda match: match.order)
+            found.sort(key=lambda match: _attribute(match, stage.attribute, links), reverse=stage.descending)
+        elif stage.condition is not None:
+            condition = stage.condition
+            found = [match for match in found if _compare(condition, match, links)]
+    return found
+
+
+def _compare(item: Expression, match: Match, links: NameLinks) -> bool:
+    if isinstance(item, And):
+        return all(_compare(part, match, links) for part in item.items)
+    if isinstance(item, Or):
+        return any(_compare(part, match, links) for part in item.items)
+    if isinstance(item, Not):
+        return not _compare(item.item, match, links)
+    assert isinstance(item, Token)
+    value = _attribute(match, item.key, links)
+    if item.op.endswith("~"):
+        return (re.search(item.text, str(value)) is not None) is (item.op == "=~")
+    other: Any = int(item.text) if isinstance(value, int) else item.text
+    return {
+        "=": value == other, "!=": value != other, ">": value > other, "<": value < other,
+        ">=": value >= other, "<=": value <= other,
+    }[item.op]  # fmt: skip
+
+
+def _attribute(match: Match, name: str, links: NameLinks) -> Any:
+    if name == "callers":
+        if "callers" not in match.attributes:
+            target = Definition(
+                match.path, match.document, match.symbol, match.name, match.kind, match.start, match.end
+            )
+            match.attributes = {**match.attributes, "callers": links.count_callers(target)}
+        return match.attributes["callers"]
+    if name in ("name", "path", "language"):
+        return getattr(match, name)
+    return match.attributes[name]
+
+
+class Search:
+    """One selection on its way through the files."""
+
+    def __init__(
+        self, selection: Selection, reader: Reader, tree: Tree, files: dict[str, StoredFile],
+        attributes: frozenset[str],
+    ) -> None:  # fmt: skip
+        self.selection = selection
+        self.matches: list[Match] = []
+        self.dropped = 0  # matches over the bound
+        self.by_name = any(isinstance(t, Token) and t.key == "used_by" for i in selection.where for t in find_tokens(i))
+        self._attributes = attributes
+        self._lost: set[tuple[str, int, int]] = set()
+        self._reader, self._tree = reader, tree
+        self.statistics = Statistics(str(selection))
+        self._structure, self._rest = _split(selection)
+        self._tests = [
+            file_test(item)
+            for item in selection.where
+            if isinstance(item, Token) and item.key in FILE_TOKENS and item.key != "lang"
+        ]
+        self._wanted = self._find_candidates(files.values())
+        self._rules = lru_cache(maxsize=256)(self._make_rule)
+        self._used = lru_cache(maxsize=64)(self._find_used)
+
+    def wants(self, stored: StoredFile) -> bool:
+        return stored.path in self._wanted
+
+    def look_at(self, file: OpenFile) -> None:
+        for document in file.documents:
+            partition = self.statistics.languages.get(document.language)
+            if partition is None:
+                if not self._is_in_reach(document.language):
+                    continue
+                partition = self._partition(document.language)
+            if partition.reason:
+                continue
+            partition.opened += 1
+            before, parses = len(self.matches), document.parses
+            self._lost.clear()
+            self._look_into(document, partition)
+            partition.skip("entities without a node of their own, as in a macro,", len(self._lost))
+            partition.parsed += document.parses > parses
+            partition.matches += len(self.matches) - before
+
+    # -- candidates ------------------------------------------------------------------------------
+
+    def _find_candidates(self, files: Iterable[StoredFile]) -> set[str]:
+        """Paths that can match at all: by path and language, by the words of the patterns, by the names wanted."""
+        selection, statistics = self.selection, self.statistics
+        literals = self._literals = find_literals(selection)
+        statistics.prefilter = describe(literals)
+        contents = look_up(self._reader, literals)
+        named = self._find_named()
+        wanted: set[str] = set()
+        served = 0
+        for stored in files:
+            mixed = stored.counts.get("documents", 1) > 1
+            if not mixed and not self._is_in_reach(stored.language):
+                continue
+            if not all(test(stored.path, stored.language) for test in self._tests):
+                continue
+            partition = self._partition(stored.language) if self._is_in_reach(stored.language) else None
+            if partition:
+                partition.files += 1
+                served += not partition.reason
+            served += mixed  # what it holds may be of any language
+            if (partition is None or partition.reason) and not mixed:
+                continue
+            if (contents is None or stored.content in contents) and (named is None or stored.content in named):
+                wanted.add(stored.path)
+                if partition and not partition.reason:
+                    partition.candidates += 1
+        self.unservable = self._explain_unservable() if not served else {}
+        statistics.estimated = len(wanted)
+        return wanted
+
+    def _is_in_reach(self, language: str) -> bool:
+        if self.selection.languages is not None:
+            return language in self.selection.languages
+        return language in LANGUAGES
+
+    def _partition(self, language: str) -> Partition:
+        partition = self.statistics.languages.get(language)
+        if partition is None:
+            partition = self.statistics.languages[language] = Partition(reason=self._find_reason(language))
+        return partition
+
+    def _find_reason(self, language: str) -> str:
+        """Why a language cannot serve this selection, "" when it can."""
+        selection = self.selection
+        if selection.entities and all(
+            language in FIRST and language not in ENTITY_LANGUAGES.get(entity, FIRST) for entity in selection.entities
+        ):
+            return f"it has no {' or '.join(selection.entities)}"
+        if (
+            any(isinstance(t, Token) and t.key in SCOPE_TOKENS for i in selection.where for t in find_tokens(i))
+            and language not in SCOPED
+        ):
+            return "its scopes are not known"
+        try:
+            for item in self._structural_items():
+                rule = make_rule(item, language, entity=bool(selection.entities))
+                check_rule({"all": [{"pattern": "$CQ"}, rule]} if "not" in rule else rule, language)
+        except Unservable as reason:
+            return str(reason)
+        return ""
+
+    def _structural_items(self) -> list[Expression]:
+        found: list[Expression] = [*([self.selection.subject] if self.selection.subject else []), *self._structure]
+        return found + [
+            leaf
+            for item in self._rest
+            for leaf in find_tokens(item)
+            if isinstance(leaf, Token) and leaf.key in STRUCTURAL
+        ]
+
+    def _explain_unservable(self) -> dict[str, str]:
+        """Why no language in reach can serve: one that could not be asked anything must not look like an empty tree."""
+        reasons = {language: part.reason for language, part in self.statistics.languages.items()}
+        if not self._structural_items() or not all(reasons.values()):
+            return {}
+        if not reasons:  # no file at all: then a pattern should mean something in some language
+            names = [name for name in self.selection.languages or FIRST if LANGUAGES.get(name)]
+            reasons = {language: self._find_reason(language) for language in names}
+        return reasons if all(reasons.values()) else {}
+
+    def _find_named(self) -> set[int] | None:
+        """Contents that hold an entity of the wanted name, as far as the table of names can tell."""
+        entities = self.selection.entities
+        kinds = [kind for entity in entities for kind in ENTITIES[entity]]
+        if entities == ("callsite",):
+            called = [
+                set(self._reader.find_names(item.text.rpartition(".")[2], "called"))
+                for item in self.selection.where
+                if isinstance(item, Token) and item.key == "name" and item.op == "="
+            ]
+            return set.intersection(*called) if called else None
+        if not kinds or "variable" in entities or any(not ENTITIES[entity] for entity in entities):
+            return None
+        names = [item for item in self.selection.where if isinstance(item, Token) and item.key == "name"]
+        exact = next((item.text for item in names if item.op == "="), "")
+        if exact:
+            rows = [
+                (row.content, row.name, row.qualified_name)
+                for row in self._reader.find_symbols(self._tree.id, exact.rpartition(".")[2])
+                if row.kind in kinds
+            ]
+        else:
+            rows = self._reader.find_kinds(self._tree.id, kinds)
+        found = {
+            content for content, name, qualified in rows if all(match_name(item, name, qualified) for item in names)
+        }
+        self.statistics.names = f"{len(rows):,} names in {len(found):,} contents"
+        return found
+
+    # -- one document ----------------------------------------------------------------------------
+
+    def _look_into(self, document: Document, partition: Partition) -> None:
+        found = self._find_entities(document) if self.selection.entities else None
+        if found is not None:
+            quick = [item for item in self._rest if not _needs_tree(item)]
+            found = [match for match in found if all(self._holds(item, match, document, None) for item in quick)]
+            if not found:
+                return
+        slow: list[Expression] = (
+            [item for item in self._rest if _needs_tree(item)] if found is not None else list(self._rest)
+        )
+        nodes: dict[int, SgNode] = {}
+        if found is None or self._structure or any(map(_has_structure, slow)):
+            if not has_words(self._literals, document.text):
+                return
+            if document.gate:
+                partition.skip(document.gate)
+                return
+            if found is None:
+                found, nodes = self._find_pattern(document)
+            elif self._structure:
+                found = self._filter_structure(document, found)
+        scopes = None
+        if found and any(_has_scope(item) for item in slow):
+            try:
+                scopes = Scopes(document)
+            except UnknownScopes as reason:
+                partition.skip(str(reason))
+                return
+        context = _Context(document, scopes, self, found, nodes)
+        kept = [match for match in found if all(self._holds(item, match, document, context) for item in slow)]
+        for match in kept:
+            if self._attributes:
+                match.attributes = measure(match, document, self._attributes)
+        room = MAX_MATCHES - len(self.matches)
+        self.dropped += max(0, len(kept) - room)
+        self.matches += kept[:room]
+
+    def _find_pattern(self, document: Document) -> tuple[list[Match], dict[int, SgNode]]:
+        assert self.selection.subject is not None
+        rule = self._rules(document.language, None)
+        found: list[Match] = []
+        nodes: dict[int, SgNode] = {}
+        seen: set[tuple[int, int]] = set()
+        for node in find_nodes(document.root, rule):
+            span = document.span_of(node)
+            if span in seen and self.selection.subject.key != "pattern":
+                continue
+            seen.add(span)
+            match = Match(document.file.path, *span, document.number, document.language, node.kind())
+            match.captures = self._capture(node, document)
+            nodes[id(match)] = node
+            found.append(match)
+        return found, nodes
+
+    def _filter_structure(self, document: Document, found: list[Match]) -> list[Match]:
+        matched = self.match_nodes(document, found, self._structure)
+        for match in found:
+            if (node := matched.get(match.key)) is not None:
+                match.captures = self._capture(node, document)
+        return [match for match in found if match.key in matched]
+
+    def match_nodes(
+        self, document: Document, found: Iterable[Match], items: tuple[Expression, ...]
+    ) -> dict[tuple[str, int, int], SgNode]:
+        """The nodes of entities that have the structure wanted, by the key of the match."""
+        if self.selection.entities == ("module",):
+            rule = self._rules(document.language, items)
+            kind = document.root.kind()
+            hits = find_nodes(document.root, {"all": [{"kind": kind}, rule]})
+            return {match.key: hits[0] for match in found} if hits else {}
+        spans = {match.key: _span(match, document) for match in found}
+        located = document.locate(spans.values())
+        self._lost |= {key for key, span in spans.items() if span not in located}
+        kinds = sorted({node.kind() for node in located.values()})
+        if not kinds:
+            return {}
+        rule = self._rules(document.language, items)
+        places: dict[tuple[int, int, str], SgNode] = {}
+        for node in find_nodes(document.root, {"all": [{"any": [{"kind": kind} for kind in kinds]}, rule]}):
+            places[*document.span_of(node), node.kind()] = node
+        matched: dict[tuple[str, int, int], SgNode] = {}
+        for key, span in spans.items():
+            node = located.get(span)
+            if node is not None and (hit := places.get((*document.span_of(node), node.kind()))) is not None:
+                matched[key] = hit
+        return matched
+
+    def _make_rule(self, language: str, items: tuple[Expression, ...] | None) -> Rule:
+        """The subject first: it binds the metavariables that the rest compares with."""
+        entity = bool(self.selection.entities)
+        parts: list[Expression] = list(items if items is not None else self._structure)
+        if self.selection.subject is not None:
+            parts.insert(0, self.selection.subject)
+        rules = [make_rule(part, language, entity=entity) for part in parts]
+        return rules[0] if len(rules) == 1 else {"all": rules}
+
+    def _capture(self, node: SgNode, document: Document) -> tuple[Capture, ...]:
+        found: list[Capture] = []
+        for name, kind in self.selection.metavariables.items():
+            if kind == "operator":
+                assert self.selection.subject is not None
+                token = _find_operator_node(node, find_operator(self.selection.subject.text, document.language))
+                nodes = [token] if token is not None else []
+            elif kind == "multi":
+                nodes = [part for part in node.get_multiple_matches(name) if part.is_named()]
+                nodes = nodes[: len(nodes) - self._count_tail(name, document.language)]
+            else:
+                single = node.get_match(name)
+                nodes = [single] if single is not None else []
+            if nodes:
+                start, end = document.span_of(nodes[0])[0], document.span_of(nodes[-1])[1]
+                found.append(Capture(name, document.file.text[start:end].decode("utf-8", "replace"), start, end))
+            elif kind == "multi":
+                found.append(Capture(name, "", *(document.span_of(node)[1],) * 2))
+        return tuple(found)
+
+    def _count_tail(self, name: str, language: str) -> int:
+        subject = self.selection.subject
+        own, count = count_tail(subject.text, language) if subject and subject.key == "pattern" else ("", 0)
+        return count if own == name else 0
+
+    def _find_entities(self, document: Document) -> list[Match]:
+        found: list[Match] = []
+        kinds = {kind for entity in self.selection.entities for kind in ENTITIES[entity]}
+        make = MatchMaker(document)
+        if kinds:
+            found += [make.symbol(at, symbol) for at, symbol in enumerate(document.symbols) if symbol.kind in kinds]
+        if "module" in self.selection.entities:
+            found.append(make.module())
+        if "callsite" in self.selection.entities:
+            found += [make.call(call) for call in document.calls if call.kind != "decorator"]
+        if "import" in self.selection.entities:
+            found += [make.imported(item) for item in document.imports]
+        if "decorator" in self.selection.entities:
+            found += [
+                match
+                for at, symbol in enumerate(document.symbols)
+                if symbol.decorators
+                for match in make.decorators(at, symbol)
+            ]
+        return found
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def _holds(self, item: Expression, match: Match, document: Document, context: _Context | None) -> bool:
+        match item:
+            case And():
+                return all(self._holds(part, match, document, context) for part in item.items)
+            case Or():
+                return any(self._holds(part, match, document, context) for part in item.items)
+            case Not():
+                return not self._holds(item.item, match, document, context)
+            case Token():
+                return self._test(item, match, document, context)
+            case _:
+                raise ValueError(f"not a condition: {item}")
+
+    def _test(self, token: Token, match: Match, document: Document, context: _Context | None) -> bool:
+        key = token.key
+        symbol = document.symbols[match.symbol] if match.symbol >= 0 else None
+        if key == "name":
+            return match_entity_name(token, match, document)
+        if key in FILE_TOKENS:
+            return file_test(token)(match.path, match.language)
+        if key == "decorated_by":
+            return symbol is not None and any(match_name(token, *decorator_name(text)) for text in symbol.decorators)
+        if key == "decorator_count_min":
+            return symbol is not None and len(symbol.decorators) >= int(token.text)
+        if key == "decorator_count_max":
+            return symbol is not None and len(symbol.decorators) <= int(token.text)
+        if key == "defines":
+            return any(
+                s.parent == match.symbol
+                and s.kind not in ("parameter", "type_parameter")
+                and match_name(token, s.name, s.qualified_name)
+                for s in document.symbols
+            )
+        if key == "raises":
+            return any(match_name(token, *raised_name(value)) for value in find_raised(document, match.symbol))
+        if key == "exports":
+            return any(match_name(token, e.exported, e.exported) for e in document.exports)
+        if key == "used_by":
+            return match.name in self._used(token)
+        assert context is not None
+        if key.startswith("$"):
+            return _match_capture(token, match)
+        if key in SCOPE_TOKENS:
+            return _match_scope(token, context.scope(match))
+        return context.has_structure(match, token)
+
+    def _find_used(self, token: Token) -> frozenset[str]:
+        """Every name that definitions of the wanted name use, themselves apart."""
+        used: set[str] = set()
+        if token.op == "=":
+            rows = [
+                (row.content, row.name, row.qualified_name)
+                for row in self._reader.find_symbols(self._tree.id, token.text.rpartition(".")[2])
+            ]
+        else:
+            rows = self._reader.find_kinds(self._tree.id, [kind for kinds in ENTITIES.values() for kind in kinds])
+        contents = {content for content, name, qualified in rows if match_name(token, name, qualified)}
+        for content in sorted(contents):
+            for symbols, references in zip(
+                self._reader.symbols(content), self._reader.part(content, "refs"), strict=True
+            ):
+                spans = [
+                    (s.head, s.end, s.name)
+                    for s in symbols
+                    if s.body_start >= 0 and match_name(token, s.name, s.qualified_name)
+                ]
+                for name, at, _, _ in references if spans else ():
+                    if any(start <= at < end and name != own for start, end, own in spans):
+                        used.add(name)
+        return frozenset(used)
+
+
+class _Context:
+    """What the slow conditions of one document share."""
+
+    def __init__(
+        self, document: Document, scopes: Scopes | None, search: Search, matches: list[Match], nodes: dict[int, SgNode]
+    ) -> None:
+        self._document, self._scopes, self._search, self._matches, self._nodes = (
+            document,
+            scopes,
+            search,
+            matches,
+            nodes,
+        )
+        self._structures: dict[Token, set[tuple[str, int, int]]] = {}
+
+    def scope(self, match: Match) -> Scope | None:
+        assert self._scopes is not None
+        if match.symbol >= 0:
+            return self._scopes.of_symbol(match.symbol)
+        return self._scopes.of_span(match.start, match.end, match.kind)
+
+    def has_structure(self, match: Match, token: Token) -> bool:
+        """Below `or` and `not`, beside conditions of another kind: each structural token by itself."""
+        if not self._search.selection.entities:
+            rule = make_rule(token, self._document.language, entity=False)
+            return bool(self._nodes[id(match)].matches(**rule))
+        if token not in self._structures:
+            self._structures[token] = set(self._search.match_nodes(self._document, self._matches, (token,)))
+        return match.key in self._structures[token]
+
+
+def _match_capture(token: Token, match: Match) -> bool:
+    name = token.key.lstrip("$")
+    capture = next((capture for capture in match.captures if capture.name == name), None)
+    if capture is None:
+        return False  # a branch that did not bind it
+    holds = re.search(token.text, capture.text) is not None if token.op.endswith("~") else capture.text == token.text
+    return holds is (not token.op.startswith("!"))
+
+
+def _match_scope(token: Token, scope: Scope | None) -> bool:
+    if scope is None:
+        return False
+    if token.key == "scope":
+        return scope.is_kind(token.text)
+    if token.key == "captures":
+        return any(match_name(token, name, name) for name in scope.captures)
+    return bool(scope.cells) is (token.text == "true")
+
+
+def _split(selection: Selection) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+    """Conditions that are structure alone become one rule; the rest is asked one by one."""
+    structure = tuple(
+        item for item in selection.where if all(isinstance(t, Token) and t.key in STRUCTURAL for t in find_tokens(item))
+    )
+    rest = tuple(
+        item
+        for item in selection.where
+        if item not in structure and not (isinstance(item, Token) and item.key in FILE_TOKENS)
+    )
+    return structure, rest
+
+
+def _needs_tree(item: Expression) -> bool:
+    return any(
+        isinstance(t, Token) and (t.key in STRUCTURAL or t.key in SCOPE_TOKENS or t.key.startswith("$"))
+        for t in find_tokens(item)
+    )
+
+
+def _has_structure(item: Expression) -> bool:
+    return any(isinstance(t, Token) and t.key in STRUCTURAL for t in find_tokens(item))
+
+
+def _has_scope(item: Expression) -> bool:
+    return any(isinstance(t, Token) and t.key in SCOPE_TOKENS for t in find_tokens(item))
+
+
+def _span(match: Match, document: Document) -> tuple[int, int, int, int]:
+    if match.symbol >= 0 and match.kind != "decorator":
+        symbol = document.symbols[match.symbol]
+        return symbol.start, symbol.head, symbol.name_start, symbol.end
+    return match.start, match.start, match.start, match.end
+
+
+def _find_operator_node(node: SgNode, operators: tuple[str, ...]) -> SgNode | None:
+    """The operator that a `$$` stood for: of the match itself, else the first below it."""
+    todo = [node]
+    while todo:
+        current = todo.pop(0)
+        for field in ("operator", "operators"):
+            token = current.field(field)
+            if token is not None and token.text() in operators:
+                return token
+        todo += current.children()
+    return None

@@ -1,0 +1,26 @@
+"""Which lines differ from a revision, as git tells it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from cq.model.errors import UsageError
+
+
+def read_changes(args: Namespace, root: Path) -> dict[str, tuple[int, ...]]:
+    """path -> changed lines of the files as they are now; UsageError where git cannot say."""
+    from cq.source.git import GitError, find_changed_lines
+
+    if args.changed is None:
+        if not args.targets:
+            raise UsageError(
+                "impact of what?", hint="give a TARGET, or --changed for what differs from the last commit"
+            )
+        return {}
+    try:
+        return find_changed_lines(root, args.changed)
+    except GitError as error:
+        raise UsageError(
+            f"--changed {args.changed}: {error}", hint="it needs a git repository and a revision of it"
+        ) from None

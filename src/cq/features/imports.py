@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 
@@ -93,6 +94,7 @@ def _find_arrows(relations: Relations) -> list[_Arrow]:
             meant = {name: links.refs[number] for name, number in links.imports}
             for item in held.imports[document][0]:
                 where = held.locate(item.start, item.end)
+                typed = item.type_only or _is_for_types(held.text, item.start)
                 seen: set[tuple[str, bool]] = set()
                 for bound in item.bindings:
                     ref = meant.get(bound.local)
@@ -103,8 +105,24 @@ def _find_arrows(relations: Relations) -> list[_Arrow]:
                         names.add((ref.module, True))
                     for name, external in sorted(names - seen):
                         seen.add((name, external))
-                        arrows.append(_Arrow(path, name, where, external, item.type_only or bound.type_only))
+                        arrows.append(_Arrow(path, name, where, external, typed or bound.type_only))
     return arrows
+
+
+_TYPE_CHECKING = re.compile(rb"[ \t]*if[ \t]+(?:typing\.|t\.)?TYPE_CHECKING[ \t]*:")
+
+
+def _is_for_types(text: bytes, start: int) -> bool:
+    """Whether a Python import stands below `if TYPE_CHECKING:`."""
+    begin = text.rfind(b"\n", 0, start) + 1
+    indent = start - begin
+    while indent and begin:
+        line_end, begin = begin, text.rfind(b"\n", 0, begin - 1) + 1
+        line = text[begin:line_end]
+        depth = len(line) - len(line.lstrip(b" \t"))
+        if line.strip() and depth < indent:
+            return _TYPE_CHECKING.match(line) is not None
+    return False
 
 
 def _of_tree(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from cq.features.target import Definition
+from cq.features.target import Definition, module_name
 from cq.graph.edges import Edges
 from cq.graph.walk import Link, Neighbors, Reached
 from cq.model.answer import Finding, NodeDetails
@@ -146,7 +146,7 @@ class Relations:
         last = reached.path[-1] if reached.path else None
         statuses = [link.status for link in reached.path]
         status = next((status for status in ("ambiguous", "unresolved") if status in statuses), "resolved")
-        name = row.symbol.qualified_name if row is not None else "module"
+        name = row.symbol.qualified_name if row is not None else module_name(node.path)
         details = NodeDetails(
             name,
             row.symbol.kind if row is not None else "module",

@@ -35,7 +35,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
         name: (kind, "a row of the artifact" if issubclass(kind, Row) else "a file of an export")
         for name, kind in FILES.items()
     },
-    "answer": (Answer, "the answer of cq search and cq calls"),
+    "answer": (Answer, "the answer of every question: search, calls, graph, impact, …"),
     "cq.toml": (ConfigFile, "a configuration file"),
     "config": (Configuration, "the answer of cq status --config"),
     "doctor": (tuple[Check, ...], "the answer of cq doctor"),

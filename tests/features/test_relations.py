@@ -1,0 +1,217 @@
+"""Questions about links: graph, path, impact, signatures, imports, types, rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cq import Answer, Workspace
+from cq.features.graph import GraphOptions, PathOptions
+from cq.features.impact import ImpactOptions, SignatureOptions, check_call, parse_signature
+from cq.features.imports import ImportsOptions
+from cq.model.answer import NodeDetails
+from cq.model.errors import UsageError
+from cq.model.facts import Argument, Call
+from tests.support.fixture import parse_fixture
+
+TREE = """
+#- app/base.py
+class Store:
+    def save(self, row):
+        return self.check(row)
+    def check(self, row):
+        raise ValueError(row)
+class Fast(Store):
+    def check(self, row):
+        return True
+#- app/use.py
+from app.base import Fast, Store
+def write(rows):
+    store = Store()
+    for row in rows:
+        store.save(row)
+def main():
+    write([])
+def other(thing):
+    thing.save(1)
+#- app/a.py
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from app.use import main
+from app.b import two
+def one(): two()
+#- app/b.py
+import json
+from app import a
+def two(): a.one(); json.dumps(1)
+#- tests/test_use.py
+from app.use import main
+def test_main():
+    main()
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    folder = tmp_path_factory.mktemp("tree")
+    for path, text in parse_fixture(TREE).files.items():
+        (folder / "repo" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "repo" / path).write_text(text)
+    with Workspace.open(folder / "repo", index_dir=folder / "index") as opened:
+        yield opened
+
+
+def nodes(answer: Answer, kind: str) -> dict[str, int]:
+    """name -> distance of the section's nodes."""
+    rows = [f.details for s in answer.sections if s.kind == kind for f in s.findings]
+    return {row.name: row.distance for row in rows if isinstance(row, NodeDetails)}
+
+
+def test_a_walk_goes_both_ways_with_witnesses(workspace: Workspace):
+    answer = workspace.graph(GraphOptions("Store.save", depth=3, edges=("calls",)))
+    assert nodes(answer, "dependents") == {"write": 1, "other": 1, "main": 2, "test_main": 3}
+    assert nodes(answer, "dependencies") == {"Store.check": 1}
+    deepest = next(f.details for s in answer.sections for f in s.findings if "test_main" in f.message)
+    assert isinstance(deepest, NodeDetails)
+    assert [step.rpartition(" ")[2] for step in deepest.witness] == [
+        "app/use.py:5",
+        "app/use.py:7",
+        "tests/test_use.py:3",
+    ]
+
+
+def test_confidence_leaves_out_what_is_only_possible(workspace: Workspace):
+    answer = workspace.graph(GraphOptions("Store.save", direction="dependents", edges=("calls",), least=0.5))
+    assert nodes(answer, "dependents") == {"write": 1}
+
+
+def test_the_way_from_one_to_another(workspace: Workspace):
+    answer = workspace.path(PathOptions("main", "Store.check"))
+    assert [edge.target.partition(":")[2] for edge in answer.edges] == ["write", "Store.save", "Store.check"]
+    assert workspace.path(PathOptions("Store.check", "main")).found == 0
+
+
+def test_impact_puts_tests_apart(workspace: Workspace):
+    answer = workspace.impact(ImpactOptions(("Store.check",), edges=("calls",), depth=5))
+    assert set(nodes(answer, "dependents")) == {"Store.save", "write", "main", "other"}
+    assert nodes(answer, "tests") == {"test_main": 4}
+
+
+def test_changed_lines_are_their_definitions(workspace: Workspace):
+    answer = workspace.impact(ImpactOptions(changed={"app/use.py": (5,), "gone.py": (1,)}, edges=("calls",)))
+    assert answer.summary["definitions"] == 1
+    assert set(nodes(answer, "dependents")) == {"main"}
+    assert workspace.impact(ImpactOptions(changed={"app/use.py": (1,)})).found == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "to", "verdict"),
+    [
+        ("1", "f(self, a)", "ok"),
+        ("1, 2", "f(self, a)", "breaks"),
+        ("", "f(self, a)", "breaks"),
+        ("", "f(self, a=1)", "ok"),
+        ("b=1", "f(self, a)", "breaks"),
+        ("a=1", "f(self, a, *, b)", "breaks"),
+        ("a=1, b=2", "f(self, a, *, b)", "ok"),
+        ("1, a=1", "f(self, a)", "breaks"),
+        ("*x", "f(self, a)", "ambiguous"),
+        ("**x", "f(self, a)", "ambiguous"),
+        ("1, **x", "f(self, a, **rest)", "ok"),
+        ("1, 2, 3", "f(self, a, *rest)", "ok"),
+        ("1", "f(self, b, a=0)", "ambiguous"),
+        ("a=1", "f(self, a, /)", "breaks"),
+    ],
+)
+def test_what_a_new_signature_does_to_a_call(arguments: str, to: str, verdict: str):
+    old = parse_signature("f(self, a)", "python", "f")
+    assert check_call(_call(arguments), old, parse_signature(to, "python", "f"), bound=True)[0] == verdict
+
+
+def _call(arguments: str) -> Call:
+    args: list[Argument] = []
+    keywords: list[str] = []
+    for word in filter(None, (part.strip() for part in arguments.split(","))):
+        name, equals, text = word.partition("=")
+        if equals:
+            keywords.append(name)
+            args.append(Argument("number", text, name))
+        else:
+            spread = word.startswith("*")
+            args.append(Argument("spread" if spread else "number", word, spread=spread))
+    positional = sum(1 for argument in args if not argument.name)
+    return Call("call", "x.f", "f", "x", 0, 1, 0, -1, tuple(args), positional, tuple(keywords))
+
+
+def test_call_sites_of_a_new_signature(workspace: Workspace):
+    answer = workspace.sig_impact(SignatureOptions("Store.save", "save(self, row, force)"))
+    # The second may mean something else: what it would be is said, not claimed.
+    assert (answer.summary["breaks"], answer.summary["ambiguous"], answer.summary["ok"]) == (1, 1, 0)
+    with pytest.raises(UsageError, match="not a signature"):
+        workspace.sig_impact(SignatureOptions("Store.save", "save"))
+
+
+def test_cycles_are_imports_that_run(workspace: Workspace):
+    answer = workspace.imports(ImportsOptions(cycles=True))
+    (section,) = answer.sections
+    rows = [(f.message, f.location.start_line) for f in section.findings if f.location]
+    assert rows == [("app/a.py imports app/b.py", 4), ("app/b.py imports app/a.py", 2)]
+
+
+def test_imports_of_a_module_and_from_outside(workspace: Workspace):
+    answer = workspace.imports(ImportsOptions(module="app.use"))
+    assert {s.kind: [f.message for f in s.findings] for s in answer.sections} == {
+        "imports": ["imports app/base.py"],
+        "imported_by": ["app/a.py imports app/use.py", "tests/test_use.py imports app/use.py"],
+    }
+    outside = next(s for s in workspace.imports().sections if s.kind == "external")
+    assert [f.message for f in outside.findings] == [
+        "1 imports of json (standard library)",
+        "1 imports of typing (standard library)",
+    ]
+
+
+def test_types_have_sub_and_supertypes_and_overrides(workspace: Workspace):
+    answer = workspace.types("Store")
+    assert nodes(answer, "subtypes") == {"Fast": 1}
+    members = next(s for s in answer.sections if s.kind == "members")
+    assert [f.message for f in members.findings] == ["method Store.save", "method Store.check: overridden 1 time"]
+
+
+def test_the_most_depended_on_rank_first(workspace: Workspace):
+    answer = workspace.rank()
+    names = [f.details.name for s in answer.sections for f in s.findings if isinstance(f.details, NodeDetails)]
+    assert names.index("Store.check") < names.index("main")
+
+
+def test_an_unknown_target_is_said(workspace: Workspace):
+    answer = workspace.graph("Sotre")
+    assert (answer.found, answer.suggestions) == (0, ("Store",))
+
+
+def test_bad_options_are_refused(workspace: Workspace):
+    for options in (GraphOptions("Store", depth=0), GraphOptions("Store", edges=("cals",)), GraphOptions("x", least=2)):
+        with pytest.raises(UsageError):
+            workspace.graph(options)
+
+
+def test_changed_lines_by_git(tmp_path: Path):
+    import subprocess
+
+    from cq.source.git import GitError, find_changed_lines
+
+    def git(*words: str) -> None:
+        names = ("-c", "user.name=t", "-c", "user.email=t@t")
+        subprocess.run(["git", *names, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "-q")
+    (tmp_path / "a.py").write_text("one\ntwo\nthree\n")
+    git("add", ".")
+    git("commit", "-qm", "x")
+    (tmp_path / "a.py").write_text("one\nTWO\nthree\nfour\n")
+    (tmp_path / "new.py").write_text("a\nb\n")
+    assert find_changed_lines(tmp_path, "HEAD") == {"a.py": (2, 4), "new.py": (1, 2)}
+    with pytest.raises(GitError):
+        find_changed_lines(tmp_path, "nowhere")

@@ -33,6 +33,10 @@ def __getattr__(name: str) -> object:
 
         value = globals()[name] = getattr(import_module(_HOMES[name]), name)  # the next use does not come here
         return value
+    if name == "query":
+        from importlib import import_module
+
+        return import_module("cq.query")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -27,6 +27,7 @@ from cq.graph.things import (
     Super,
     Thing,
 )
+from cq.graph.typescript import TypeScriptDialect
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.graph.values import (
     ANNOTATION,
@@ -46,7 +47,7 @@ from cq.graph.values import (
 )
 from cq.model.code import Bind, Definition, Site, Store, Value
 
-DIALECTS: tuple[type[Dialect], ...] = (PythonDialect,)
+DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect)
 
 
 # The class that has a member, its bindings and stores there, and how sure that is.
@@ -308,6 +309,9 @@ class Linker:
                 return made
         if parameter.kind in ("*", "**"):
             return self.unknown
+        passed = dialect.find_passed(self, function, number)
+        if passed is not None:
+            return passed
         found = dict(self.unknown)
         if parameter.default is not None:
             found = join(found, raised(self.evaluate(unit, definition.scope, parameter.default, ANYWHERE), PARAMETER))
@@ -511,7 +515,10 @@ class Linker:
         if kind is int:
             number = unit.site_at.get(value)
             return self.unknown if number is None else self.result(unit, number)
-        return _OPERATIONS.get(value[0], _unknown)(self, unit, scope, value, position)
+        operation = _OPERATIONS.get(value[0])
+        if operation is None:
+            return self.dialect(unit).evaluate(self, unit, scope, value, position)
+        return operation(self, unit, scope, value, position)
 
     def _literal(self, name: str) -> Values:
         return {self.external(f"builtins.{name}()"): SCOPE}
@@ -605,19 +612,20 @@ class Linker:
                 thing.type, name, thing.receiver, level, on_class=isinstance(thing.receiver, OwnClass), behind=True
             )
         if isinstance(thing, Container):
-            return {self.external(f"builtins.{thing.kind}().{name}", thing): level}
+            return self.dialect(thing.unit).container_member(self, thing, name, level)
         if isinstance(thing, Function):
-            return self._foreign_stores(thing, name)
+            found = self.dialect(thing.unit).function_member(self, thing, name)
+            return self._foreign_stores(thing, name) if found is None else found
         if isinstance(thing, Bound) and name == "__func__":
             return {thing.function: level}
         return self.unknown
 
     def module_member(self, module: Module, name: str, level: int) -> Values:
         if module.unit is not None:
-            found = self.exported(module.unit, name)
+            dialect = self.dialect(module.unit)
+            found = dialect.find_exported(self, module.unit, name)
             if found is not None:
                 return raised(found, level)
-            dialect = self.dialect(module.unit)
             inner = dialect.find_submodule(self, module.path, name)
             if inner is not None:
                 return {inner: max(level, IMPORT)}
@@ -684,7 +692,9 @@ class Linker:
                 continue
             unit, symbol = holder.unit, holder.definition.symbol
             self.record(unit.member_key(symbol, name))
-            binds: Sequence[Bind] = unit.scopes.get(symbol, {}).get(name, ())
+            # What a function binds that is made with `new` are its variables.
+            is_function = holder.definition.kind == "prototype"
+            binds: Sequence[Bind] = () if is_function else unit.scopes.get(symbol, {}).get(name, ())
             if binds:
                 binds = _last_definition(unit, unit.reach(list(binds), ANYWHERE, is_own=True))
             stores = unit.own_stores(symbol).get(name, ())
@@ -848,6 +858,8 @@ class Linker:
             if given is not None:
                 return given
             return {self.external(f"{thing.name}()"): SCOPE} if thing.name.count("(") < 3 else {thing: SCOPE}
+        if isinstance(thing, Container):
+            return self.dialect(thing.unit).call_container(self, thing)
         return self.unknown
 
     def give(self, function: Function, receiver: Thing | None, unit: Unit | None, number: int, skipped: int) -> Values:
@@ -945,10 +957,6 @@ def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
 
 
 _OWN_CONTAINERS = ("builtins.list()", "builtins.dict()", "builtins.set()", "builtins.tuple()", "builtins.frozenset()")
-
-
-def _unknown(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.unknown
 
 
 def _dotted(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:

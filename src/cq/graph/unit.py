@@ -14,7 +14,8 @@ from cq.model.code import Bind, Code, Definition, Store
 ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
 _FOREVER = 1 << 60
-_ADDING = (".append", ".add", ".appendleft")
+_ADDING = (".append", ".add", ".appendleft", ".push", ".unshift")
+_OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside sees the names of
 
 
 def part_key(*names: str) -> int:
@@ -79,7 +80,7 @@ class Unit:
             names = self.scopes.get(at)
             if names is not None and name in names:
                 definition = self.by_symbol.get(at)
-                if is_own or definition is None or definition.kind == "function":
+                if is_own or definition is None or definition.kind in _OPEN:
                     found = self.reach(names[name], position, at == scope)
                     if found:
                         return found
@@ -96,7 +97,8 @@ class Unit:
             return binds
         inner = [bind for bind in binds if bind.inner and bind.start <= position < bind.end]
         if inner:
-            return inner[-1:]
+            last = inner[-1]
+            return [bind for bind in inner if bind.start == last.start and bind.end == last.end]
         plain = [bind for bind in binds if not bind.inner]
         if len(plain) < 2 or (position == ANYWHERE and is_own):
             return plain
@@ -176,7 +178,7 @@ class Unit:
         """Assignments to attributes of what is not `self`."""
         found: dict[str, list[Store]] = {}
         for store in self.code.stores:
-            if store.name is not None and store.base != "self":
+            if store.name is not None and store.base not in ("self", "this"):
                 found.setdefault(store.name, []).append(store)
         return found
 
@@ -186,7 +188,7 @@ class Unit:
         found: list[Definition] = []
         for definition in self.code.definitions:
             holder = self.by_symbol.get(definition.scope)
-            if holder is not None and holder.kind != "function" and definition.kind == "function":
+            if holder is not None and holder.kind != "function" and definition.kind == "function" and definition.name:
                 found.append(definition)
         return found
 
@@ -203,6 +205,16 @@ class Unit:
                 if at < len(starts):
                     found[site.end] = decorated[at]
         return found
+
+    @cached_property
+    def handed(self) -> dict[int, tuple[int, int]]:
+        """Start of an anonymous function that a call is given -> the call, and which argument it is."""
+        return {
+            value[1]: (number, at)
+            for number, site in enumerate(self.code.sites)
+            for at, value in enumerate(site.args)
+            if type(value) is list and value[0] == "lambda"
+        }
 
     @cached_property
     def indirect(self) -> list[int]:
@@ -235,6 +247,17 @@ class Unit:
                     while method is not None and not (method.parameters and method.parameters[0].name == store.base):
                         method = self.by_symbol.get(method.scope)
                     owner = None if method is None else self.by_symbol.get(method.scope)
+                    if method is not None and method.kind == "prototype":
+                        owner = method
+                    elif method is None and store.base.endswith(".prototype"):
+                        owner = self._find_prototype(store)
                     if owner is not None and owner.kind != "function":
                         self._own_stores.setdefault(owner.symbol, {}).setdefault(store.name, []).append(store)
         return self._own_stores.get(symbol, {})
+
+    def _find_prototype(self, store: Store) -> Definition | None:
+        """`A.prototype.f = …` belongs to A."""
+        for bind in self.find(store.scope, store.base.removesuffix(".prototype"), ANYWHERE):
+            if type(bind.value) is list and bind.value[0] == "def":
+                return self.definitions[bind.value[1]]
+        return None

@@ -74,7 +74,9 @@ class CodeDraft:
         named = {draft.body_start: number for number, draft in enumerate(drafts) if draft.scope_start >= 0}
         returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
         starts = sorted(by_start.keys() | self.lambdas.keys())
-        owners = scopes.find(starts)  # its own scope begins with its body, so this is the one around it
+        # Its own scope begins with its body or with itself, so before that is the one around it.
+        opened = {draft.scope_start for draft in drafts}
+        owners = scopes.find([start - (start in opened) for start in starts])
         decorators = sorted(self.decorators, key=_first)
         found: list[Definition] = []
         at = 0

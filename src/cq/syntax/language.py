@@ -275,6 +275,10 @@ class Language:
     def finish_nested(self, collector: Collector) -> None:
         """Called after nesting; drafts know their parents and may still change kind, doc or modifiers."""
 
+    def wants_code(self, collector: Collector) -> bool:
+        """Whether the document says anything that resolution could use."""
+        return self.has_code
+
     def block_end(self, text: bytes, start: int) -> int:
         """Where the innermost block around a statement ends, -1 at the end: what is bound there hides what was
         bound before."""

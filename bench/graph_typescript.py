@@ -7,6 +7,7 @@ is taken from CQ_BENCH_TSC, or found on the PATH. A sample of calls with a fixed
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections import Counter, defaultdict
@@ -139,7 +140,7 @@ def compare(
 
 
 def judge(ref: SymbolRef, known: set[Place]) -> dict[str, int]:
-    places = [(c.path, c.name.partition("#")[0].removesuffix(".constructor")) for c in ref.candidates]
+    places = [(c.path, re.sub(r"#\d+", "", c.name).removesuffix(".constructor")) for c in ref.candidates]
     single = ref.status == "resolved"
     return {
         "asked": 1,

@@ -89,6 +89,10 @@ class Dialect:
         """An attribute of a list, dictionary, …"""
         return {linker.external(f"builtins.{container.kind}().{name}", container): level}
 
+    def find_entry(self, linker: Linker, container: Container, key: str) -> Values | None:
+        """What a container as written has under a constant key; None: what stands there says it."""
+        return None
+
     def function_member(self, linker: Linker, function: Function, name: str) -> Values | None:
         """An attribute that every function has; None: this one may have got it by an assignment."""
         return None

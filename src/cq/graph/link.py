@@ -775,6 +775,10 @@ class Linker:
         unit, scope, value, position = container.unit, container.scope, container.value, container.position
         if container.typed:
             return self.make(unit, scope, value, position)
+        if key is not None:
+            found = self.dialect(unit).find_entry(self, container, key)
+            if found is not None:
+                return found
         values: list[Value] = []
         if value[0] == "each":
             values = [value[2]]

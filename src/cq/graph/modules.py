@@ -213,7 +213,9 @@ def _strings(known: Value) -> Iterator[str]:
         value = todo.pop()
         if type(value) is list and value[0] == "dict":
             found = {_text(key): inner for key, inner in zip(value[1::2], value[2::2], strict=True)}
-            todo += [found[name] for name in reversed(_CONDITIONS) if name in found]
+            # Conditions of a project's own (`@acme/source`) lead to its sources.
+            own = [inner for name, inner in found.items() if name not in _CONDITIONS]
+            todo += [found[name] for name in reversed(_CONDITIONS) if name in found] + own[::-1]
         elif type(value) is list:
             todo += reversed(value[1:])
         elif (text := _text(value)) is not None:

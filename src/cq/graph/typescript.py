@@ -487,30 +487,32 @@ class TypeScriptDialect(Dialect):
                 if type(container.value) is list and container.value[0] == "object":
                     return raised(self._make_property(linker, container, name, MAX_STEPS), level)
                 return raised(linker.elements(container), level)
-            return raised(self._object_member(linker, container, name), level)
+            return raised(linker.elements(container, f"'{name}"), level)
         kind = "Function" if container.kind == "function" else f"{container.kind}()"
         return {linker.external(f"builtins.{kind}.{name}", container): level}
 
-    def _object_member(self, linker: Linker, container: Container, name: str) -> Values:
-        """A property of an object as written, or as assigned to it in the same file."""
-        key, value = f"'{name}", container.value
-        if value[0] == "dict" and key in value[1::2]:
-            return raised(linker.elements(container, key), 0)
-        unit = container.unit
+    def find_entry(self, linker: Linker, container: Container, key: str) -> Values | None:
+        """A property of an object as written, spread into it, or assigned to it in the same file."""
+        unit, value, name = container.unit, container.value, key[1:]
+        if value[0] != "dict" or key[0] != "'":
+            return None
         found = NOTHING
-        if value[0] == "dict":
-            for at, inner in zip(value[1::2], value[2::2], strict=True):
-                if at is None:
-                    spread = linker.evaluate(unit, container.scope, inner, container.position)
-                    found = join(found, linker.attribute(spread, name))
-                elif at == "=str":
-                    found = join(found, linker.unknown)
+        pairs = list(zip(value[1::2], value[2::2], strict=True))
+        written = [inner for at, inner in pairs if at == key]
+        for inner in written[-1:]:
+            found = join(found, linker.evaluate(unit, container.scope, inner, container.position))
+        spread = [inner for at, inner in pairs if at is None and not written]
+        for inner in spread:
+            values = linker.evaluate(unit, container.scope, inner, container.position)
+            found = join(found, linker.attribute(values, name))
         linker.record(stored_key(name))
         stores = unit.stores_by_name.get(name, ())
         for store in stores:
             if container in linker.evaluate(unit, store.scope, store.base, store.start):
-                found = join(found, raised(linker.stored(unit, store), ATTRIBUTE))
-        return join(found, linker.unknown) if not stores and None not in value[1::2] else found
+                found = join(found, linker.stored(unit, store))
+        if not (written or spread or stores) or any(at is not None and at[0] != "'" for at, _ in pairs):
+            found = join(found, linker.unknown)
+        return raised(found, ATTRIBUTE)
 
     def function_member(self, linker: Linker, function: Function, name: str) -> Values | None:
         return {linker.external(f"builtins.Function.{name}"): 0} if name in _FUNCTION_METHODS else None

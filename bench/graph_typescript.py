@@ -7,7 +7,6 @@ is taken from CQ_BENCH_TSC, or found on the PATH. A sample of calls with a fixed
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections import Counter, defaultdict
@@ -29,7 +28,7 @@ from cq.syntax import extract_facts
 
 CORPORA = {"zod": 6_000, "rxjs": 6_000}
 LANGUAGES = ("typescript", "tsx", "javascript", "jsx", "json")
-Place = tuple[str, str]  # path, qualified name
+Place = tuple[str, int, str]  # path, the definition around, name: overloads are one
 
 
 def run(results: dict[str, Any]) -> None:
@@ -47,7 +46,7 @@ def run(results: dict[str, Any]) -> None:
         questions = sample([d for d in documents if d.facts.calls], size)
         with Server([tsc, "--lsp", "--stdio"], tree) as server:
             answers = server.ask(questions, "typescript")
-        rows, right, wrong = compare(questions, links, find_truth(documents, questions, answers))
+        rows, right, wrong = compare(documents, questions, links, find_truth(documents, questions, answers))
         tables[f"{corpus}: calls by what they were resolved with"] = rows
         tables[f"{corpus}: every call of the tree"] = count(links)
         goals += [
@@ -114,23 +113,35 @@ def find_truth(
                 symbols[path] = {position(document.text, s.name_start): s for s in document.facts.symbols}
             symbol = symbols[path].get((line, column))
             if symbol is not None and symbol.kind_group in ("function", "method", "class"):
-                name = symbol.qualified_name.partition("~")[0]
-                # For `new A()` the compiler may name the constructor.
-                found.add((path, name.removesuffix(".constructor") if symbol.kind == "constructor" else name))
+                found.add(place_of(document, symbol))
         truth.append(found)
     return truth
 
 
+def place_of(document: Document, symbol: Symbol) -> Place:
+    if symbol.kind == "constructor":  # the compiler may name it for `new A()`
+        symbol = document.facts.symbols[symbol.parent]
+    return document.path, symbol.parent, symbol.name
+
+
 def compare(
-    questions: Sequence[Question], links: dict[str, list[SymbolRef]], truth: Sequence[set[Place]]
+    documents: Sequence[Document],
+    questions: Sequence[Question],
+    links: dict[str, list[SymbolRef]],
+    truth: Sequence[set[Place]],
 ) -> tuple[list[dict[str, Any]], float, float]:
+    places: dict[tuple[str, str], Place] = {}
+    for document in documents:
+        if document.facts.code is not None:
+            for number, name in Unit(document.path, document.facts.code).qualified_names.items():
+                places[document.path, name] = place_of(document, document.facts.symbols[number])
     rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     total: Counter[str] = Counter()
     for question, known in zip(questions, truth, strict=True):
         if known:
             ref = links[question.document.path][question.number]
             for counter in (rows[ref.status, ref.evidence], total):
-                counter.update(judge(ref, known))
+                counter.update(judge(ref, known, places))
     table = [
         {"status": status, "evidence": evidence, **_rates(counter)}
         for (status, evidence), counter in sorted(rows.items())
@@ -139,15 +150,15 @@ def compare(
     return table, total["right"] / total["asked"], total["wrong single"] / max(total["single"], 1)
 
 
-def judge(ref: SymbolRef, known: set[Place]) -> dict[str, int]:
-    places = [(c.path, re.sub(r"#\d+", "", c.name).removesuffix(".constructor")) for c in ref.candidates]
+def judge(ref: SymbolRef, known: set[Place], all_places: dict[tuple[str, str], Place]) -> dict[str, int]:
+    places = [all_places[candidate.path, candidate.name] for candidate in ref.candidates if candidate.name]
     single = ref.status == "resolved"
     return {
         "asked": 1,
         "right": any(place in known for place in places),
         "first": bool(places) and places[0] in known,
         "single": single,
-        "wrong single": single and places[0] not in known,
+        "wrong single": single and not known.intersection(places),
         "candidates": len(places),
     }
 

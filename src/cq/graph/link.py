@@ -196,7 +196,7 @@ class Linker:
                     return {self.thing(unit, value[1]): SCOPE}
                 return self._decorated(unit, definition)
             if operation == "param":
-                return self.parameter(self.function(unit, value[1]), value[2])
+                return self.argued(unit, value[1], value[2])
         cell = self._binds.get(id(bind))
         if cell is None:
             cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), self._bound, unit, bind)
@@ -283,6 +283,13 @@ class Linker:
             position = ANYWHERE if definition.symbol >= 0 else definition.start
             found = join(found, self.evaluate(unit, scope, value, position))
         return raised(found, INFERRED)
+
+    def argued(self, unit: Unit, start: int, number: int) -> Values:
+        """A parameter of what is defined there: a function, or one that is made with `new`."""
+        thing = self.thing(unit, start)
+        if isinstance(thing, Function):
+            return self.parameter(thing, number)
+        return self.unknown if number else {thing.self_instance: MRO}
 
     def parameter(self, function: Function, number: int) -> Values:
         key = (function, number)
@@ -987,7 +994,7 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
     if isinstance(value[1], str):
         linker.record(unit.name_key(f"[]{value[1]}"))
         for store in unit.item_stores.get(value[1], ()):
-            if key is None or store.key is None or store.key == key or store.key[:1] not in ("'", "#"):
+            if key is None or store.key == key or type(store.key) is not str or store.key[0] not in "'#":
                 found = join(found, raised(linker.stored(unit, store), ELEMENT))
     return found
 
@@ -1053,7 +1060,7 @@ def _defined(linker: Linker, unit: Unit, scope: int, value: Value, position: int
 
 
 def _passed(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.parameter(linker.function(unit, value[1]), value[2])
+    return linker.argued(unit, value[1], value[2])
 
 
 _OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {

@@ -24,7 +24,7 @@ from cq.model.code import Parameter, Value
 from cq.model.facts import Argument
 from cq.syntax.code import MAX_ELEMENTS, MAX_NESTED
 from cq.syntax.language import Draft, Language, first_child
-from cq.syntax.languages.ecmascript import QUOTES, read_key
+from cq.syntax.languages.ecmascript import QUOTES, REQUIRE, read_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,6 +60,7 @@ class Written(NamedTuple):
     value: Value  # of a body that is an expression
     is_arrow: bool
     this: Value  # its declared type
+    name: str  # by which a function expression knows itself
 
 
 class Notes:
@@ -130,7 +131,12 @@ class EcmaScriptCode(Language):
         return [self.value(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.type != "comment"]
 
     def _call_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return node.end_byte
+        start, end = node.start_byte, node.end_byte
+        if collector.text.startswith(b"require(", start):
+            found = REQUIRE.match(collector.text, start, min(end, start + _PATH_TEXT))
+            if found is not None and found.end() == end and found[3] is None:
+                return ["import", 0, found[2][1:-1].decode("utf-8", "replace"), "="]
+        return end
 
     def _new_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`new Map<string, Row>()` says what it holds."""
@@ -404,8 +410,11 @@ class EcmaScriptCode(Language):
                 msgspec.structs.replace(p, type=substitute(p.type, mapping)) if p.type is not None else p for p in known
             ]
         patterns = tuple(pattern for _, found in parameters for pattern in found)
+        name = ""
+        if node.type == "function_expression" and (own := node.child_by_field_name("name")) is not None:
+            name = collector.slice(own.start_byte, own.end_byte)
         self.notes(collector).functions[start] = Written(
-            node.end_byte, body.start_byte, tuple(known), patterns, kind, value, is_arrow, this
+            node.end_byte, body.start_byte, tuple(known), patterns, kind, value, is_arrow, this, name
         )
 
     def read_parameter(
@@ -560,14 +569,14 @@ class EcmaScriptCode(Language):
                     this = ["made", draft.name.rpartition(".")[0]]
                 elif start in notes.entries:
                     this = notes.entries[start]
-                if draft is not None and draft.scope_start == draft.start and draft.kind == "function":
-                    # A function expression knows itself by its name.
-                    code.binds.append((written.body_start, written.body_start, draft.name, ["lambda", start], -1))
             if draft is not None and written.value is not None and start not in code.lambdas:
                 code.returns.append((written.body_start, written.value))
+            place = (start, start) if draft is None else (written.body_start, written.body_start)
+            inner = written.end if draft is None else -1
             if not is_own and not written.is_arrow and text.find(b"this", start, written.end) >= 0:
-                place = (start, start) if draft is None else (written.body_start, written.body_start)
-                code.binds.append((*place, "this", this, written.end if draft is None else -1))
+                code.binds.append((*place, "this", this, inner))
+            if written.name:
+                code.binds.append((*place, written.name, ["def" if key in code.definitions else "lambda", key], inner))
             for parameter in parameters:
                 declared[start, parameter.name] = start
             for at, name, value in written.patterns:
@@ -783,11 +792,14 @@ def _read_path(raw: bytes) -> Value:
         return _WORDS[raw]
     if b"?" in raw or b"!" in raw:
         raw = raw.replace(b"?.", b".").replace(b"!.", b".")
+    if raw.startswith(_EXPORTS):
+        raw = b"export " + raw.removeprefix(b"module.").removeprefix(b"exports.")
     path = raw.decode("utf-8", "replace")
     return [".", ["super"], path[6:]] if raw.startswith(b"super.") else path
 
 
 _THIS = Parameter("this")
+_EXPORTS = (b"exports.", b"module.exports.")
 _FUNCTIONS = frozenset({"function", "method", "constructor", "accessor", "component"})
 _CLASSES = frozenset({"class", "interface", "type", "enum", "namespace"})
 _VALUES: dict[str, Callable[[EcmaScriptCode, Collector, Node, int], Value]] = {

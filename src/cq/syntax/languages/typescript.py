@@ -528,11 +528,12 @@ class EcmaScript(EcmaScriptCode):
             if member:
                 imported = member.decode("utf-8", "replace") + (f".{imported}" if imported != "*" else "")
             bindings.append((collector.slice(start, end), imported, start, end, False))
-        whole: Value = ["import", 0, module, "=" if found[1] == b"require" else "*"]
-        if member:
-            whole = [".", whole, member.decode("utf-8", "replace")]
-        for at, label, inner in self.destructure(collector, pattern, whole) if pattern is not None else ():
-            self.bind(collector, at, at, label, inner)
+        for at, label, inner in self.destructure(collector, pattern, "=module") if pattern is not None else ():
+            names = [member.decode("utf-8", "replace")] if member else []
+            names += [inner[2]] if type(inner) is list and inner[0] == "." else []
+            first, _, rest = ".".join(names).partition(".")
+            whole = ["import", 0, module, first or ("=" if found[1] == b"require" else "*")]
+            self.bind(collector, at, at, label, [".", whole, rest] if rest else whole)
         collector.decorated[-found.start(1)] = 1  # the call itself adds no second import
         kind = "require" if found[1] == b"require" else "dynamic"
         collector.add_import(kind, module, *span, bindings)

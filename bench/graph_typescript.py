@@ -46,7 +46,7 @@ def run(results: dict[str, Any]) -> None:
         questions = sample([d for d in documents if d.facts.calls], size)
         with Server([tsc, "--lsp", "--stdio"], tree) as server:
             answers = server.ask(questions, "typescript")
-        rows, right, wrong = compare(documents, questions, links, find_truth(documents, questions, answers))
+        rows, right, wrong = compare(documents, questions, links, find_truth(documents, answers))
         tables[f"{corpus}: calls by what they were resolved with"] = rows
         tables[f"{corpus}: every call of the tree"] = count(links)
         goals += [
@@ -96,14 +96,12 @@ def link(documents: Sequence[Document]) -> dict[str, list[SymbolRef]]:
     return found
 
 
-def find_truth(
-    documents: Sequence[Document], questions: Sequence[Question], answers: Sequence[Sequence[tuple[str, int, int]]]
-) -> list[set[Place]]:
-    """Per question the functions, methods and classes that the compiler names; overloads count as one."""
+def find_truth(documents: Sequence[Document], answers: Sequence[Sequence[tuple[str, int, int]]]) -> list[set[Place]]:
+    """Per answer the functions, methods and classes that the compiler names; overloads count as one."""
     by_path = {document.path: document for document in documents}
     symbols: dict[str, dict[tuple[int, int], Symbol]] = {}
     truth: list[set[Place]] = []
-    for question, places in zip(questions, answers, strict=True):
+    for places in answers:
         found: set[Place] = set()
         for path, line, column in places:
             document = by_path.get(path)

@@ -30,6 +30,26 @@ if TYPE_CHECKING:
 MAX_STEPS = 30  # from a name to what it stands for
 MAX_DERIVED = 20  # classes that a call on an interface may mean
 
+# Values and types that need no declaration.
+_GLOBALS = """
+AbortController AbortSignal AggregateError Array ArrayBuffer AsyncGenerator AsyncIterable AsyncIterator Atomics
+Awaited BigInt BigInt64Array BigUint64Array Blob Boolean Buffer Capitalize CustomEvent DOMException DataView Date
+Document Element Error EvalError Event EventSource EventTarget Exclude Extract File FinalizationRegistry Float32Array
+Float64Array FormData Function Generator HTMLButtonElement HTMLCanvasElement HTMLDivElement HTMLElement
+HTMLFormElement HTMLImageElement HTMLInputElement Headers Image InstanceType Int16Array Int32Array Int8Array Intl
+Iterable IterableIterator Iterator JSON KeyboardEvent Map Math MessageChannel MouseEvent MutationObserver NoInfer Node
+NodeJS NodeList NonNullable Number Object Omit Parameters Partial Performance Pick PointerEvent Promise PromiseLike
+Proxy RangeError ReadableStream Readonly ReadonlyArray ReadonlyMap ReadonlySet Record ReferenceError Reflect RegExp
+Request Required ResizeObserver Response ReturnType Set SharedArrayBuffer Storage String Symbol SyntaxError
+TextDecoder TextEncoder TypeError URIError URL URLSearchParams Uint16Array Uint32Array Uint8Array Uint8ClampedArray
+Uncapitalize Uppercase Lowercase WeakMap WeakRef WeakSet WebSocket Window Worker WritableStream XMLHttpRequest alert
+arguments atob btoa cancelAnimationFrame clearImmediate clearInterval clearTimeout console crypto decodeURI
+decodeURIComponent document encodeURI encodeURIComponent escape eval fetch global globalThis history import isFinite
+isNaN localStorage location navigator parseFloat parseInt performance process queueMicrotask requestAnimationFrame
+requestIdleCallback require screen sessionStorage setImmediate setInterval setTimeout structuredClone unescape window
+__dirname __filename
+"""
+
 
 class Alias(NamedTuple):
     """A type that is called by a name: to be read where it stands."""
@@ -43,6 +63,7 @@ class TypeScriptDialect(Dialect):
     languages = ("typescript", "tsx", "javascript", "jsx", "json")
     constructors = ("constructor",)
     protocols: ClassVar[dict[str, str]] = {"iter": "[Symbol.iterator]", "next": "next"}
+    builtins = frozenset(_GLOBALS.split())
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._modules = Modules(paths)
@@ -237,9 +258,7 @@ class TypeScriptDialect(Dialect):
                 for label in (f"<{name}>", name) if as_type else (name,):
                     linker.record(unit.member_key(symbol, label))
                     for bind in unit.scopes.get(symbol, {}).get(label, ()):
-                        found = found or self._find(
-                            linker, unit, symbol, bind.value, as_type=as_type, steps=steps - 1
-                        )
+                        found = found or self._find(linker, unit, symbol, bind.value, as_type=as_type, steps=steps - 1)
             else:
                 return None
         return found
@@ -299,7 +318,9 @@ class TypeScriptDialect(Dialect):
         if not takes_this or owner is None:
             return {function: 0}
         found: Values = {linker.bind(function, receiver): 0}
-        if isinstance(receiver, Instance) and (owner.definition.kind == "interface" or "abstract" in definition.modifiers):
+        if isinstance(receiver, Instance) and (
+            owner.definition.kind == "interface" or "abstract" in definition.modifiers
+        ):
             for other in self._find_derived(linker, receiver.type):
                 holder, binds, _, _ = linker.find_member(other, definition.name)
                 for bind in binds:
@@ -377,9 +398,7 @@ class TypeScriptDialect(Dialect):
             return found
         return linker.unknown
 
-    def _make_named(
-        self, linker: Linker, unit: Unit, scope: int, name: str, position: int, steps: int
-    ) -> Values:
+    def _make_named(self, linker: Linker, unit: Unit, scope: int, name: str, position: int, steps: int) -> Values:
         thing = self._find(linker, unit, scope, name, as_type=True)
         if isinstance(thing, Alias):
             return self._make(linker, thing.unit, thing.scope, thing.type, ANYWHERE, steps - 1)
@@ -595,10 +614,8 @@ class TypeScriptDialect(Dialect):
         """What a function that is handed over as argument `at` gets for its parameter `number`."""
         if isinstance(thing, External) and thing.owner is not None:
             name = thing.name.rpartition(".")[2]
-            if name in _CALLERS and at == 0:
-                if number == (1 if name.startswith("reduce") else 0) or (number == 1 and name == "sort"):
-                    return linker.elements(thing.owner)
-            return linker.unknown
+            is_element = number == (1 if name.startswith("reduce") else 0) or (number == 1 and name == "sort")
+            return linker.elements(thing.owner) if name in _CALLERS and at == 0 and is_element else linker.unknown
         skipped = 0
         if isinstance(thing, (Class, OwnClass)):
             kind = thing if isinstance(thing, Class) else thing.type
@@ -628,25 +645,6 @@ class TypeScriptDialect(Dialect):
                 if any(bind.value == ["param", definition.start, at + skipped] for bind in binds):
                     found = join(found, raised(linker.evaluate(unit, site.scope, passed, site.start), PARAMETER))
         return found or linker.unknown
-
-    builtins = frozenset(
-        """AbortController AbortSignal AggregateError Array ArrayBuffer AsyncGenerator AsyncIterable AsyncIterator Atomics
-        Awaited BigInt BigInt64Array BigUint64Array Blob Boolean Buffer Capitalize CustomEvent DOMException DataView Date
-        Document Element Error EvalError Event EventSource EventTarget Exclude Extract File FinalizationRegistry
-        Float32Array Float64Array FormData Function Generator HTMLButtonElement HTMLCanvasElement HTMLDivElement
-        HTMLElement HTMLFormElement HTMLImageElement HTMLInputElement Headers Image InstanceType Int16Array Int32Array
-        Int8Array Intl Iterable IterableIterator Iterator JSON KeyboardEvent Map Math MessageChannel MouseEvent
-        MutationObserver NoInfer Node NodeJS NodeList NonNullable Number Object Omit Parameters Partial Performance Pick
-        PointerEvent Promise PromiseLike Proxy RangeError ReadableStream Readonly ReadonlyArray ReadonlyMap ReadonlySet
-        Record ReferenceError Reflect RegExp Request Required ResizeObserver Response ReturnType Set SharedArrayBuffer
-        Storage String Symbol SyntaxError TextDecoder TextEncoder TypeError URIError URL URLSearchParams Uint16Array
-        Uint32Array Uint8Array Uint8ClampedArray Uncapitalize Uppercase Lowercase WeakMap WeakRef WeakSet WebSocket Window
-        Worker WritableStream XMLHttpRequest alert arguments atob btoa cancelAnimationFrame clearImmediate clearInterval
-        clearTimeout console crypto decodeURI decodeURIComponent document encodeURI encodeURIComponent escape eval fetch
-        global globalThis history import isFinite isNaN localStorage location navigator parseFloat parseInt performance
-        process queueMicrotask requestAnimationFrame requestIdleCallback require screen sessionStorage setImmediate
-        setInterval setTimeout structuredClone unescape window __dirname __filename""".split()
-    )
 
 
 _TYPED = {"=>": "function", "new": "function", "object": "dict", "tuple": "list"}

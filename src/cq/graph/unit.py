@@ -157,8 +157,8 @@ class Unit:
         seen: dict[str, int] = {}
         for definition in self.code.definitions:
             if definition.symbol >= 0:
-                holder = names.get(definition.scope)
-                name = f"{holder}.{definition.name}" if holder else definition.name
+                path = (names.get(definition.scope), definition.within, definition.name)
+                name = ".".join(part for part in path if part)
                 count = seen[name] = seen.get(name, 0) + 1
                 names[definition.symbol] = name if count == 1 else f"{name}#{count}"
         return names
@@ -184,11 +184,12 @@ class Unit:
 
     @cached_property
     def methods(self) -> list[Definition]:
-        """Functions that are members of a class."""
+        """Functions that are members of a class or an object."""
         found: list[Definition] = []
         for definition in self.code.definitions:
             holder = self.by_symbol.get(definition.scope)
-            if holder is not None and holder.kind != "function" and definition.kind == "function" and definition.name:
+            is_member = "member" in definition.modifiers or (holder is not None and holder.kind != "function")
+            if is_member and definition.kind == "function" and definition.name:
                 found.append(definition)
         return found
 

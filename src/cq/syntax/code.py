@@ -34,6 +34,7 @@ class CodeDraft:
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
         self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
+        self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
         self.notes: object = None  # what a language keeps until the document is read
 
     def build(
@@ -74,8 +75,12 @@ class CodeDraft:
         named = {draft.body_start: number for number, draft in enumerate(drafts) if draft.scope_start >= 0}
         returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
         starts = sorted(by_start.keys() | self.lambdas.keys())
-        # Its own scope begins with its body or with itself, so before that is the one around it.
-        opened = {draft.scope_start for draft in drafts}
+        # Its own scope begins with its body, so this is the one around it; that of a lambda may begin with the lambda.
+        opened = {
+            start
+            for start, (_, body_start, _, _) in self.lambdas.items()
+            if body_start in named and drafts[named[body_start]].scope_start == start
+        }
         owners = scopes.find([start - (start in opened) for start in starts])
         decorators = sorted(self.decorators, key=_first)
         found: list[Definition] = []
@@ -104,15 +109,20 @@ class CodeDraft:
             else:
                 _, body_start, parameters, value = self.lambdas[start]
                 symbol = named.get(body_start, -1)
-                name, results, modifiers = "", (value,), ()
+                name, results, modifiers, within = "", (value,), (), ""
                 if symbol >= 0:
                     name, modifiers = drafts[symbol].name, drafts[symbol].modifiers
+                    around = f"{drafts[scope].qualified_name.partition('~')[0]}." if scope >= 0 else ""
+                    within = drafts[symbol].qualified_name.partition("~")[0].removeprefix(around)
+                    within = within.removesuffix(name).removesuffix(".")
                     results = (*(results if value is not None else ()), *returns.get(symbol, ()))
                     modifiers += ("generator",) if symbol in yields else ()
+                    # In an object or assigned to an attribute: no name leads to it.
+                    modifiers += ("member",) if drafts[symbol].kind == "method" else ()
                 found.append(
                     Definition(
                         "function", name, symbol, scope, start, parameters, self.results.get(start), results,
-                        tuple(yields.get(symbol, ())) if symbol >= 0 else (), modifiers=modifiers,
+                        tuple(yields.get(symbol, ())) if symbol >= 0 else (), modifiers=modifiers, within=within,
                     )
                 )  # fmt: skip
         return found
@@ -162,7 +172,7 @@ class CodeDraft:
             if inner < 0:
                 counts[scope, name] = counts.get((scope, name), 0) + 1
         for definition in definitions:
-            if definition.name and definition.start not in self.lambdas:
+            if definition.name and definition.start not in self.lambdas and definition.start not in self.unbound:
                 name = f"<{definition.name}>" if definition.kind in language.type_kinds else definition.name
                 found.append(
                     (definition.start, name, ["def", definition.start], definition.scope, definition.start, None, -1)

@@ -15,16 +15,15 @@ and in types ["=>", result, parameter, …], ["new", result, …], ["object", ke
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from cq.model.code import Parameter, Value
-from cq.model.facts import Argument
 from cq.syntax.code import MAX_ELEMENTS, MAX_NESTED
 from cq.syntax.language import Draft, Language, first_child
-from cq.syntax.languages.ecmascript import QUOTES, REQUIRE, read_key
+from cq.syntax.languages.ecmascript import QUOTES, REQUIRE, Summary, read_key, read_plain_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,7 +34,8 @@ if TYPE_CHECKING:
 
 _WORD = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
 _PATH = re.compile(_WORD + rb"(?:[?!]?\.#?" + _WORD + rb")*")
-_PATH_TEXT = 200
+_PATH_TEXT = 80
+NO_PATH = object()
 _STRING_TEXT = 120
 _CREATED = re.compile(rb"(?:Object\.create\s*\(\s*([\w$.]+)\.prototype\b|new\s+([\w$.]+)\s*\(\s*\))")
 _WORDS: dict[bytes, Value] = {
@@ -71,7 +71,8 @@ class Notes:
         self.bound: set[int] = set()  # body starts of functions that their definition binds to a name
         self.entries: dict[int, Value] = {}  # start of a function in an object literal -> what `this` is in it
         self.assigned: list[tuple[int, int, str, Value]] = []  # start, end, name, value
-        self.classes: dict[int, tuple[str, tuple[Value, ...], tuple[Value, ...], list[tuple[str, Value]]]] = {}
+        # body start -> kind, what it extends, what it implements, its type parameters
+        self.classes: dict[int, tuple[str, list[Value], list[Value], list[tuple[str, Value]]]] = {}
         self.signatures: dict[int, tuple[tuple[Parameter, ...], Value]] = {}  # name start -> those without a body
         self.derived: dict[str, Value] = {}  # `A.prototype = Object.create(B.prototype)`
         self.made: set[str] = set()  # names behind `new`
@@ -100,13 +101,25 @@ class EcmaScriptCode(Language):
         """See cq.model.code. What nests too deeply is unknown."""
         start, end = node.start_byte, node.end_byte
         if end - start <= _PATH_TEXT:
-            raw = collector.text[start:end]
-            if _PATH.fullmatch(raw):
-                return _read_path(raw)
+            found = read_path(collector.text[start:end])
+            if found is not NO_PATH:
+                return found
         walk = self.value_walks.get(node.kind_id)
         if walk is None or depth > MAX_NESTED:
             return None
         return walk(self, collector, node, depth + 1)
+
+    @cached_property
+    def call_id(self) -> int | None:
+        return self.grammar.id_for_node_kind("call_expression", True)
+
+    @cached_property
+    def comment_id(self) -> int | None:
+        return self.grammar.id_for_node_kind("comment", True)
+
+    @cached_property
+    def arrow_id(self) -> int | None:
+        return self.grammar.id_for_node_kind("arrow_function", True)
 
     @cached_property
     def value_walks(self) -> dict[int, Callable[[EcmaScriptCode, Collector, Node, int], Value]]:
@@ -122,13 +135,11 @@ class EcmaScriptCode(Language):
         numbers = ((self.grammar.id_for_node_kind(name, True), walk) for name, walk in table.items())
         return {number: walk for number, walk in numbers if number is not None}
 
-    def argument_values(self, collector: Collector, args: Node | None) -> tuple[Value, ...]:
-        if args is None or collector.text[args.start_byte] == 96:
-            return ()
-        return tuple(self._values(collector, args.named_children, 0))
+    def argument_values(self, collector: Collector, nodes: list[Node]) -> tuple[Value, ...]:
+        return tuple(self._values(collector, nodes, 0))
 
     def _values(self, collector: Collector, nodes: list[Node], depth: int) -> list[Value]:
-        return [self.value(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.type != "comment"]
+        return [self.value(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.kind_id != self.comment_id]
 
     def _call_value(self, collector: Collector, node: Node, depth: int) -> Value:
         start, end = node.start_byte, node.end_byte
@@ -268,18 +279,16 @@ class EcmaScriptCode(Language):
         """A type as written."""
         start, end = node.start_byte, node.end_byte
         if end - start <= _PATH_TEXT:
-            raw = collector.text[start:end]
-            if raw[:1] == b":":
-                raw = raw[1:].strip()
-            if _PATH.fullmatch(raw):
-                return _TYPES[raw] if raw in _TYPES else raw.decode("utf-8", "replace")
+            found = read_type(collector.text[start:end])
+            if found is not NO_PATH:
+                return found
         walk = self.type_walks.get(node.kind_id)
         if walk is None or depth > MAX_NESTED:
             return None
         return walk(self, collector, node, depth + 1)
 
     def _kinds(self, collector: Collector, nodes: list[Node], depth: int) -> list[Value]:
-        return [self.kind(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.type != "comment"]
+        return [self.kind(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.kind_id != self.comment_id]
 
     def _inner_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         inner = next((child for child in node.named_children if child.type != "comment"), None)
@@ -387,16 +396,12 @@ class EcmaScriptCode(Language):
         generic: bool,
     ) -> None:
         start, text = node.start_byte, collector.text
-        is_arrow = node.type == "arrow_function"
+        is_arrow = node.kind_id == self.arrow_id
         value = None
         if is_arrow and text[body.start_byte] != 123:
             value = self.value(collector, body)
-        gap_end = body.start_byte
         kind = None
-        if text.rfind(b":", start, gap_end) > text.rfind(b")", start, gap_end) >= 0 or generic:
-            result = node.child_by_field_name("return_type")
-            kind = None if result is None else self.kind(collector, result)
-        elif b":" in text[start:gap_end]:
+        if text.find(b":", start, body.start_byte) >= 0:
             result = node.child_by_field_name("return_type")
             kind = None if result is None else self.kind(collector, result)
         this: Value = None
@@ -411,7 +416,7 @@ class EcmaScriptCode(Language):
             ]
         patterns = tuple(pattern for _, found in parameters for pattern in found)
         name = ""
-        if node.type == "function_expression" and (own := node.child_by_field_name("name")) is not None:
+        if text.startswith(b"function ", start) and (own := node.child_by_field_name("name")) is not None:
             name = collector.slice(own.start_byte, own.end_byte)
         self.notes(collector).functions[start] = Written(
             node.end_byte, body.start_byte, tuple(known), patterns, kind, value, is_arrow, this, name
@@ -521,12 +526,9 @@ class EcmaScriptCode(Language):
     def finish_code(self, collector: Collector) -> None:
         """Gives every function its definition and every name its scope."""
         notes, code, text = self.notes(collector), collector.code, collector.text
-        named = {
-            draft.body_start: draft
-            for draft in collector.symbols
-            if draft.scope_start >= 0 and draft.kind in _FUNCTIONS and draft.body_start >= 0
-        }
-        classes = self._define_classes(collector, notes)
+        holding = [draft for draft in collector.symbols if draft.scope_start >= 0]
+        named = {draft.body_start: draft for draft in holding if draft.kind in _FUNCTIONS}
+        classes = self._define_classes(collector, notes, holding)
         spans = [(start, -written.end) for start, written in notes.functions.items()]
         spans += [(start, -draft.body_end) for start, draft in classes.items()]
         tree = _Tree(spans)
@@ -585,17 +587,18 @@ class EcmaScriptCode(Language):
                     code.binds.append((start, start, name, ["at", at, value], written.end))
                 else:
                     code.binds.append((at, at, name, value, -1))
+        self._hide_definitions(collector, tree, anonymous, named, classes)
         self._place_names(notes, collector, tree, anonymous, declared)
         self._place_results(collector, tree, anonymous)
         self._define_signatures(collector, notes)
         self._bind_exports(collector)
 
-    def _define_classes(self, collector: Collector, notes: Notes) -> dict[int, Draft]:
+    def _define_classes(self, collector: Collector, notes: Notes, drafts: list[Draft]) -> dict[int, Draft]:
         """By where their bodies begin."""
         code = collector.code
         found: dict[int, Draft] = {}
-        for draft in collector.symbols:
-            known = notes.classes.get(draft.body_start) if draft.body_start >= 0 else None
+        for draft in drafts if notes.classes else ():
+            known = notes.classes.get(draft.body_start)
             if known is not None and draft.kind in _CLASSES and draft.head not in code.definitions:
                 kind, bases, implemented, parameters = known
                 keywords = tuple(("implements", value) for value in implemented)
@@ -610,6 +613,25 @@ class EcmaScriptCode(Language):
                         name = f"implements {base.rpartition('.')[2]}"
                         code.stores.append((draft.head, ["def", draft.head], name, base, None))
         return found
+
+    def _hide_definitions(
+        self,
+        collector: Collector,
+        tree: _Tree,
+        anonymous: dict[int, Written],
+        named: dict[int, Draft],
+        classes: dict[int, Draft],
+    ) -> None:
+        """What is defined in a function without a name is known in it only."""
+        code = collector.code
+        functions = self.notes(collector).functions
+        bodies = {start: named.get(functions[start].body_start) for start in functions} if anonymous else {}
+        for start, draft in (*bodies.items(), *(classes.items() if anonymous else ())):
+            around = tree.parents[start]
+            if draft is not None and draft.head in code.definitions and around in anonymous:
+                label = f"<{draft.name}>" if code.definitions[draft.head][0] in self.type_kinds else draft.name
+                code.unbound.add(draft.head)
+                code.binds.append((around, around, label, ["def", draft.head], anonymous[around].end))
 
     def _find_prototypes(self, collector: Collector, notes: Notes) -> set[str]:
         """Functions that are made with `new`, or get methods through their prototype."""
@@ -630,9 +652,11 @@ class EcmaScriptCode(Language):
         anonymous: dict[int, Written],
         declared: dict[tuple[int, str], int],
     ) -> None:
-        """What a function without a name declares is known in it only; an assignment binds where its name is declared."""
+        """What a function without a name declares is known in it only; assignments bind where a name is declared."""
         code = collector.code
         functions = notes.functions
+        if not anonymous and not notes.assigned:
+            return
         binds = sorted(code.binds, key=lambda bind: bind[1])
         owners = tree.find([bind[1] for bind in binds])
         code.binds = []
@@ -663,6 +687,8 @@ class EcmaScriptCode(Language):
     def _place_results(self, collector: Collector, tree: _Tree, anonymous: dict[int, Written]) -> None:
         code = collector.code
         functions = self.notes(collector).functions
+        if not anonymous:
+            return
         for places in (code.returns, code.yields):
             places.sort(key=lambda place: place[0])
             kept: list[tuple[int, Value]] = []
@@ -683,6 +709,8 @@ class EcmaScriptCode(Language):
 
     def _define_signatures(self, collector: Collector, notes: Notes) -> None:
         """Functions without a body count where none with one follows: `f(a: A): X; f(b: B): Y; f(c) {…}`."""
+        if not notes.signatures:
+            return
         drafts = sorted(
             (d for d in collector.symbols if d.kind in _FUNCTIONS), key=lambda draft: (draft.head, draft.name_start)
         )
@@ -701,6 +729,9 @@ class EcmaScriptCode(Language):
 
     def _bind_exports(self, collector: Collector) -> None:
         code = collector.code
+        if not collector.exports:
+            return
+        collector.public.append((0, 0))
         known = {bind[2] for bind in code.binds}
         for start, name, exported, end, module, _ in collector.exports:
             label = f"export {'=' if exported == 'export=' else exported}"
@@ -708,8 +739,6 @@ class EcmaScriptCode(Language):
                 code.binds.append((end, start, label, ["import", 0, module, name], -1))
             elif exported != name and label not in known:
                 code.binds.append((end, start, label, name, -1))
-        if collector.exports:
-            collector.public.append((0, 0))
 
 
 class _Tree:
@@ -752,11 +781,15 @@ class _Tree:
 _PLAIN = frozenset({"name", "attribute"})
 
 
-def plain_values(arguments: Iterable[Argument]) -> tuple[Value, ...]:
-    """Of arguments that are names, paths and literals only."""
-    return tuple(
-        _read_path(argument.text.encode()) if argument.kind in _PLAIN else _read_literal(argument.kind, argument.text)
-        for argument in arguments
+@lru_cache(maxsize=8192)
+def read_plain_values(text: bytes) -> tuple[Summary, tuple[Value, ...]] | None:
+    """Arguments that are names, paths and literals only, with their values; None for anything else."""
+    summary = read_plain_arguments(text)
+    if summary is None or summary[1] > len(summary[0]):
+        return None
+    return summary, tuple(
+        read_path(argument.text.encode()) if argument.kind in _PLAIN else _read_literal(argument.kind, argument.text)
+        for argument in summary[0]
     )
 
 
@@ -787,7 +820,11 @@ def substitute(kind: Value, mapping: dict[str, Value], depth: int = 0) -> Value:
     return [kind[0], *(substitute(inner, mapping, depth + 1) for inner in kind[1:])]
 
 
-def _read_path(raw: bytes) -> Value:
+@lru_cache(maxsize=8192)
+def read_path(raw: bytes) -> Value:
+    """A name with its attributes; NO_PATH for everything else."""
+    if not _PATH.fullmatch(raw):
+        return NO_PATH
     if raw in _WORDS:
         return _WORDS[raw]
     if b"?" in raw or b"!" in raw:
@@ -796,6 +833,16 @@ def _read_path(raw: bytes) -> Value:
         raw = b"export " + raw.removeprefix(b"module.").removeprefix(b"exports.")
     path = raw.decode("utf-8", "replace")
     return [".", ["super"], path[6:]] if raw.startswith(b"super.") else path
+
+
+@lru_cache(maxsize=8192)
+def read_type(raw: bytes) -> Value:
+    """A type that is but a name, with or without the colon before it; NO_PATH for everything else."""
+    if raw[:1] == b":":
+        raw = raw[1:].strip()
+    if not _PATH.fullmatch(raw):
+        return NO_PATH
+    return _TYPES[raw] if raw in _TYPES else raw.decode("utf-8", "replace")
 
 
 _THIS = Parameter("this")

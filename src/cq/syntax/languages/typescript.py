@@ -36,12 +36,18 @@ from cq.syntax.languages.ecmascript import (
     find_names,
     is_data,
     read_key,
-    read_plain_arguments,
     read_specifiers,
     unquote,
     with_semicolon,
 )
-from cq.syntax.languages.ecmascript_code import EcmaScriptCode, plain_values, substitute
+from cq.syntax.languages.ecmascript_code import (
+    NO_PATH,
+    EcmaScriptCode,
+    read_path,
+    read_plain_values,
+    read_type,
+    substitute,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -352,9 +358,12 @@ class EcmaScript(EcmaScriptCode):
                 position += self._add_odd_parameter(collector, child, position)
                 continue
             name, annotation = plain.groups()
-            kind = child.child_by_field_name("type") if annotation else None
+            kind = read_type(annotation.rstrip().encode()) if annotation else None
+            if kind is NO_PATH:
+                written = child.child_by_field_name("type")
+                kind = None if written is None else self.kind(collector, written)
             optional = self.all_optional or piece[len(name) : len(name) + 1] == "?"
-            found.append((Parameter(name, "", None if kind is None else self.kind(collector, kind), None, optional), ()))
+            found.append((Parameter(name, "", kind, None, optional), ()))
             if name == "this":
                 continue
             position += 1
@@ -475,7 +484,8 @@ class EcmaScript(EcmaScriptCode):
 
     def _bind_variable(self, collector: Collector, declarator: Node, name: str, value: Node | None) -> None:
         start, end = declarator.start_byte, declarator.end_byte
-        known = declarator.child_by_field_name("type")
+        at = start + len(name.encode())
+        known = declarator.child_by_field_name("type") if collector.text[at : at + 2] != b" =" else None
         found = "=None" if value is None else self.value(collector, value)
         self.bind(collector, start, end, name, found, None if known is None else self.kind(collector, known))
         if type(found) is list and found[0] == "dict":
@@ -806,13 +816,15 @@ class EcmaScript(EcmaScriptCode):
         summary = _NO_ARGUMENTS
         values: tuple[Value, ...] = ()
         if end - start > 2:
-            found = read_plain_arguments(text[start:end]) if end - start <= ARG_TEXT and text[start] == 40 else None
-            if found is not None and found[1] <= MAX_ARGS:
-                summary, values = found, plain_values(found[0])
+            found = read_plain_values(text[start:end]) if end - start <= ARG_TEXT and text[start] == 40 else None
+            if found is not None:
+                summary, values = found
             else:
                 args = node.child_by_field_name("arguments")
-                summary = found or self._read_arguments(collector, args)
-                values = self.argument_values(collector, args)
+                if args is not None:
+                    children = args.named_children
+                    summary = self._read_arguments(collector, args, children)
+                    values = self.argument_values(collector, children) if text[args.start_byte] == 40 else ()
             if text[start] == 96:
                 kind = "template"
             elif tail in _MODULE_CALLS:
@@ -824,6 +836,10 @@ class EcmaScript(EcmaScriptCode):
             target = name
             if kind == "new":
                 self.notes(collector).made.add(name)
+        elif last - first <= ARG_TEXT and (path := read_path(text[first:last])) is not NO_PATH:
+            target = path
+        elif receiver[-1:] == ")" and (base := first_child(callee)) is not None and base.kind_id == self.call_id:
+            target = [".", base.end_byte, name] if base.end_byte < at else base.end_byte
         else:
             target = self.value(collector, callee)
         collector.code.sites[call_start, end] = (target, values, ())
@@ -840,15 +856,13 @@ class EcmaScript(EcmaScriptCode):
             module = found[2][1:-1].decode("utf-8", "replace")
             collector.add_import("require" if callee == "require" else "dynamic", module, first, end, [])
 
-    def _read_arguments(self, collector: Collector, args: Node | None) -> Summary:
-        if args is None:
-            return _NO_ARGUMENTS
+    def _read_arguments(self, collector: Collector, args: Node, children: list[Node]) -> Summary:
         text, kinds = collector.text, self.argument_ids
         if text[args.start_byte] == 96:
             return (Argument("string", clip(text, args.start_byte, args.end_byte, ARG_TEXT)),), 1, ()
         found: list[Argument] = []
         count = 0
-        for child in args.named_children:
+        for child in children:
             kind = kinds.get(child.kind_id, "other")
             if kind == "comment":
                 continue

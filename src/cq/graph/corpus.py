@@ -7,7 +7,7 @@ from typing import Protocol
 
 from cq.graph.unit import Unit, part_key
 
-MAX_DOCUMENTS = 40  # that call or store a name: with more, nobody is asked
+MAX_DOCUMENTS = 12  # that call or store a name: with more, nobody is asked
 
 
 class Corpus(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.things import Class, Container, External, Function, Thing
-from cq.model.code import Definition, Value
+from cq.model.code import Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -26,6 +26,8 @@ class Dialect:
     constructors: ClassVar[tuple[str, ...]] = ()  # the member that runs when a class is called
     # What an operation on an instance calls: iter next enter item call and operators, each a member's name.
     protocols: ClassVar[dict[str, str]] = {}
+    # The language's own functions that call what they are given -> the argument, by position or keyword.
+    callers: ClassVar[dict[str, int | str]] = {}
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -109,10 +111,3 @@ class Dialect:
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
         """What a call to the language's own function gives, where it passes values on; None: it does not."""
         return None
-
-    def find_callbacks(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
-        """What the language's own function calls of what a call passes to it."""
-        return {}
-
-    def is_generator(self, definition: Definition) -> bool:
-        return "generator" in definition.modifiers

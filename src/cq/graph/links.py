@@ -33,19 +33,26 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
         return refs.setdefault(make_ref(name, meaning), len(refs))
 
     calls: list[int] = []
+    by_name: set[int] = set()  # whether a name is the whole callee differs from call to call
     constructors: dict[int, int] = {}
     callbacks: dict[int, int] = {}
+    known: dict[object, tuple[int, int]] = {}  # the same values under the same name mean the same
     for number, site in enumerate(unit.code.sites):
-        meaning = resolver.call(unit, number)
-        calls.append(add(site.name, meaning))
-        if meaning.places:
-            made = resolver.construct(unit, number)
-            if made is not None:
-                constructors[number] = add(site.name, made)
-        elif meaning.status == "external":
-            called = resolver.callbacks(unit, number)
-            if called is not None:
-                callbacks[number] = add(site.name, called)
+        values = resolver.linker.link(unit, number)
+        key = (*values.items(), site.name) if len(values) == 1 else (id(values), site.name)
+        found = known.get(key)
+        if found is None or found[0] in by_name:
+            meaning = resolver.call(unit, number, values)
+            made = resolver.construct(values) if meaning.places else None
+            found = known[key] = (add(site.name, meaning), -1 if made is None else add(site.name, made))
+            if meaning.evidence == BY_NAME or meaning.status == "unresolved":
+                by_name.add(found[0])
+        calls.append(found[0])
+        if found[1] >= 0:
+            constructors[number] = found[1]
+        called = resolver.callbacks(unit, number, values)
+        if called is not None:
+            callbacks[number] = add(site.name, called)
     inherits: list[tuple[str, int]] = []
     overrides: list[tuple[str, int]] = []
     type_uses: dict[tuple[str, int], None] = {}

@@ -18,7 +18,7 @@ from cq.graph.things import (
 )
 from cq.graph.unit import ROOT, Unit
 from cq.graph.values import IMPORT, INFERRED, NAME, Values, join, raised
-from cq.model.code import Definition, Value
+from cq.model.code import Definition, Site, Value
 from cq.model.edge import EVIDENCE, MAX_CANDIDATES
 
 Place = tuple[Unit, int]  # a document and a symbol in it, -1 for the module
@@ -47,8 +47,7 @@ class Resolver:
     def visit(self, unit: Unit) -> None:
         """Asks everything once, so that settling makes all answers final."""
         for number in range(len(unit.code.sites)):
-            self.linker.link(unit, number)
-            self.callbacks(unit, number)
+            self.callbacks(unit, number, self.linker.link(unit, number))
         for scope, start, value in unit.code.raises:
             self.raised(unit, scope, start, value)
         for definition in unit.code.definitions:
@@ -57,10 +56,10 @@ class Resolver:
         for _ in self.imported(unit):
             pass
 
-    def call(self, unit: Unit, number: int) -> Meaning:
+    def call(self, unit: Unit, number: int, values: Values) -> Meaning:
         """What a call runs: a function, or the class it makes an instance of. On a receiver that nobody knows any
         method of the name may be meant: see cq.graph.names."""
-        meaning = self.mean(self.linker.link(unit, number))
+        meaning = self.mean(values)
         if meaning.status == "unresolved":
             site = unit.code.sites[number]
             if site.name and site.name != site.callee:
@@ -168,21 +167,29 @@ class Resolver:
     def _ask(self, unit: Unit, question: Callable[[], Values]) -> Meaning:
         return self.mean(raised(self.linker.ask(unit, question), IMPORT))
 
-    def callbacks(self, unit: Unit, number: int) -> Meaning | None:
+    def callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
         """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
         found: Values = {}
-        for thing in self.linker.link(unit, number):
-            if isinstance(thing, External):
-                dialect = self.linker.dialect(unit)
-                given = self.linker.ask(unit, lambda d=dialect, t=thing: d.find_callbacks(self.linker, t, unit, number))
-                found = join(found, given)
+        callers = self.linker.dialect(unit).callers
+        for thing in values:
+            if isinstance(thing, External) and thing.name in callers:
+                place, site = callers[thing.name], unit.code.sites[number]
+                if isinstance(place, str):
+                    value = next((value for name, value in site.keywords if name == place), None)
+                else:
+                    value = site.args[place] if len(site.args) > place else None
+                if value is not None:
+                    found = join(found, self._evaluate(unit, site, value))
         meaning = self.mean(found) if found else UNRESOLVED
         return meaning if meaning.places else None
 
-    def construct(self, unit: Unit, number: int) -> Meaning | None:
+    def _evaluate(self, unit: Unit, site: Site, value: Value) -> Values:
+        return self.linker.ask(unit, lambda: self.linker.evaluate(unit, site.scope, value, site.start))
+
+    def construct(self, values: Values) -> Meaning | None:
         """The constructor that runs when a call makes an instance of a class of the repository."""
         places: list[Place] = []
-        for thing in self.linker.link(unit, number):
+        for thing in values:
             kind = thing.type if isinstance(thing, OwnClass) else thing
             if isinstance(kind, Class):
                 for name in self.linker.dialect(kind.unit).constructors:

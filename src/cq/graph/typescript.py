@@ -50,6 +50,13 @@ requestIdleCallback require screen sessionStorage setImmediate setInterval setTi
 __dirname __filename
 """
 
+# Methods of arrays, maps, sets and promises that call their first argument with an element.
+_CALLERS = (
+    "map", "flatMap", "forEach", "filter", "some", "every", "find", "findIndex", "findLast", "sort", "then", "reduce",
+    "reduceRight",
+)  # fmt: skip
+_CALLING = ("setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "Promise")
+
 
 class Alias(NamedTuple):
     """A type that is called by a name: to be read where it stands."""
@@ -63,6 +70,10 @@ class TypeScriptDialect(Dialect):
     languages = ("typescript", "tsx", "javascript", "jsx", "json")
     constructors = ("constructor",)
     protocols: ClassVar[dict[str, str]] = {"iter": "[Symbol.iterator]", "next": "next"}
+    callers: ClassVar[dict[str, int | str]] = {
+        **{f"builtins.{kind}().{name}": 0 for kind in ("list", "map", "set", "promise") for name in _CALLERS},
+        **{f"builtins.{name}": 0 for name in _CALLING},
+    }
     builtins = frozenset(_GLOBALS.split())
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -592,13 +603,6 @@ class TypeScriptDialect(Dialect):
             return linker.elements(owner)
         return linker.unknown if name in ("reduce", "entries", "values", "reduceRight") else None
 
-    def find_callbacks(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
-        site = unit.code.sites[number]
-        called = thing.owner is not None and thing.name.rpartition(".")[2] in _CALLERS
-        if not site.args or not (called or thing.name in _CALLING):
-            return {}
-        return linker.evaluate(unit, site.scope, site.args[0], site.start)
-
     def find_passed(self, linker: Linker, function: Function, number: int) -> Values | None:
         unit = function.unit
         place = unit.handed.get(function.definition.start)
@@ -669,14 +673,5 @@ _SAME_CONTAINER = frozenset(
     {"filter", "slice", "concat", "reverse", "sort", "splice", "flat", "fill", "toSorted", "toReversed", "with", "add"}
 )
 _ONE_ELEMENT = frozenset({"find", "findLast", "at", "pop", "shift", "get", "next"})
-# Methods of arrays, maps, sets and promises that call their first argument with an element.
-_CALLERS = frozenset(
-    {"map", "flatMap", "forEach", "filter", "some", "every", "find", "findIndex", "findLast", "sort", "then", "reduce",
-     "reduceRight"}
-)  # fmt: skip
-_CALLING = frozenset(
-    {"builtins.setTimeout", "builtins.setInterval", "builtins.setImmediate", "builtins.queueMicrotask",
-     "builtins.requestAnimationFrame", "builtins.Promise"}
-)  # fmt: skip
 _FUNCTION_METHODS = frozenset({"call", "apply", "bind", "toString", "length", "name"})
 _OBJECT_METHODS = frozenset({"hasOwnProperty", "toString", "valueOf", "isPrototypeOf", "propertyIsEnumerable"})

@@ -37,6 +37,7 @@ class Unit:
         self.things: dict[int, Class | Function] = {}
         self.part_keys: dict[str, int] = {}  # those of its own parts that were asked for
         self._nowhere = self.name_key("")
+        self._homes: dict[int, int] = {}
         self._own_stores: dict[int, dict[str, list[Store]]] | None = None
         for definition in code.definitions:
             self.definitions[definition.start] = definition
@@ -91,6 +92,20 @@ class Unit:
             # A lambda or comprehension at class level is no scope of its own here, so this is good enough for it.
             is_own = False
 
+    def is_fixed(self, scope: int, value: str) -> bool:
+        """Whether a dotted name means the same at every place of a scope."""
+        name = value.partition(".")[0]
+        while True:
+            names = self.scopes.get(scope)
+            if names is not None and name in names:
+                binds = names[name]
+                if len(binds) > 1 or binds[0].inner:
+                    return False
+            if scope == ROOT:
+                return True
+            definition = self.by_symbol.get(scope)
+            scope = ROOT if definition is None else definition.scope
+
     def reach(self, binds: list[Bind], position: int, is_own: bool) -> Sequence[Bind]:
         """Straight-line code hides what was bound before; branches and loops join."""
         if len(binds) == 1 and not binds[0].inner:
@@ -133,17 +148,19 @@ class Unit:
 
     def home(self, scope: int) -> int:
         """All code of a function; what stands in a class or at root level is reached through its names."""
-        definition = self.by_symbol.get(scope)
-        if definition is None or definition.kind != "function":
-            return self._nowhere
-        return self.home_of(definition)
+        key = self._homes.get(scope)
+        if key is None:
+            definition = self.by_symbol.get(scope)
+            is_function = definition is not None and definition.kind == "function"
+            key = self._homes[scope] = self.home_of(definition) if definition and is_function else self._nowhere
+        return key
 
     def scope_key(self, scope: int, name: str) -> int:
         """What a scope binds to a name."""
-        definition = self.by_symbol.get(scope)
-        if definition is None:
+        if scope == ROOT:
             return self.name_key(name)
-        return self.home_of(definition) if definition.kind == "function" else self.member_key(scope, name)
+        home = self.home(scope)
+        return self.member_key(scope, name) if home == self._nowhere else home
 
     def home_of(self, definition: Definition) -> int:
         if definition.symbol < 0:
@@ -188,8 +205,8 @@ class Unit:
         found: list[Definition] = []
         for definition in self.code.definitions:
             holder = self.by_symbol.get(definition.scope)
-            is_member = "member" in definition.modifiers or (holder is not None and holder.kind != "function")
-            if is_member and definition.kind == "function" and definition.name:
+            is_function = definition.kind == "function" and definition.symbol >= 0
+            if is_function and ("member" in definition.modifiers or (holder is not None and holder.kind != "function")):
                 found.append(definition)
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Sequence
 
-from cq.graph.corpus import MAX_DOCUMENTS
+from cq.graph.corpus import MAX_DOCUMENTS, Corpus, WholeCorpus
 from cq.graph.link import Linker
 from cq.graph.links import find_targets, make_links
 from cq.graph.parts import find_parts
@@ -78,7 +78,11 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, li
         if paths is None:
             writer.drop_all_links(tree)
             paths = [file.path for file in reader.files(tree) if file.counts.get("code")]
-        writer.put_links(tree, _link(corpus, paths))
+            units = {path: corpus.units(path) for path in paths}
+            whole = WholeCorpus((unit for known in units.values() for unit in known), corpus.paths)
+            writer.put_links(tree, _link(whole, units))
+        else:
+            writer.put_links(tree, _link(corpus, {path: corpus.units(path) for path in paths}))
     finally:
         if was_on:
             gc.enable()
@@ -109,16 +113,13 @@ def _find_affected(
     return sorted(found)
 
 
-def _link(corpus: StoredCorpus, paths: Sequence[str]) -> Iterator[LinkRow]:
+def _link(corpus: Corpus, files: dict[str, list[Unit]]) -> Iterator[LinkRow]:
     resolver = Resolver(Linker(corpus))
-    for path in paths:
-        for unit in corpus.units(path):
+    for units in files.values():
+        for unit in units:
             resolver.visit(unit)
     resolver.linker.settle()
-    for path in paths:
-        units = corpus.units(path)
-        if not units:
-            continue
+    for path, units in files.items():
         links: list[Links | None] = [None] * (units[-1].document + 1)
         targets: dict[int, list[int]] = {}
         keys: set[int] = set()

@@ -251,9 +251,10 @@ class _Refresh:
                     changed=changed,
                 )  # fmt: skip
                 if before is None or before:
-                    self.tell(Progress("link", 0, 0))
+                    self.tell(Progress("link", 0, len(rows)))
                     self.writer.drop_links(tree_id, drop)
                     update_links(self.reader, self.writer, tree_id, before)
+                    self.tell(Progress("link", len(rows), len(rows)))
                 self._forget_dead()
                 self.writer.commit()
             except BaseException:

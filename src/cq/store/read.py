@@ -11,7 +11,7 @@ import msgspec
 
 from cq.model.code import Code, Parameter
 from cq.model.edge import Links
-from cq.model.facts import Call, Chunk, FileFacts, Symbol
+from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
@@ -227,13 +227,13 @@ class Reader:
         return [(path, *method) for path, methods in rows for method in _METHODS.decode(methods)]
 
     def find_named(self, tree: int, name: str, kind: int, limit: int) -> list[str]:
-        """Paths of files whose code calls the name (kind 0) or stores to an attribute of that name (1)."""
+        """Paths of files whose code calls the name (kind 0) or stores to an attribute of that name (1): any `limit`."""
         rows = self._db.execute(
-            "SELECT f.path FROM named n JOIN file f ON f.content=n.content AND f.tree=?"
-            " WHERE n.name=? AND n.kind=? ORDER BY f.path LIMIT ?",
-            (tree, name, kind, limit),
+            "SELECT f.path FROM named n CROSS JOIN file f ON f.content=n.content"
+            " WHERE n.name=? AND n.kind=? AND +f.tree=? LIMIT ?",
+            (name, kind, tree, limit),
         )
-        return [row[0] for row in rows]
+        return sorted(row[0] for row in rows)
 
     def code(self, tree: int, path: str) -> list[Code | None]:
         row = self._db.execute(
@@ -272,6 +272,38 @@ class Reader:
             except sqlite3.Error as error:
                 problems.append(f"{table}: {error}")
         return problems
+
+
+class LinkedTree:
+    """The links of one tree, as cq.graph.edges reads them."""
+
+    def __init__(self, reader: Reader, tree: int) -> None:
+        self._reader, self._tree = reader, tree
+
+    def links(self, path: str) -> list[Links | None]:
+        return self._reader.links(self._tree, path)
+
+    def code(self, path: str) -> list[Code | None]:
+        return self._reader.code(self._tree, path)
+
+    def calls(self, path: str) -> list[tuple[Call, ...]]:
+        return self._part(path, "calls")
+
+    def symbols(self, path: str) -> list[tuple[Symbol, ...]]:
+        return self._part(path, "symbols")
+
+    def references(self, path: str) -> list[References]:
+        return self._part(path, "refs")
+
+    def find_referrers(self, key: int) -> list[tuple[str, array[int]]]:
+        return self._reader.find_referrers(self._tree, key)
+
+    def find_methods(self, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
+        return self._reader.find_methods(self._tree, name)
+
+    def _part(self, path: str, part: str) -> Any:
+        content = self._reader.contents(self._tree, [path]).get(path)
+        return [] if content is None else self._reader.part(content, part)
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:

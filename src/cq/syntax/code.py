@@ -20,9 +20,11 @@ class CodeDraft:
     """Filled by a language while it walks the matches; offsets stand for scopes until those are known."""
 
     def __init__(self) -> None:
-        # start of a definition -> kind, parameters, type, bases, keywords, and for a lambda its end and value
+        # start of a definition -> kind, parameters, type of what it returns, bases, keywords
         self.definitions: dict[int, tuple[str, tuple[Parameter, ...], Value, tuple[Value, ...], Keywords]] = {}
-        self.lambdas: dict[int, tuple[int, int, tuple[Parameter, ...], Value]] = {}  # start -> end, body start, …
+        self.lambdas: dict[
+            int, tuple[int, int, tuple[Parameter, ...], Value]
+        ] = {}  # start -> end, body start, …, value
         self.binds: list[tuple[int, int, str, Value, int]] = []  # from, statement, name, value, end of an inner one
         self.types: dict[int, Value] = {}  # statement -> annotation of what it binds
         self.stores: list[tuple[int, Value, str | None, Value, Value]] = []  # statement, base, name, value, key

@@ -198,7 +198,7 @@ class Server:
         self.process.kill()
         self.process.wait()
 
-    def ask(self, questions: list[Question]) -> list[list[tuple[str, int, int]]]:
+    def ask(self, questions: list[Question], language: str = "python") -> list[list[tuple[str, int, int]]]:
         found: dict[int, list[tuple[str, int, int]]] = {}
         numbers: dict[int, int] = {}
         opened = ""
@@ -211,7 +211,7 @@ class Server:
                     waiting -= self.take(answers, numbers, found)
                 if opened:
                     self.notify("textDocument/didClose", {"textDocument": {"uri": (self.tree / opened).as_uri()}})
-                item = {"uri": (self.tree / path).as_uri(), "languageId": "python", "version": 1,
+                item = {"uri": (self.tree / path).as_uri(), "languageId": language, "version": 1,
                         "text": question.document.text.decode()}  # fmt: skip
                 self.notify("textDocument/didOpen", {"textDocument": item})
                 opened = path

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from cq.graph.things import Class, External, Function, Thing
+from cq.graph.things import Class, Container, External, Function, Thing
 from cq.model.code import Value
 
 if TYPE_CHECKING:
@@ -77,6 +77,35 @@ class Dialect:
 
     def parse_type(self, text: str) -> Value:
         """An annotation that is written as a string."""
+        return None
+
+    def find_exported(self, linker: Linker, unit: Unit, name: str) -> Values | None:
+        """What a module has under a name; None when it has no such name."""
+        return linker.exported(unit, name)
+
+    def evaluate(self, linker: Linker, unit: Unit, scope: int, value: list[Value], position: int) -> Values:
+        """An operation that only this language has."""
+        return linker.unknown
+
+    def container_member(self, linker: Linker, container: Container, name: str, level: int) -> Values:
+        """An attribute of a list, dictionary, …"""
+        return {linker.external(f"builtins.{container.kind}().{name}", container): level}
+
+    def find_entry(self, linker: Linker, container: Container, key: str) -> Values | None:
+        """What a container as written has under a constant key; None: what stands there says it."""
+        return None
+
+    def function_member(self, linker: Linker, function: Function, name: str) -> Values | None:
+        """An attribute that every function has; None: this one may have got it by an assignment."""
+        return None
+
+    def call_container(self, linker: Linker, container: Container) -> Values:
+        """What a container gives that stands for a type of function."""
+        return linker.unknown
+
+    def find_passed(self, linker: Linker, function: Function, number: int) -> Values | None:
+        """What a parameter of an anonymous function gets from the call that it is handed to; None where it is handed
+        to none, which the text alone must say."""
         return None
 
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:

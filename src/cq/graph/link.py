@@ -27,6 +27,7 @@ from cq.graph.things import (
     Super,
     Thing,
 )
+from cq.graph.typescript import TypeScriptDialect
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.graph.values import (
     ANNOTATION,
@@ -46,7 +47,7 @@ from cq.graph.values import (
 )
 from cq.model.code import Bind, Definition, Site, Store, Value
 
-DIALECTS: tuple[type[Dialect], ...] = (PythonDialect,)
+DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect)
 
 
 # The class that has a member, its bindings and stores there, and how sure that is.
@@ -203,7 +204,7 @@ class Linker:
                     return {self.thing(unit, value[1]): SCOPE}
                 return self._decorated(unit, definition)
             if operation == "param":
-                return self.parameter(self.function(unit, value[1]), value[2])
+                return self.argued(unit, value[1], value[2])
         cell = self._binds.get(id(bind))
         if cell is None:
             cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), self._bound, unit, bind)
@@ -291,6 +292,13 @@ class Linker:
             found = join(found, self.evaluate(unit, scope, value, position))
         return raised(found, INFERRED)
 
+    def argued(self, unit: Unit, start: int, number: int) -> Values:
+        """A parameter of what is defined there: a function, or one that is made with `new`."""
+        thing = self.thing(unit, start)
+        if isinstance(thing, Function):
+            return self.parameter(thing, number)
+        return self.unknown if number else {thing.self_instance: MRO}
+
     def parameter(self, function: Function, number: int) -> Values:
         key = (function, number)
         cell = self._parameters.get(key)
@@ -316,6 +324,9 @@ class Linker:
                 return made
         if parameter.kind in ("*", "**"):
             return self.unknown
+        passed = dialect.find_passed(self, function, number)
+        if passed is not None:
+            return passed
         found = dict(self.unknown)
         if parameter.default is not None:
             found = join(found, raised(self.evaluate(unit, definition.scope, parameter.default, ANYWHERE), PARAMETER))
@@ -519,7 +530,10 @@ class Linker:
         if kind is int:
             number = unit.site_at.get(value)
             return self.unknown if number is None else self.result(unit, number)
-        return _OPERATIONS.get(value[0], _unknown)(self, unit, scope, value, position)
+        operation = _OPERATIONS.get(value[0])
+        if operation is None:
+            return self.dialect(unit).evaluate(self, unit, scope, value, position)
+        return operation(self, unit, scope, value, position)
 
     def _literal(self, name: str) -> Values:
         return {self.external(f"builtins.{name}()"): SCOPE}
@@ -610,19 +624,20 @@ class Linker:
                 thing.type, name, thing.receiver, level, on_class=isinstance(thing.receiver, OwnClass), behind=True
             )
         if isinstance(thing, Container):
-            return {self.external(f"builtins.{thing.kind}().{name}", thing): level}
+            return self.dialect(thing.unit).container_member(self, thing, name, level)
         if isinstance(thing, Function):
-            return self._foreign_stores(thing, name)
+            found = self.dialect(thing.unit).function_member(self, thing, name)
+            return self._foreign_stores(thing, name) if found is None else found
         if isinstance(thing, Bound) and name == "__func__":
             return {thing.function: level}
         return self.unknown
 
     def module_member(self, module: Module, name: str, level: int) -> Values:
         if module.unit is not None:
-            found = self.exported(module.unit, name)
+            dialect = self.dialect(module.unit)
+            found = dialect.find_exported(self, module.unit, name)
             if found is not None:
                 return raised(found, level)
-            dialect = self.dialect(module.unit)
             inner = dialect.find_submodule(self, module.path, name)
             if inner is not None:
                 return {inner: max(level, IMPORT)}
@@ -689,7 +704,9 @@ class Linker:
                 continue
             unit, symbol = holder.unit, holder.definition.symbol
             self.record(unit.member_key(symbol, name))
-            binds: Sequence[Bind] = unit.scopes.get(symbol, {}).get(name, ())
+            # What a function binds that is made with `new` are its variables.
+            is_function = holder.definition.kind == "prototype"
+            binds: Sequence[Bind] = () if is_function else unit.scopes.get(symbol, {}).get(name, ())
             if binds:
                 binds = _last_definition(unit, unit.reach(list(binds), ANYWHERE, is_own=True))
             stores = unit.own_stores(symbol).get(name, ())
@@ -770,6 +787,10 @@ class Linker:
         unit, scope, value, position = container.unit, container.scope, container.value, container.position
         if container.typed:
             return self.make(unit, scope, value, position)
+        if key is not None:
+            found = self.dialect(unit).find_entry(self, container, key)
+            if found is not None:
+                return found
         values: list[Value] = []
         if value[0] == "each":
             values = [value[2]]
@@ -853,6 +874,8 @@ class Linker:
             if given is not None:
                 return given
             return {self.external(f"{thing.name}()"): SCOPE} if thing.name.count("(") < 3 else {thing: SCOPE}
+        if isinstance(thing, Container):
+            return self.dialect(thing.unit).call_container(self, thing)
         return self.unknown
 
     def give(self, function: Function, receiver: Thing | None, unit: Unit | None, number: int, skipped: int) -> Values:
@@ -952,10 +975,6 @@ def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
 _OWN_CONTAINERS = ("builtins.list()", "builtins.dict()", "builtins.set()", "builtins.tuple()", "builtins.frozenset()")
 
 
-def _unknown(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.unknown
-
-
 def _dotted(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
     found = linker.evaluate(unit, scope, value[1], position)
     for name in value[2].split(".")[:MAX_PATH]:
@@ -980,7 +999,7 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
     if isinstance(value[1], str):
         linker.record(unit.name_key(f"[]{value[1]}"))
         for store in unit.item_stores.get(value[1], ()):
-            if key is None or store.key is None or store.key == key or store.key[:1] not in ("'", "#"):
+            if key is None or store.key == key or type(store.key) is not str or store.key[0] not in "'#":
                 found = join(found, raised(linker.stored(unit, store), ELEMENT))
     return found
 
@@ -1046,7 +1065,7 @@ def _defined(linker: Linker, unit: Unit, scope: int, value: Value, position: int
 
 
 def _passed(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.parameter(linker.function(unit, value[1]), value[2])
+    return linker.argued(unit, value[1], value[2])
 
 
 _OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {

@@ -29,7 +29,8 @@ def find_methods(unit: Unit) -> Iterable[tuple[str, Method]]:
 
 def _parameters(definition: Definition) -> tuple[Parameter, ...]:
     parameters = definition.parameters
-    if parameters and "static" not in definition.modifiers and parameters[0].kind in ("", "/"):
+    is_bare = "static" in definition.modifiers or "member" in definition.modifiers
+    if parameters and not is_bare and parameters[0].kind in ("", "/"):
         parameters = parameters[1:]
     return tuple(Parameter(p.name, p.kind, optional=p.optional) for p in parameters)
 

@@ -44,7 +44,7 @@ class _Reader:
         for bind in code.binds:
             found.setdefault(unit.scope_key(bind.scope, bind.name), []).append(self._bind(bind))
         for store in code.stores:
-            if store.name is not None and store.base != "self":
+            if store.name is not None and store.base not in ("self", "this"):
                 found.setdefault(stored_key(store.name), []).append(self._store(store))
             found.setdefault(unit.home(store.scope), []).append(self._store(store))
         for base, stores in unit.item_stores.items():
@@ -131,6 +131,8 @@ class _Reader:
             return operation, self._definition(definition) if operation == "lambda" else "", value[2:]
         if operation == "import":
             return tuple(value)
+        if operation == "at":
+            return self._value(value[3], value[1], value[2])
         return (operation, *(self._value(inner, scope, position) for inner in value[1:]))
 
 

@@ -14,7 +14,8 @@ from cq.model.code import Bind, Code, Definition, Store
 ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
 _FOREVER = 1 << 60
-_ADDING = (".append", ".add", ".appendleft")
+_ADDING = (".append", ".add", ".appendleft", ".push", ".unshift")
+_OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside sees the names of
 
 
 def part_key(*names: str) -> int:
@@ -80,7 +81,7 @@ class Unit:
             names = self.scopes.get(at)
             if names is not None and name in names:
                 definition = self.by_symbol.get(at)
-                if is_own or definition is None or definition.kind == "function":
+                if is_own or definition is None or definition.kind in _OPEN:
                     found = self.reach(names[name], position, at == scope)
                     if found:
                         return found
@@ -111,7 +112,8 @@ class Unit:
             return binds
         inner = [bind for bind in binds if bind.inner and bind.start <= position < bind.end]
         if inner:
-            return inner[-1:]
+            last = inner[-1]
+            return [bind for bind in inner if bind.start == last.start and bind.end == last.end]
         plain = [bind for bind in binds if not bind.inner]
         if len(plain) < 2 or (position == ANYWHERE and is_own):
             return plain
@@ -172,8 +174,8 @@ class Unit:
         seen: dict[str, int] = {}
         for definition in self.code.definitions:
             if definition.symbol >= 0:
-                holder = names.get(definition.scope)
-                name = f"{holder}.{definition.name}" if holder else definition.name
+                path = (names.get(definition.scope), definition.within, definition.name)
+                name = ".".join(part for part in path if part)
                 count = seen[name] = seen.get(name, 0) + 1
                 names[definition.symbol] = name if count == 1 else f"{name}#{count}"
         return names
@@ -193,18 +195,18 @@ class Unit:
         """Assignments to attributes of what is not `self`."""
         found: dict[str, list[Store]] = {}
         for store in self.code.stores:
-            if store.name is not None and store.base != "self":
+            if store.name is not None and store.base not in ("self", "this"):
                 found.setdefault(store.name, []).append(store)
         return found
 
     @cached_property
     def methods(self) -> list[Definition]:
-        """Functions that are members of a class."""
+        """Functions that are members of a class or an object."""
         found: list[Definition] = []
         for definition in self.code.definitions:
             holder = self.by_symbol.get(definition.scope)
             is_function = definition.kind == "function" and definition.symbol >= 0
-            if is_function and holder is not None and holder.kind != "function":
+            if is_function and ("member" in definition.modifiers or (holder is not None and holder.kind != "function")):
                 found.append(definition)
         return found
 
@@ -221,6 +223,16 @@ class Unit:
                 if at < len(starts):
                     found[site.end] = decorated[at]
         return found
+
+    @cached_property
+    def handed(self) -> dict[int, tuple[int, int]]:
+        """Start of an anonymous function that a call is given -> the call, and which argument it is."""
+        return {
+            value[1]: (number, at)
+            for number, site in enumerate(self.code.sites)
+            for at, value in enumerate(site.args)
+            if type(value) is list and value[0] == "lambda"
+        }
 
     @cached_property
     def indirect(self) -> list[int]:
@@ -253,6 +265,17 @@ class Unit:
                     while method is not None and not (method.parameters and method.parameters[0].name == store.base):
                         method = self.by_symbol.get(method.scope)
                     owner = None if method is None else self.by_symbol.get(method.scope)
+                    if method is not None and method.kind == "prototype":
+                        owner = method
+                    elif method is None and store.base.endswith(".prototype"):
+                        owner = self._find_prototype(store)
                     if owner is not None and owner.kind != "function":
                         self._own_stores.setdefault(owner.symbol, {}).setdefault(store.name, []).append(store)
         return self._own_stores.get(symbol, {})
+
+    def _find_prototype(self, store: Store) -> Definition | None:
+        """`A.prototype.f = …` belongs to A."""
+        for bind in self.find(store.scope, store.base.removesuffix(".prototype"), ANYWHERE):
+            if type(bind.value) is list and bind.value[0] == "def":
+                return self.definitions[bind.value[1]]
+        return None

@@ -54,6 +54,7 @@ class Definition(msgspec.Struct, frozen=True, gc=False, array_like=True):
     keywords: tuple[tuple[str, Value], ...] = ()  # of the class statement: metaclass=…
     decorators: tuple[Value, ...] = ()
     modifiers: tuple[str, ...] = ()  # async generator static class abstract accessor …
+    within: str = ""  # the object that holds it, where that is no definition: `api.nested`
 
 
 class Bind(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -35,6 +35,9 @@ class CodeDraft:
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
+        self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
+        self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
+        self.notes: object = None  # what a language keeps until the document is read
 
     def build(
         self,
@@ -67,15 +70,20 @@ class CodeDraft:
         return Code(language.id, tuple(definitions), binds, stores, tuple(sites), raises, loops, public)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes) -> list[Definition]:
-        by_start = {
-            draft.head: (number, draft)
-            for number, draft in enumerate(drafts)
-            if draft.body_start >= 0 and draft.head in self.definitions
-        }
-        named = {draft.body_start: number for number, draft in enumerate(drafts) if draft.kind == "function"}
+        by_start: dict[int, tuple[int, Draft]] = {}
+        for number, draft in enumerate(drafts):
+            if draft.head in self.definitions and (draft.body_start >= 0 or draft.head not in by_start):
+                by_start[draft.head] = (number, draft)
+        named = {draft.body_start: number for number, draft in enumerate(drafts) if draft.scope_start >= 0}
         returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
         starts = sorted(by_start.keys() | self.lambdas.keys())
-        owners = scopes.find(starts)  # its own scope begins with its body, so this is the one around it
+        # Its own scope begins with its body, so this is the one around it; that of a lambda may begin with the lambda.
+        opened = {
+            start
+            for start, (_, body_start, _, _) in self.lambdas.items()
+            if body_start in named and drafts[named[body_start]].scope_start == start
+        }
+        owners = scopes.find([start - (start in opened) for start in starts])
         decorators = sorted(self.decorators, key=_first)
         found: list[Definition] = []
         at = 0
@@ -103,8 +111,22 @@ class CodeDraft:
             else:
                 _, body_start, parameters, value = self.lambdas[start]
                 symbol = named.get(body_start, -1)
-                name = drafts[symbol].name if symbol >= 0 else ""
-                found.append(Definition("function", name, symbol, scope, start, parameters, returns=(value,)))
+                name, results, modifiers, within = "", (value,), (), ""
+                if symbol >= 0:
+                    name, modifiers = drafts[symbol].name, drafts[symbol].modifiers
+                    around = f"{drafts[scope].qualified_name.partition('~')[0]}." if scope >= 0 else ""
+                    within = drafts[symbol].qualified_name.partition("~")[0].removeprefix(around)
+                    within = within.removesuffix(name).removesuffix(".")
+                    results = (*(results if value is not None else ()), *returns.get(symbol, ()))
+                    modifiers += ("generator",) if symbol in yields else ()
+                    # In an object or assigned to an attribute: no name leads to it.
+                    modifiers += ("member",) if drafts[symbol].kind == "method" else ()
+                found.append(
+                    Definition(
+                        "function", name, symbol, scope, start, parameters, self.results.get(start), results,
+                        tuple(yields.get(symbol, ())) if symbol >= 0 else (), modifiers=modifiers, within=within,
+                    )
+                )  # fmt: skip
         return found
 
     def _by_scope(self, places: list[tuple[int, Value]], scopes: Scopes) -> dict[int, list[Value]]:
@@ -134,7 +156,7 @@ class CodeDraft:
             if definition.symbol >= 0:
                 for parameter in definition.parameters:
                     counts[definition.symbol, parameter.name] = 1
-        statements = sorted({bind[1] for bind in self.binds})
+        statements = sorted({bind[1] for bind in self.binds} | {bind[3][1] for bind in self.binds if _is_at(bind[3])})
         placed = dict(zip(statements, scopes.find(statements), strict=True))
         found: list[tuple[int, str, Value, int, int, Value, int]] = []
         for start, statement, name, value, inner in sorted(self.binds, key=_places):
@@ -144,16 +166,20 @@ class CodeDraft:
                 scope = -1
             elif word == "nonlocal":
                 scope = self._holder(definitions, scope, name, found)
-            found.append((start, name, value, scope, statement, self.types.get(statement), inner))
+            kind = None if inner >= 0 else self.types.get(statement)
+            if _is_at(value):
+                _, at, value = value
+                kind, value = self.types.get(at), ["at", placed[at], at, value]
+            found.append((start, name, value, scope, statement, kind, inner))
             if inner < 0:
                 counts[scope, name] = counts.get((scope, name), 0) + 1
         for definition in definitions:
-            if definition.name and definition.start not in self.lambdas:
+            if definition.name and definition.start not in self.lambdas and definition.start not in self.unbound:
+                name = f"<{definition.name}>" if definition.kind in language.type_kinds else definition.name
                 found.append(
-                    (definition.start, definition.name, ["def", definition.start], definition.scope, definition.start,
-                     None, -1)
-                )  # fmt: skip
-                counts[definition.scope, definition.name] = counts.get((definition.scope, definition.name), 0) + 1
+                    (definition.start, name, ["def", definition.start], definition.scope, definition.start, None, -1)
+                )
+                counts[definition.scope, name] = counts.get((definition.scope, name), 0) + 1
         found.sort(key=_first)
         return tuple(
             Bind(scope, name, value, start, inner, kind, True)
@@ -185,6 +211,10 @@ class CodeDraft:
 
 Keywords = tuple[tuple[str, Value], ...]
 _NO_SITE: tuple[Value, tuple[Value, ...], Keywords] = (None, (), ())
+
+
+def _is_at(value: Value) -> bool:
+    return type(value) is list and value[0] == "at"
 
 
 def _first(item: tuple[int, ...] | tuple[object, ...]) -> int:

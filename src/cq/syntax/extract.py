@@ -95,7 +95,7 @@ def extract_facts(
         _find_problems(collector, tree.root_node),
         segment,
         embedded,
-        collector.code.build(spoken, text, drafts, scopes, calls, public) if spoken.has_code else None,
+        collector.code.build(spoken, text, drafts, scopes, calls, public) if spoken.wants_code(collector) else None,
     )
 
 

@@ -103,6 +103,7 @@ class Language:
     once_kinds: ClassVar[frozenset[str]] = frozenset()  # a scope defines such a name once; later ones are assignments
     constructor_names: ClassVar[frozenset[str]] = frozenset()
     has_code: ClassVar[bool] = False  # fills collector.code
+    type_kinds: ClassVar[frozenset[str]] = frozenset()  # definitions that only types can name, bound under `<name>`
     dot_attributes: ClassVar[bool] = False  # an identifier after a dot is an attribute, whatever its node is called
     # With keywords given, references are words of the text outside @opaque spans (strings, comments) and
     # inside @hole spans (interpolations), less the keywords and the @token nodes (words that are keywords
@@ -277,6 +278,10 @@ class Language:
 
     def finish_nested(self, collector: Collector) -> None:
         """Called after nesting; drafts know their parents and may still change kind, doc or modifiers."""
+
+    def wants_code(self, collector: Collector) -> bool:
+        """Whether the document says anything that resolution could use."""
+        return self.has_code
 
     def block_end(self, text: bytes, start: int) -> int:
         """Where the innermost block around a statement ends, -1 at the end: what is bound there hides what was

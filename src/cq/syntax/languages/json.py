@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from cq.model.code import Value
+from cq.syntax.code import MAX_ELEMENTS
 from cq.syntax.excerpt import clip
 from cq.syntax.language import Captures, Draft, Language
 
@@ -120,3 +122,37 @@ class Json(KeyedData):
     grammar_module = "tree_sitter_json"
     doc_prefixes = (b"//", b"/*")
     stub = ": …"
+    has_code = True
+
+    def on_setting(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """What tells how modules are found: tsconfig.json, package.json."""
+        name, value = captures["name"][0], captures["value"][0]
+        label = collector.slice(name.start_byte + 1, name.end_byte - 1)
+        if label in _SETTINGS:
+            collector.code.binds.append((node.end_byte, node.start_byte, label, _value(collector, value, 0), -1))
+
+    def wants_code(self, collector: Collector) -> bool:
+        return bool(collector.code.binds)
+
+
+def _value(collector: Collector, node: Node, depth: int) -> Value:
+    """Strings, lists and objects, as cq.model.code has them."""
+    kind = node.type
+    if kind == "string":
+        return "'" + collector.slice(node.start_byte + 1, node.end_byte - 1)
+    if depth > MAX_KEY_DEPTH or kind not in ("object", "array"):
+        return None
+    children = [child for child in node.named_children[:MAX_ELEMENTS] if child.type != "comment"]
+    if kind == "array":
+        return ["list", *(_value(collector, child, depth + 1) for child in children)]
+    found: list[Value] = ["dict"]
+    for pair in children:
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if key is not None and value is not None:
+            found += [_value(collector, key, depth + 1), _value(collector, value, depth + 1)]
+    return found
+
+
+_SETTINGS = frozenset(
+    {"compilerOptions", "extends", "name", "exports", "imports", "main", "module", "types", "typings", "source"}
+)

@@ -4,3 +4,4 @@
 (pair key: (string) @name value: (_) @value) @key
 (document (object) @item.document)
 (document (array (object) @item))
+(document (object (pair key: (string) @name value: (_) @value) @setting))

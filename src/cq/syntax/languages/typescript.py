@@ -7,10 +7,13 @@ from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
+
+from cq.model.code import Parameter, Value
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, first_child
 from cq.syntax.languages.ecmascript import (
     DEFINED_EXPORT,
     DOC_MARK,
@@ -33,10 +36,17 @@ from cq.syntax.languages.ecmascript import (
     find_names,
     is_data,
     read_key,
-    read_plain_arguments,
     read_specifiers,
     unquote,
     with_semicolon,
+)
+from cq.syntax.languages.ecmascript_code import (
+    NO_PATH,
+    EcmaScriptCode,
+    read_path,
+    read_plain_values,
+    read_type,
+    substitute,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +54,7 @@ if TYPE_CHECKING:
 
     from cq.syntax.collect import Collector
 
+ReadParameter = tuple[Parameter, tuple[tuple[int, str, Value], ...]]  # with what its pattern binds
 _ASSIGNMENT = ROLE_NUMBER["assignment"]
 _CALL = ROLE_NUMBER["call"]
 _DECORATOR = ROLE_NUMBER["decorator"]
@@ -55,7 +66,7 @@ _PLAIN_OBJECT = -2
 _IN_CLASS = 0  # `Draft.owner` of what belongs to the class around its constructor
 
 
-class EcmaScript(Language):
+class EcmaScript(EcmaScriptCode):
     """Everything both grammars say the same way. A definition inside `export` or `declare` is widened in `finish`."""
 
     capabilities = ("symbols", "calls", "imports", "exports", "references", "flows", "types", "docs")
@@ -108,8 +119,7 @@ class EcmaScript(Language):
             draft.scope_start = draft.body_start
             draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start))
             if kind in ("function", "method"):
-                params = captures["params"][0]
-                self._read_function(collector, draft, node, params)
+                self._read_function(collector, draft, node, captures["params"][0], body[0])
                 return draft
         _READERS[kind](self, collector, draft, node)
         return draft
@@ -127,7 +137,7 @@ class EcmaScript(Language):
         collector.symbols.append(draft)
         return draft
 
-    def _read_function(self, collector: Collector, draft: Draft, node: Node, params: Node) -> None:
+    def _read_function(self, collector: Collector, draft: Draft, node: Node, params: Node, body: Node) -> None:
         text = collector.text
         start, end = params.start_byte, params.end_byte
         draft.scope_start = start
@@ -136,11 +146,14 @@ class EcmaScript(Language):
                 draft.kind = "accessor"
             elif draft.name == "constructor" and "static" not in draft.modifiers:
                 draft.kind = "constructor"
-        if end - start > 2:
-            self._add_parameters(collector, params)
-        if b"<" in text[draft.name_end : start]:
+        parameters = self._add_parameters(collector, params) if end - start > 2 else []
+        generic = b"<" in text[draft.name_end : start]
+        if generic:
             self._add_type_parameters(collector, node)
         self._add_return_type(collector, draft.name, end, draft.body_start)
+        self.add_function(collector, node, body, parameters, generic=generic)
+        if node.type != "method_definition":
+            self.notes(collector).bound.add(draft.body_start)
 
     def _add_return_type(self, collector: Collector, name: str, start: int, end: int) -> None:
         """`(…): Promise<T> {`: what stands between the parameters and the body, by its colon."""
@@ -169,11 +182,16 @@ class EcmaScript(Language):
         draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start))
         self._read_heritage(collector, draft, node)
 
-    def _read_heritage(self, collector: Collector, draft: Draft, node: Node) -> None:
+    def _read_heritage(self, collector: Collector, draft: Draft, node: Node, kind: str = "class") -> None:
         text = collector.text
         gap = text[draft.name_end : draft.body_start]
+        parameters: list[tuple[str, Value]] = []
         if b"<" in gap:
             self._add_type_parameters(collector, node)
+            parameters = list(self.type_parameters(collector, node).items())
+        values: list[Value] = []
+        implemented: list[Value] = []
+        self.notes(collector).classes[draft.body_start] = (kind, values, implemented, parameters)
         if b"extends" not in gap and b"implements" not in gap:
             return
         bases: list[str] = []
@@ -181,23 +199,26 @@ class EcmaScript(Language):
             kind = part.type
             if kind == "extends_type_clause":
                 bases += _fold_each(collector, part.named_children)
+                values += [self.kind(collector, base) for base in part.named_children if base.type != "comment"]
             elif kind == "class_heritage":
                 clauses = part.named_children
                 for clause in clauses:
                     if clause.type == "implements_clause":
                         bases += _fold_each(collector, clause.named_children)
+                        implemented += [self.kind(collector, base) for base in clause.named_children]
                     elif clause.type == "extends_clause":
                         # The value and its type arguments stand side by side.
                         value = first_child(clause)
                         if value is not None:
                             bases.append(collector.fold(value.start_byte, clause.end_byte))
+                            values.append(self.value(collector, value))
                     elif clause.type != "comment":
                         bases.append(collector.fold(clause.start_byte, clause.end_byte))
+                        values.append(self.value(collector, clause))
         draft.bases = tuple(bases)
 
     def _read_interface(self, collector: Collector, draft: Draft, node: Node) -> None:
-        draft.scope_start = -1
-        self._read_heritage(collector, draft, node)
+        self._read_heritage(collector, draft, node, "interface")
 
     def _read_type(self, collector: Collector, draft: Draft, node: Node) -> None:
         """An alias holds its members and type parameters; one without either is a line like any other."""
@@ -207,9 +228,15 @@ class EcmaScript(Language):
         if value is not None and (generic or value.type == "object_type"):
             draft.body_start, draft.body_end = value.start_byte, value.end_byte
         if value is not None and value.type == "object_type":
+            draft.scope_start = draft.body_start
+            parameters = list(self.type_parameters(collector, node).items()) if generic else []
+            self.notes(collector).classes[draft.body_start] = ("interface", [], [], parameters)
             draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start))
         else:
             draft.signature = clip(collector.text, draft.head, draft.end, 2 * VALUE_TEXT).removesuffix(";")
+            if value is not None:
+                kind = self.kind(collector, value)
+                self.bind(collector, draft.start, draft.end, f"<{draft.name}>", ["alias", kind])
         if generic:
             self._add_type_parameters(collector, node)
 
@@ -217,6 +244,7 @@ class EcmaScript(Language):
         if b"const" in collector.text[draft.start : draft.name_start]:
             draft.modifiers += ("const",)
         body = node.child_by_field_name("body")
+        self.notes(collector).classes[draft.body_start] = ("enum", [], [], [])
         for member in body.named_children if body is not None else ():
             if member.type != "comment" and not member.is_missing:
                 name = member.child_by_field_name("name") or member
@@ -230,6 +258,7 @@ class EcmaScript(Language):
         if body is not None:
             stop = draft.body_start = draft.scope_start = body.start_byte
             draft.body_end = body.end_byte
+            self.notes(collector).classes[draft.body_start] = ("namespace", [], [], [])
         draft.signature = self.trim_signature(collector.fold(draft.head, stop))
         if collector.text[draft.name_start - 1] not in QUOTES and "." in draft.name:
             # `namespace A.B`: called B, and A.B in full; `finish_nested` takes the path off the name.
@@ -240,13 +269,25 @@ class EcmaScript(Language):
         value = node.child_by_field_name("value")
         self._annotate(collector, draft, node)
         draft.end = with_semicolon(text, draft.end)
-        if value is not None and not self._bind_value(collector, draft, value, "method"):
-            self._add_assignment(collector, draft.start, draft.end, draft.name, value)
+        if value is None or not self._bind_value(collector, draft, value, "method"):
+            if value is not None:
+                self._add_assignment(collector, draft.start, draft.end, draft.name, value)
+            known = node.child_by_field_name("type")
+            self.bind(
+                collector, node.start_byte, draft.end, draft.name,
+                "=None" if value is None else self.value(collector, value),
+                None if known is None else self.kind(collector, known),
+            )  # fmt: skip
+        elif draft.scope_start < 0 or draft.kind == "class":
+            self.bind(collector, node.start_byte, draft.end, draft.name, self.value(collector, value))
         draft.signature = draft.signature or clip(text, draft.head, draft.end, VALUE_TEXT).removesuffix(";")
 
     def _read_property(self, collector: Collector, draft: Draft, node: Node) -> None:
         self._annotate(collector, draft, node)
         draft.signature = clip(collector.text, draft.head, draft.end, VALUE_TEXT)
+        known = node.child_by_field_name("type")
+        if known is not None:
+            self.bind(collector, draft.start, draft.end, draft.name, None, self.kind(collector, known))
 
     def _read_signature(self, collector: Collector, draft: Draft, node: Node) -> None:
         """A method or function without a body: overloads, abstract methods, members of an interface."""
@@ -260,6 +301,15 @@ class EcmaScript(Language):
         result = node.child_by_field_name("return_type")
         if result is not None:
             self._add_return_type(collector, draft.name, result.start_byte, result.end_byte)
+        params = node.child_by_field_name("parameters")
+        read = [] if params is None else [self.read_parameter(collector, child, 0) for child in params.named_children]
+        parameters = [found[0] for found in read if found is not None and found[0].name != "this"]
+        kind = None if result is None else self.kind(collector, result)
+        if b"<" in collector.text[draft.name_end : draft.name_end + 1]:
+            mapping = self.type_parameters(collector, node)
+            kind = substitute(kind, mapping)
+            parameters = [msgspec.structs.replace(p, type=substitute(p.type, mapping)) for p in parameters]
+        self.notes(collector).signatures[draft.name_start] = (tuple(parameters), kind)
 
     def _annotate(self, collector: Collector, draft: Draft, node: Node) -> None:
         if collector.text[draft.name_end : draft.name_end + 4].lstrip(b"?!'\"] ")[:1] != b":":
@@ -273,10 +323,13 @@ class EcmaScript(Language):
     def on_nameless(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         params = captures["params"][0]
         start = params.start_byte
-        if params.end_byte - start > 2:
-            self._add_parameters(collector, params)
-        if b"<" in collector.text[node.start_byte : start]:
+        parameters = self._add_parameters(collector, params) if params.end_byte - start > 2 else []
+        generic = b"<" in collector.text[node.start_byte : start]
+        if generic:
             self._add_type_parameters(collector, node)
+        body = node.child_by_field_name("body")
+        if body is not None:
+            self.add_function(collector, node, body, parameters, generic=generic)
 
     def on_only(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """The parameter of `x => …`."""
@@ -284,18 +337,33 @@ class EcmaScript(Language):
         start, end = name.start_byte, name.end_byte
         label = collector.slice(start, end)
         collector.symbols.append(Draft("parameter", label, start, end, start, end, head=start, signature=label))
+        body = node.child_by_field_name("body")
+        if body is not None:
+            parameter = Parameter(label, optional=self.all_optional)
+            self.add_function(collector, node, body, [(parameter, ())], generic=False)
 
-    def _add_parameters(self, collector: Collector, params: Node) -> None:
+    def _add_parameters(self, collector: Collector, params: Node) -> list[ReadParameter]:
+        """As symbols, and as what code knows of them."""
         text, symbols, flows = collector.text, collector.symbols, collector.flows
+        found: list[ReadParameter] = []
         position = 0
         for child in params.named_children:
             start, end = child.start_byte, child.end_byte
             piece = text[start:end].decode("utf-8", "replace")
             plain = PLAIN_PARAMETER.fullmatch(piece)
             if plain is None:
+                known = self.read_parameter(collector, child, position)
+                if known is not None:
+                    found.append(known)
                 position += self._add_odd_parameter(collector, child, position)
                 continue
             name, annotation = plain.groups()
+            kind = read_type(annotation.rstrip().encode()) if annotation else None
+            if kind is NO_PATH:
+                written = child.child_by_field_name("type")
+                kind = None if written is None else self.kind(collector, written)
+            optional = self.all_optional or piece[len(name) : len(name) + 1] == "?"
+            found.append((Parameter(name, "", kind, None, optional), ()))
             if name == "this":
                 continue
             position += 1
@@ -305,6 +373,7 @@ class EcmaScript(Language):
             if annotation:
                 at = end - len(annotation.encode())
                 flows.append((start, end, "annotate", name, clip(text, at, end, CALLEE_TEXT), "type", at))
+        return found
 
     def _add_odd_parameter(self, collector: Collector, child: Node, position: int) -> int:
         """Defaults, rests, patterns, parameter properties; returns how many positions it takes."""
@@ -340,6 +409,9 @@ class EcmaScript(Language):
                 Draft("field", name, start, end, at, stop, head=draft.head, signature=draft.signature,
                       modifiers=words, decorators=draft.decorators, owner=_IN_CLASS)
             )  # fmt: skip
+            collector.code.stores.append((start, "this", name, name, None))
+            if annotation is not None:
+                collector.code.types[start] = self.kind(collector, annotation)
         return 1
 
     def _add_binding(self, collector: Collector, kind: str, name: Node) -> None:
@@ -393,6 +465,7 @@ class EcmaScript(Language):
             collector.symbols.append(draft)
             if last == name_end:
                 draft.signature = clip(text, *span, VALUE_TEXT).rstrip(",;")
+                self.bind(collector, first, last, draft.name, "=None")
                 continue
             if text[name_end] != 61:
                 self._annotate(collector, draft, declarator)
@@ -401,8 +474,25 @@ class EcmaScript(Language):
                 literal = value is not None and self._add_assignment(collector, first, last, draft.name, value)
                 if constant and literal:
                     draft.kind = "constant"
+                self._bind_variable(collector, declarator, draft.name, value)
+            elif draft.scope_start < 0:
+                self._bind_variable(collector, declarator, draft.name, value)
+            else:
+                self.notes(collector).bound.add(draft.body_start)
             if constant and draft.kind == "variable" and draft.name.isupper():
                 draft.kind = "constant"
+
+    def _bind_variable(self, collector: Collector, declarator: Node, name: str, value: Node | None) -> None:
+        start, end = declarator.start_byte, declarator.end_byte
+        at = start + len(name.encode())
+        known = declarator.child_by_field_name("type") if collector.text[at : at + 2] != b" =" else None
+        found = "=None" if value is None else self.value(collector, value)
+        self.bind(collector, start, end, name, found, None if known is None else self.kind(collector, known))
+        if type(found) is list and found[0] == "dict":
+            entries = self.notes(collector).entries
+            for inner in found[2::2]:
+                if type(inner) is list and inner[0] == "lambda":
+                    entries[inner[1]] = name
 
     def _destructure(
         self, collector: Collector, declarator: Node, value: Node | None, span: tuple[int, int], head: int
@@ -411,6 +501,12 @@ class EcmaScript(Language):
         if pattern is None:
             return
         text = collector.text
+        known = declarator.child_by_field_name("type")
+        source = None if value is None else self.value(collector, value)
+        if known is not None:
+            source = ["type", self.kind(collector, known), source]
+        for at, label, inner in self.destructure(collector, pattern, source):
+            self.bind(collector, at, at, label, inner)
         signature = clip(text, *span, VALUE_TEXT).rstrip(",;")
         base = DOTTED.fullmatch(text, value.start_byte, value.end_byte) if value is not None else None
         for name, key in find_names(pattern):
@@ -442,6 +538,12 @@ class EcmaScript(Language):
             if member:
                 imported = member.decode("utf-8", "replace") + (f".{imported}" if imported != "*" else "")
             bindings.append((collector.slice(start, end), imported, start, end, False))
+        for at, label, inner in self.destructure(collector, pattern, "=module") if pattern is not None else ():
+            names = [member.decode("utf-8", "replace")] if member else []
+            names += [inner[2]] if type(inner) is list and inner[0] == "." else []
+            first, _, rest = ".".join(names).partition(".")
+            whole = ["import", 0, module, first or ("=" if found[1] == b"require" else "*")]
+            self.bind(collector, at, at, label, [".", whole, rest] if rest else whole)
         collector.decorated[-found.start(1)] = 1  # the call itself adds no second import
         kind = "require" if found[1] == b"require" else "dynamic"
         collector.add_import(kind, module, *span, bindings)
@@ -563,6 +665,7 @@ class EcmaScript(Language):
             imported = "*" if required else "default"
             bindings.append((local, imported, start + default.start(1), start + default.end(1), type_only))
             if required:
+                self.bind(collector, start, end, local, ["import", 0, module, "="])
                 collector.add_import("require", module, start, end, bindings, type_only=type_only)
                 return
         star = NAMESPACE.match(text, at)
@@ -573,8 +676,15 @@ class EcmaScript(Language):
         elif text[at : at + 1] == b"{":
             for local, imported, first, last, is_type in read_specifiers(text, at, start):
                 bindings.append((local, imported, first, last, is_type or type_only))
+        self._bind_imports(collector, module, start, end, bindings)
         kind = "namespace" if star else "from" if bindings or text[at : at + 1] == b"{" else "side_effect"
         collector.add_import(kind, module, start, end, bindings, type_only=type_only)
+
+    def _bind_imports(
+        self, collector: Collector, module: str, start: int, end: int, bindings: list[tuple[str, str, int, int, bool]]
+    ) -> None:
+        for local, imported, *_ in bindings:
+            self.bind(collector, start, end, local, ["import", 0, module, imported])
 
     def on_export(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         start, end = node.start_byte, node.end_byte
@@ -592,6 +702,9 @@ class EcmaScript(Language):
             return
         at, type_only = head.end(), head[1] is not None
         if head[2] == b"=":
+            inner = first_child(node)
+            if inner is not None:
+                self.bind(collector, start, end, "export =", self.value(collector, inner))
             name = DOTTED.match(text, at)
             label = name[0].decode("utf-8", "replace") if name else ""
             collector.exports.append((start, label, "export=", end, "", False))
@@ -628,7 +741,11 @@ class EcmaScript(Language):
             draft.owner = -1
             collector.symbols.append(draft)
             collector.exports.append((at, "default", "default", at + 7, "", False))
+            if draft.scope_start < 0:
+                self.bind(collector, start, end, "default", self.value(collector, value))
+            self.notes(collector).bound.add(draft.body_start)
             return
+        self.bind(collector, start, end, "export default", self.value(collector, value))
         while self.shapes.get(value.kind_id) == "wrapped" and (inner := first_child(value)) is not None:
             value = inner
         dotted = DOTTED.fullmatch(collector.text, value.start_byte, value.end_byte)
@@ -656,6 +773,7 @@ class EcmaScript(Language):
             draft = self._add(collector, "variable", node.start_byte, node.end_byte, children[0])
             draft.end = with_semicolon(collector.text, draft.end)
             draft.signature = clip(collector.text, draft.start, draft.end, VALUE_TEXT).removesuffix(";")
+            self.bind(collector, draft.start, draft.end, draft.name, self.value(collector, children[-1]))
             target = clip(collector.text, children[-1].start_byte, children[-1].end_byte, CALLEE_TEXT)
             collector.flows.append(
                 (draft.start, draft.end, "assign", draft.name, target, "attribute", children[-1].start_byte)
@@ -696,14 +814,35 @@ class EcmaScript(Language):
         else:
             name, at, receiver = self._read_odd_callee(collector, callee)
         summary = _NO_ARGUMENTS
+        values: tuple[Value, ...] = ()
         if end - start > 2:
-            found = read_plain_arguments(text[start:end]) if end - start <= ARG_TEXT and text[start] == 40 else None
-            summary = found or self._read_arguments(collector, node.child_by_field_name("arguments"))
+            found = read_plain_values(text[start:end]) if end - start <= ARG_TEXT and text[start] == 40 else None
+            if found is not None:
+                summary, values = found
+            else:
+                args = node.child_by_field_name("arguments")
+                if args is not None:
+                    children = args.named_children
+                    summary = self._read_arguments(collector, args, children)
+                    values = self.argument_values(collector, children) if text[args.start_byte] == 40 else ()
             if text[start] == 96:
                 kind = "template"
             elif tail in _MODULE_CALLS:
                 self._read_module_call(collector, tail, first, start, end)
         collector.calls.append((call_start, end, at, kind, written, name, receiver, *summary))
+        if tail == "super":
+            target: Value = ["super()"]
+        elif tail is written and name == written and not receiver:
+            target = name
+            if kind == "new":
+                self.notes(collector).made.add(name)
+        elif last - first <= ARG_TEXT and (path := read_path(text[first:last])) is not NO_PATH:
+            target = path
+        elif receiver[-1:] == ")" and (base := first_child(callee)) is not None and base.kind_id == self.call_id:
+            target = [".", base.end_byte, name] if base.end_byte < at else base.end_byte
+        else:
+            target = self.value(collector, callee)
+        collector.code.sites[call_start, end] = (target, values, ())
 
     def _read_module_call(self, collector: Collector, callee: str, first: int, start: int, end: int) -> None:
         """Calls that import or export: `import(…)`, `require(…)`, and what compilers write for `export {x} from`."""
@@ -717,15 +856,13 @@ class EcmaScript(Language):
             module = found[2][1:-1].decode("utf-8", "replace")
             collector.add_import("require" if callee == "require" else "dynamic", module, first, end, [])
 
-    def _read_arguments(self, collector: Collector, args: Node | None) -> Summary:
-        if args is None:
-            return _NO_ARGUMENTS
+    def _read_arguments(self, collector: Collector, args: Node, children: list[Node]) -> Summary:
         text, kinds = collector.text, self.argument_ids
         if text[args.start_byte] == 96:
             return (Argument("string", clip(text, args.start_byte, args.end_byte, ARG_TEXT)),), 1, ()
         found: list[Argument] = []
         count = 0
-        for child in args.named_children:
+        for child in children:
             kind = kinds.get(child.kind_id, "other")
             if kind == "comment":
                 continue
@@ -774,6 +911,8 @@ class EcmaScript(Language):
             collector.decorator_calls.add(value.start_byte)
         elif value.type in ("identifier", "member_expression"):
             collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None)
+            collector.code.sites[value.start_byte, value.end_byte] = (self.value(collector, value), (), ())
+        collector.code.decorators.append((node.start_byte, self.value(collector, value)))
 
     def on_jsx(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`<Row a={1}/>` calls Row; `<div>` only says that the function around it draws something."""
@@ -792,6 +931,7 @@ class EcmaScript(Language):
             collector.add_call(self, "jsx", node.start_byte, node.end_byte, name, None)
             call = collector.calls[-1]
             collector.calls[-1] = (*call[:7], *self._read_attributes(collector, node))
+            collector.code.sites[node.start_byte, node.end_byte] = (self.value(collector, name), (None,), ())
 
     def _read_attributes(self, collector: Collector, node: Node) -> Summary:
         """Attributes are keyword arguments; `{...rest}` is a spread."""
@@ -836,6 +976,14 @@ class EcmaScript(Language):
                 collector.flows.append((start, end, kind, "", "", "", -1))
             else:
                 self._add_assignment(collector, start, end, "", value, kind)
+                if kind == "return":
+                    collector.code.returns.append((start, self.value(collector, value)))
+                elif kind == "yield":
+                    found = self.value(collector, value)
+                    delegated = collector.text[start + 5 : start + 7].strip() == b"*"
+                    collector.code.yields.append((start, ["iter", found] if delegated else found))
+                elif kind == "raise":
+                    collector.code.raises.append((start, self.value(collector, value)))
 
     def _add_assignment(
         self, collector: Collector, start: int, end: int, target: str, value: Node, kind: str = "assign"
@@ -868,6 +1016,7 @@ class EcmaScript(Language):
             for name, _ in find_names(target):
                 collector.marks[name.start_byte] = _ASSIGNMENT
             self._add_assignment(collector, start, end, clip(text, first, last, CALLEE_TEXT), value)
+            self.assign(collector, start, end, target, self.value(collector, value))
             return
         dotted = path[0].decode("utf-8", "replace")
         holder, _, name = dotted.rpartition(".")
@@ -883,12 +1032,21 @@ class EcmaScript(Language):
             self._bind_value(collector, draft, value, "function")
             self._name_assigned(draft, holder, exported, is_module, value, collector)
             collector.symbols.append(draft)
+            found: Value = ["def", start] if shape == "class" else self.value(collector, value)
         else:
+            found = self.value(collector, value)
             self._add_assignment(collector, start, end, dotted, value)
             if holder == "this":
                 draft.kind, draft.owner = "field", _IN_CLASS
                 draft.signature = clip(text, start, end, VALUE_TEXT)
                 collector.symbols.append(draft)
+        if exported:
+            if text[value.end_byte - 6 : value.end_byte] != b"void 0":
+                self.bind(collector, start, end, "export =" if is_module else f"export {name}", found)
+        elif holder:
+            self.store(collector, start, holder, name, found, text[value.start_byte : value.start_byte + VALUE_TEXT])
+        else:
+            self.notes(collector).assigned.append((start, end, name, found))
 
     def _name_assigned(
         self, draft: Draft, holder: str, exported: bool, is_module: bool, value: Node, collector: Collector
@@ -945,6 +1103,18 @@ class EcmaScript(Language):
     def _read_loop(self, collector: Collector, node: Node, target: Node) -> None:
         """`for (const x of xs)` binds x; without `const` it assigns."""
         declared = node.child_by_field_name("kind") is not None
+        start, end = node.start_byte, node.end_byte
+        right, operator = node.child_by_field_name("right"), node.child_by_field_name("operator")
+        source: Value = "=str"
+        if operator is None or operator.type != "in":
+            source = None if right is None else ["iter", self.value(collector, right)]
+        collector.code.loops.append((start, end))
+        if declared:
+            collector.code.binds += [
+                (start, start, name, value, end) for _, name, value in self.destructure(collector, target, source)
+            ]
+        else:
+            self.assign(collector, start, end, target, source)
         for name, _ in find_names(target):
             if declared:
                 self._add_binding(collector, "variable", name)
@@ -959,6 +1129,7 @@ class EcmaScript(Language):
             return
         for name, _ in find_names(parameter):
             self._add_binding(collector, "variable", name)
+            collector.code.binds.append((start, start, collector.slice(name.start_byte, name.end_byte), None, end))
         target = clip(collector.text, parameter.start_byte, parameter.end_byte, CALLEE_TEXT)
         collector.flows.append((start, end, "catch", target, "", "", -1))
 
@@ -996,6 +1167,7 @@ class EcmaScript(Language):
                 else call
                 for call in collector.calls
             ]
+        self.finish_code(collector)
 
     def finish_nested(self, collector: Collector) -> None:
         drafts = collector.symbols
@@ -1034,6 +1206,7 @@ class Tsx(TypeScript):
 
 
 class JavaScript(EcmaScript):
+    all_optional = True
     id = "javascript"
     label = "JavaScript"
     grammar_module = "tree_sitter_javascript"

@@ -1,0 +1,238 @@
+"""Which file an ECMAScript import means: relative paths, tsconfig, packages and workspaces of the repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from posixpath import normpath
+from typing import TYPE_CHECKING
+
+from cq.graph.unit import ROOT, Unit
+from cq.model.code import Value
+
+if TYPE_CHECKING:
+    from cq.graph.link import Linker
+
+ENDINGS = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".json")
+# What TypeScript files call the files that will be made of others: `./a.js` is a.ts.
+_WRITTEN_AS = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+_BUILT = ("dist", "lib", "build", "out", "esm", "cjs", "es")
+_CONDITIONS = ("source", "types", "import", "module", "require", "node", "browser", "default")
+MAX_EXTENDS = 5
+MAX_LEAVES = 20
+
+
+class Modules:
+    """Over the paths of a repository. What configuration says is read from its documents when first needed."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._files: set[str] = set()
+        self._configs: dict[str, str] = {}  # folder -> tsconfig.json
+        self._packages: dict[str, str] = {}  # folder -> package.json
+        for path in sorted(paths):
+            if path.endswith(ENDINGS):
+                self._files.add(path)
+                folder, _, name = path.rpartition("/")
+                if name == "tsconfig.json" or (name == "jsconfig.json" and folder not in self._configs):
+                    self._configs[folder] = path
+                elif name == "package.json":
+                    self._packages[folder] = path
+        self._known: dict[tuple[str, str], tuple[str | None, tuple[int, ...]]] = {}
+        self._read: list[int] = []
+
+    def find(self, linker: Linker, path: str, module: str) -> str | None:
+        """The path of the file; "" for what is outside the repository, None where there should be one and is none."""
+        folder = path.rpartition("/")[0]
+        known = self._known.get((folder, module))
+        if known is None:
+            self._read = []
+            found = self._find(linker, folder, module)
+            known = self._known[folder, module] = (found, tuple(dict.fromkeys(self._read)))
+        for key in known[1]:
+            linker.record(key)
+        return known[0]
+
+    def _find(self, linker: Linker, folder: str, module: str) -> str | None:
+        module = module.partition("?")[0]
+        if module.startswith(".") or not module:
+            return self._probe(_join(folder, module)) or self._enter(linker, _join(folder, module))
+        if module.startswith("#"):
+            return self._find_inside(linker, folder, module)
+        return self._find_mapped(linker, folder, module) or self._find_package(linker, folder, module) or ""
+
+    def _probe(self, base: str | None) -> str | None:
+        """A file, with what an import leaves out."""
+        if base is None:
+            return None
+        if base in self._files:
+            return base
+        for ending, others in _WRITTEN_AS.items():
+            if base.endswith(ending):
+                for other in others:
+                    if base.removesuffix(ending) + other in self._files:
+                        return base.removesuffix(ending) + other
+        for prefix in (base, f"{base}/index" if base else "index"):
+            for ending in ENDINGS:
+                if prefix + ending in self._files:
+                    return prefix + ending
+        return None
+
+    # -- configuration ---------------------------------------------------------------------------
+
+    def _setting(self, linker: Linker, path: str, name: str) -> Value:
+        """What a JSON document has under a name at its root."""
+        unit: Unit | None = linker.corpus.unit(path)
+        if unit is None:
+            return None
+        self._read.append(unit.name_key(name))
+        for bind in unit.scopes[ROOT].get(name, ()):
+            return bind.value
+        return None
+
+    def _find_mapped(self, linker: Linker, folder: str, module: str) -> str | None:
+        """`paths` and `baseUrl` of the nearest tsconfig.json."""
+        config = next((self._configs[above] for above in _above(folder) if above in self._configs), None)
+        for _ in range(MAX_EXTENDS):
+            if config is None:
+                return None
+            here = config.rpartition("/")[0]
+            options = self._setting(linker, config, "compilerOptions")
+            base = _text(_entry(options, "baseUrl"))
+            mapped = _entry(options, "paths")
+            if type(mapped) is list:
+                best: tuple[int, list[str]] | None = None
+                for key, targets in zip(mapped[1::2], mapped[2::2], strict=True):
+                    inside = _match(_text(key) or "", module)
+                    if inside is not None and (best is None or len(key) > best[0]):
+                        best = len(key), [t.replace("*", inside) for t in map(_text, _list(targets)) if t]
+                for target in best[1] if best else ():
+                    found = self._probe(_join(_join(here, base or ".") or "", target))
+                    if found is not None:
+                        return found
+            if base is not None:
+                found = self._probe(_join(_join(here, base) or "", module))
+                if found is not None:
+                    return found
+            further = _text(self._setting(linker, config, "extends"))
+            config = None if further is None or not further.startswith(".") else self._probe(_join(here, further))
+        return None
+
+    def _find_package(self, linker: Linker, folder: str, module: str) -> str | None:
+        """A package of the same repository, by its name."""
+        parts = module.split("/")
+        size = 2 if module.startswith("@") else 1
+        name, inside = "/".join(parts[:size]), "/".join(parts[size:])
+        for home, path in self._packages.items():
+            if "node_modules/" not in path and self._setting(linker, path, "name") == f"'{name}":
+                return self._enter(linker, home, inside)
+        return None
+
+    def _find_inside(self, linker: Linker, folder: str, module: str) -> str | None:
+        """`#name` of the nearest package.json."""
+        for above in _above(folder):
+            if above in self._packages:
+                known = self._setting(linker, self._packages[above], "imports")
+                return self._choose(above, _leaves(known, module))
+        return None
+
+    def _enter(self, linker: Linker, home: str | None, inside: str = "") -> str | None:
+        """The file that a package gives for itself, or for a path in it."""
+        if home is None or home not in self._packages:
+            return None
+        path = self._packages[home]
+        targets = list(_leaves(self._setting(linker, path, "exports"), f"./{inside}" if inside else "."))
+        if not inside:
+            for name in ("source", "types", "typings", "module", "main"):
+                targets += [text for text in (_text(self._setting(linker, path, name)),) if text]
+        found = self._choose(home, targets)
+        for base in (inside or "index", f"src/{inside or 'index'}"):
+            found = found or self._probe(_join(home, base))
+        return found
+
+    def _choose(self, home: str, targets: Iterable[str]) -> str | None:
+        """The first target that is there; what will be built stands in the folder of sources."""
+        for target in targets:
+            found = self._probe(_join(home, target))
+            parts = normpath(target).split("/")
+            if found is None and len(parts) > 1 and parts[0] in _BUILT:
+                stems = (parts[1:], parts[2:]) if len(parts) > 2 and parts[1] in (*_BUILT, "types") else (parts[1:],)
+                for stem in stems:
+                    base = "/".join(stem)
+                    for ending in (".d.ts", ".d.mts", ".d.cts"):
+                        base = base.removesuffix(ending)
+                    found = found or self._probe(_join(home, f"src/{base}"))
+            if found is not None:
+                return found
+        return None
+
+
+def _join(folder: str, path: str) -> str | None:
+    """None for what lies above the repository."""
+    joined = normpath(f"{folder}/{path}" if folder else path)
+    return None if joined.startswith(("..", "/")) else "" if joined == "." else joined
+
+
+def _above(folder: str) -> Iterator[str]:
+    yield folder
+    while folder:
+        folder = folder.rpartition("/")[0]
+        yield folder
+
+
+def _match(pattern: str, module: str) -> str | None:
+    """What the star of a pattern stands for; "" where there is none."""
+    before, star, behind = pattern.partition("*")
+    if not star:
+        return "" if pattern == module else None
+    if len(module) >= len(before) + len(behind) and module.startswith(before) and module.endswith(behind):
+        return module[len(before) : len(module) - len(behind)]
+    return None
+
+
+def _leaves(known: Value, module: str) -> Iterator[str]:
+    """Targets of `exports` or `imports` for a path, in the order of the conditions that we prefer."""
+    if type(known) is list and known[0] == "dict":
+        keys = [_text(key) or "" for key in known[1::2]]
+        if any(key.startswith((".", "#")) for key in keys):
+            inside, best = "", None
+            for key, target in sorted(zip(keys, known[2::2], strict=True), key=lambda item: -len(item[0])):
+                found = _match(key, module)
+                if found is not None:
+                    inside, best = found, target
+                    break
+            yield from (text.replace("*", inside) for text in _strings(best))
+            return
+    if module == ".":
+        yield from _strings(known)
+
+
+def _strings(known: Value) -> Iterator[str]:
+    todo = [known]
+    for _ in range(MAX_LEAVES):
+        if not todo:
+            return
+        value = todo.pop()
+        if type(value) is list and value[0] == "dict":
+            found = {_text(key): inner for key, inner in zip(value[1::2], value[2::2], strict=True)}
+            # Conditions of a project's own (`@acme/source`) lead to its sources.
+            own = [inner for name, inner in found.items() if name not in _CONDITIONS]
+            todo += [found[name] for name in reversed(_CONDITIONS) if name in found] + own[::-1]
+        elif type(value) is list:
+            todo += reversed(value[1:])
+        elif (text := _text(value)) is not None:
+            yield text
+
+
+def _entry(known: Value, name: str) -> Value:
+    if type(known) is list and known[0] == "dict":
+        for key, value in zip(known[1::2], known[2::2], strict=True):
+            if key == f"'{name}":
+                return value
+    return None
+
+
+def _list(known: Value) -> list[Value]:
+    return known[1:] if type(known) is list and known[0] == "list" else [known]
+
+
+def _text(value: Value) -> str | None:
+    return value[1:] if type(value) is str and value[0] == "'" else None

@@ -1,0 +1,677 @@
+"""TypeScript and JavaScript for the linker: modules, classes and interfaces, types as written, the language's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from cq.graph.corpus import stored_key
+from cq.graph.dialect import Dialect
+from cq.graph.modules import Modules
+from cq.graph.things import (
+    UNKNOWN,
+    Bound,
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    Module,
+    OwnClass,
+    Thing,
+)
+from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.values import ATTRIBUTE, IMPORT, MRO, NOTHING, PARAMETER, Values, join, raised
+from cq.model.code import Bind, Value
+
+if TYPE_CHECKING:
+    from cq.graph.link import Linker
+
+MAX_STEPS = 30  # from a name to what it stands for
+MAX_DERIVED = 20  # classes that a call on an interface may mean
+
+# Values and types that need no declaration.
+_GLOBALS = """
+AbortController AbortSignal AggregateError Array ArrayBuffer AsyncGenerator AsyncIterable AsyncIterator Atomics
+Awaited BigInt BigInt64Array BigUint64Array Blob Boolean Buffer Capitalize CustomEvent DOMException DataView Date
+Document Element Error EvalError Event EventSource EventTarget Exclude Extract File FinalizationRegistry Float32Array
+Float64Array FormData Function Generator HTMLButtonElement HTMLCanvasElement HTMLDivElement HTMLElement
+HTMLFormElement HTMLImageElement HTMLInputElement Headers Image InstanceType Int16Array Int32Array Int8Array Intl
+Iterable IterableIterator Iterator JSON KeyboardEvent Map Math MessageChannel MouseEvent MutationObserver NoInfer Node
+NodeJS NodeList NonNullable Number Object Omit Parameters Partial Performance Pick PointerEvent Promise PromiseLike
+Proxy RangeError ReadableStream Readonly ReadonlyArray ReadonlyMap ReadonlySet Record ReferenceError Reflect RegExp
+Request Required ResizeObserver Response ReturnType Set SharedArrayBuffer Storage String Symbol SyntaxError
+TextDecoder TextEncoder TypeError URIError URL URLSearchParams Uint16Array Uint32Array Uint8Array Uint8ClampedArray
+Uncapitalize Uppercase Lowercase WeakMap WeakRef WeakSet WebSocket Window Worker WritableStream XMLHttpRequest alert
+arguments atob btoa cancelAnimationFrame clearImmediate clearInterval clearTimeout console crypto decodeURI
+decodeURIComponent document encodeURI encodeURIComponent escape eval fetch global globalThis history import isFinite
+isNaN localStorage location navigator parseFloat parseInt performance process queueMicrotask requestAnimationFrame
+requestIdleCallback require screen sessionStorage setImmediate setInterval setTimeout structuredClone unescape window
+__dirname __filename
+"""
+
+# Methods of arrays, maps, sets and promises that call their first argument with an element.
+_CALLERS = (
+    "map", "flatMap", "forEach", "filter", "some", "every", "find", "findIndex", "findLast", "sort", "then", "reduce",
+    "reduceRight",
+)  # fmt: skip
+_CALLING = ("setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "Promise")
+
+
+class Alias(NamedTuple):
+    """A type that is called by a name: to be read where it stands."""
+
+    unit: Unit
+    scope: int
+    type: Value
+
+
+class TypeScriptDialect(Dialect):
+    languages = ("typescript", "tsx", "javascript", "jsx", "json")
+    constructors = ("constructor",)
+    protocols: ClassVar[dict[str, str]] = {"iter": "[Symbol.iterator]", "next": "next"}
+    callers: ClassVar[dict[str, int | str]] = {
+        **{f"builtins.{kind}().{name}": 0 for kind in ("list", "map", "set", "promise") for name in _CALLERS},
+        **{f"builtins.{name}": 0 for name in _CALLING},
+    }
+    builtins = frozenset(_GLOBALS.split())
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._modules = Modules(paths)
+        self._made_up: dict[tuple[Unit, int], Value] = {}
+
+    # -- modules ---------------------------------------------------------------------------------
+
+    def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
+        path = self._modules.find(linker, unit.path, module)
+        if path is None:
+            return linker.unknown
+        if not path:
+            return {linker.external(module if name in ("*", "=", "default") else f"{module}.{name}"): IMPORT}
+        source = linker.module(path)
+        if name == "*" or source.unit is None:
+            return {source: IMPORT}
+        if name == "=":
+            return self._whole(linker, source.unit) or {source: IMPORT}
+        found = self._export(linker, source.unit, name, {source.unit})
+        return linker.unknown if found is None else raised(found, IMPORT)
+
+    def find_exported(self, linker: Linker, unit: Unit, name: str) -> Values | None:
+        found = self._export(linker, unit, name, {unit})
+        return None if found is None else raised(found, IMPORT)
+
+    def _export(self, linker: Linker, unit: Unit, name: str, seen: set[Unit]) -> Values | None:
+        binds = self._exports(linker, unit, name)
+        if binds:
+            found = NOTHING
+            for bind in binds:
+                found = join(found, linker.bound(unit, bind))
+            return found
+        whole = self._whole(linker, unit)
+        if whole is not None:
+            return whole if name == "default" else linker.attribute(whole, name)
+        for inner in self._starred(linker, unit, name, seen):
+            if isinstance(inner, External):
+                return {linker.external(f"{inner.name}.{name}"): IMPORT}
+            found = self._export(linker, inner, name, seen)
+            if found is not None:
+                return found
+        return None
+
+    def _whole(self, linker: Linker, unit: Unit) -> Values | None:
+        """`module.exports = …`."""
+        linker.record(unit.name_key("export ="))
+        binds = unit.scopes[ROOT].get("export =")
+        if binds is None:
+            return None
+        found = NOTHING
+        for bind in binds:
+            found = join(found, linker.bound(unit, bind))
+        return found
+
+    def _exports(self, linker: Linker, unit: Unit, name: str, *, as_type: bool = False) -> list[Bind]:
+        """The bindings that leave a module under a name."""
+        linker.record(unit.name_key(f"export {name}"))
+        names = unit.scopes[ROOT]
+        found = list(names.get(f"export {name}", ()))
+        if not found:
+            linker.record(unit.name_key("__all__"))
+            if unit.code.public is not None and name in unit.code.public:
+                if as_type:
+                    linker.record(unit.name_key(f"<{name}>"))
+                    found = list(names.get(f"<{name}>", ()))
+                if not found:
+                    linker.record(unit.name_key(name))
+                    found = [bind for bind in names.get(name, ()) if not bind.inner]
+        return found
+
+    def _starred(self, linker: Linker, unit: Unit, name: str, seen: set[Unit]) -> Iterator[Unit | External]:
+        """Where `export * from` may find a name; packages last, since nobody knows what they have."""
+        linker.record(unit.name_key("export *"))
+        outside: list[External] = []
+        if name == "default":
+            return
+        for bind in unit.scopes[ROOT].get("export *", ()):
+            path = self._modules.find(linker, unit.path, bind.value[2])
+            inner = linker.module(path).unit if path else None
+            if inner is not None and inner not in seen:
+                seen.add(inner)
+                yield inner
+            elif path == "":
+                outside.append(linker.external(bind.value[2]))
+        yield from outside
+
+    # -- names without flow ----------------------------------------------------------------------
+
+    def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
+        found = self._find(linker, unit, scope, value, as_type=True)
+        if isinstance(found, Alias):
+            found = self._find(linker, *found, as_type=True)
+        return None if isinstance(found, Alias) else found
+
+    def _find(
+        self, linker: Linker, unit: Unit, scope: int, value: Value, *, as_type: bool, steps: int = MAX_STEPS
+    ) -> Thing | Alias | None:
+        """What a name leads to by declarations, imports and aliases alone."""
+        if steps <= 0:
+            return None
+        if type(value) is list:
+            if value[0] == "def":
+                return linker.thing(unit, value[1])
+            if value[0] == "lambda":
+                return linker.function(unit, value[1])
+            if value[0] == "[]":
+                return self._find(linker, unit, scope, value[1], as_type=as_type, steps=steps - 1)
+            if value[0] == "at":
+                return self._find(linker, unit, value[1], value[3], as_type=as_type, steps=steps - 1)
+            if value[0] == "alias":
+                return Alias(unit, scope, value[1])
+            if value[0] == "import":
+                return self._find_imported(linker, unit, value, as_type=as_type, steps=steps - 1)
+            if value[0] == "." and type(value[1]) is list and value[1][0] == "import":
+                base = self._find_imported(linker, unit, value[1], as_type=as_type, steps=steps - 1)
+                return self._find_inner(linker, base, value[2].split("."), as_type=as_type, steps=steps - 1)
+            return None
+        if type(value) is not str or value[0] in "'#=":
+            return None
+        path = value.split(".")
+        found: Thing | Alias | None = None
+        names = (f"<{path[0]}>", path[0]) if as_type and len(path) == 1 else (path[0],)
+        for name in names:
+            binds = unit.find(scope, name, ANYWHERE)
+            linker.record(unit.scope_key(binds[0].scope if binds else ROOT, name))
+            for bind in binds:
+                found = self._find(linker, unit, bind.scope, bind.value, as_type=as_type, steps=steps - 1)
+                if found is not None:
+                    break
+            if binds:
+                break
+        else:
+            if path[0] in self.builtins:
+                found = linker.external(f"builtins.{path[0]}")
+        return self._find_inner(linker, found, path[1:], as_type=as_type, steps=steps - 1)
+
+    def _find_imported(
+        self, linker: Linker, unit: Unit, value: Value, *, as_type: bool, steps: int
+    ) -> Thing | Alias | None:
+        _, _, module, name = value
+        path = self._modules.find(linker, unit.path, module)
+        if path is None:
+            return None
+        if not path:
+            return linker.external(module if name in ("*", "=", "default") else f"{module}.{name}")
+        source = linker.module(path)
+        if name == "*" or source.unit is None:
+            return source
+        if name == "=":
+            found = self._find_whole(linker, source.unit, as_type=as_type, steps=steps)
+            return source if found is None else found
+        return self._find_member(linker, source.unit, name, {source.unit}, as_type=as_type, steps=steps)
+
+    def _find_whole(self, linker: Linker, unit: Unit, *, as_type: bool, steps: int) -> Thing | Alias | None:
+        linker.record(unit.name_key("export ="))
+        for bind in unit.scopes[ROOT].get("export =", ()):
+            return self._find(linker, unit, ROOT, bind.value, as_type=as_type, steps=steps - 1)
+        return None
+
+    def _find_member(
+        self, linker: Linker, unit: Unit, name: str, seen: set[Unit], *, as_type: bool, steps: int
+    ) -> Thing | Alias | None:
+        if steps <= 0:
+            return None
+        for bind in self._exports(linker, unit, name, as_type=as_type):
+            found = self._find(linker, unit, ROOT, bind.value, as_type=as_type, steps=steps - 1)
+            if found is not None:
+                return found
+        whole = self._find_whole(linker, unit, as_type=as_type, steps=steps)
+        if whole is not None:
+            return whole if name == "default" else self._find_inner(linker, whole, [name], as_type=as_type, steps=steps)
+        for inner in self._starred(linker, unit, name, seen):
+            if isinstance(inner, External):
+                return linker.external(f"{inner.name}.{name}")
+            found = self._find_member(linker, inner, name, seen, as_type=as_type, steps=steps - 1)
+            if found is not None:
+                return found
+        return None
+
+    def _find_inner(
+        self, linker: Linker, found: Thing | Alias | None, path: list[str], *, as_type: bool, steps: int
+    ) -> Thing | Alias | None:
+        for name in path:
+            if isinstance(found, External):
+                found = linker.external(f"{found.name}.{name}")
+            elif isinstance(found, Module):
+                unit = found.unit
+                found = unit and self._find_member(linker, unit, name, {unit}, as_type=as_type, steps=steps - 1)
+            elif isinstance(found, Class):
+                unit, symbol = found.unit, found.definition.symbol
+                found = None
+                for label in (f"<{name}>", name) if as_type else (name,):
+                    linker.record(unit.member_key(symbol, label))
+                    for bind in unit.scopes.get(symbol, {}).get(label, ()):
+                        found = found or self._find(linker, unit, symbol, bind.value, as_type=as_type, steps=steps - 1)
+            else:
+                return None
+        return found
+
+    # -- classes ---------------------------------------------------------------------------------
+
+    def order_bases(self, linker: Linker, kind: Class) -> tuple[Thing | None, ...]:
+        """Depth first; declarations of the same name count as one."""
+        unit, definition = kind.unit, kind.definition
+        order: dict[Thing | None, None] = {kind: None}
+        label = f"<{definition.name}>"
+        linker.record(unit.scope_key(definition.scope, label))
+        for bind in unit.scopes.get(definition.scope, {}).get(label, ()):
+            if bind.value[0] == "def":
+                merged = linker.thing(unit, bind.value[1])
+                if isinstance(merged, Class) and merged is not kind:
+                    order[merged] = None
+                    for value in merged.definition.bases:
+                        self._add_bases(linker, order, unit, definition.scope, value, as_type=True)
+        for value in definition.bases:
+            self._add_bases(linker, order, unit, definition.scope, value, as_type=definition.kind == "interface")
+        return tuple(order)
+
+    def _add_bases(
+        self, linker: Linker, order: dict[Thing | None, None], unit: Unit, scope: int, value: Value, *, as_type: bool
+    ) -> None:
+        todo: list[tuple[Unit, int, Value]] = [(unit, scope, value)]
+        for _ in range(MAX_STEPS):
+            if not todo:
+                return
+            unit, scope, value = todo.pop()
+            if type(value) is list and value[0] == "&":
+                todo += [(unit, scope, inner) for inner in reversed(value[1:])]
+                continue
+            if type(value) is list and value[0] == "[]" and value[1] in _SAME_MEMBERS and len(value) > 2:
+                todo.append((unit, scope, value[2]))
+                continue
+            base = self._find(linker, unit, scope, value, as_type=as_type)
+            if isinstance(base, Alias):
+                todo.append((base.unit, base.scope, base.type))
+            elif isinstance(base, Class):
+                order.update(dict.fromkeys(linker.order(base)))
+            else:
+                order[base] = None
+
+    def receiver(self, linker: Linker, function: Function) -> Thing | None:
+        parameters = function.definition.parameters
+        if function.owner is None or not parameters or parameters[0].name != "this":
+            return None
+        return function.owner.self_instance
+
+    def access(self, linker: Linker, function: Function, receiver: Thing, *, on_class: bool) -> Values:
+        definition, owner = function.definition, function.owner
+        takes_this = bool(definition.parameters) and definition.parameters[0].name == "this"
+        if "accessor" in definition.modifiers:
+            return linker.give(function, receiver, None, -1, int(takes_this))
+        if not takes_this or owner is None:
+            return {function: 0}
+        found: Values = {linker.bind(function, receiver): 0}
+        if isinstance(receiver, Instance) and (
+            owner.definition.kind == "interface" or "abstract" in definition.modifiers
+        ):
+            for other in self._find_derived(linker, receiver.type):
+                holder, binds, _, _ = linker.find_member(other, definition.name)
+                for bind in binds:
+                    if isinstance(holder, Class) and type(bind.value) is list and bind.value[0] == "def":
+                        thing = linker.thing(holder.unit, bind.value[1])
+                        if isinstance(thing, Function) and thing is not function:
+                            found[linker.bind(thing, other.instance)] = PARAMETER
+        return found
+
+    def _find_derived(self, linker: Linker, kind: Class) -> list[Class]:
+        """Classes that implement an interface or extend a class, also through others; none where there are many."""
+        found: dict[Class, None] = {}
+        todo = [kind]
+        while todo:
+            name = f"implements {todo.pop().definition.name}"
+            linker.record(stored_key(name))
+            for unit in linker.corpus.storing(name) or ():
+                for store in unit.stores_by_name.get(name, ()):
+                    derived = linker.thing(unit, store.base[1])
+                    if isinstance(derived, Class) and derived not in found and self._implements(linker, derived, kind):
+                        found[derived] = None
+                        todo.append(derived)
+            if len(found) > MAX_DERIVED:
+                return []
+        return [other for other in found if other.definition.kind != "interface"]
+
+    def _implements(self, linker: Linker, kind: Class, base: Class) -> bool:
+        for holder in linker.order(kind):
+            if holder is base:
+                return True
+            if isinstance(holder, Class):
+                for _, value in holder.definition.keywords:
+                    thing = self.find_static(linker, holder.unit, holder.definition.scope, value, ANYWHERE)
+                    if thing is base or (isinstance(thing, Class) and base in linker.order(thing)):
+                        return True
+        return False
+
+    # -- types -----------------------------------------------------------------------------------
+
+    def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
+        return self._make(linker, unit, scope, kind, position, MAX_STEPS)
+
+    def _make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int, steps: int) -> Values:
+        if kind is None or steps <= 0:
+            return linker.unknown
+        if type(kind) is str:
+            if kind[0] == "=":
+                return NOTHING if kind == "=None" else {linker.external(f"builtins.{kind[1:]}()"): 0}
+            if kind == "this":
+                holder = unit.find_class(scope)
+                thing = None if holder is None else linker.thing(unit, holder.start)
+                return {thing.self_instance: 0} if isinstance(thing, Class) else linker.unknown
+            return self._make_named(linker, unit, scope, kind, position, steps)
+        operation = kind[0]
+        if operation in ("|", "&"):
+            found = NOTHING
+            for inner in kind[1:]:
+                made = self._make(linker, unit, scope, inner, position, steps - 1)
+                # What is unknown in `A & B` takes nothing from what is known.
+                found = join(found, made if operation == "|" or UNKNOWN not in made else NOTHING)
+            return found or (NOTHING if operation == "|" else linker.unknown)
+        if operation == "[]":
+            return self._make_generic(linker, unit, scope, kind, position, steps)
+        if operation in _TYPED:
+            value = ["|", *kind[1:]] if operation == "tuple" else kind
+            value = kind if operation != "tuple" else self._made_up.setdefault((unit, id(kind)), value)
+            return {linker.container(_TYPED[operation], unit, scope, position, value, typed=True): 0}
+        if operation == "typeof":
+            thing = self._find(linker, unit, scope, kind[1], as_type=False)
+            return {thing: 0} if isinstance(thing, (Class, Function, Module, External)) else linker.unknown
+        if operation == "[.]":
+            found = NOTHING
+            for thing in self._make(linker, unit, scope, kind[1], position, steps - 1):
+                found = join(found, self._make_member(linker, thing, kind[2][1:], steps - 1))
+            return found
+        return linker.unknown
+
+    def _make_named(self, linker: Linker, unit: Unit, scope: int, name: str, position: int, steps: int) -> Values:
+        thing = self._find(linker, unit, scope, name, as_type=True)
+        if isinstance(thing, Alias):
+            return self._make(linker, thing.unit, thing.scope, thing.type, ANYWHERE, steps - 1)
+        if isinstance(thing, Class):
+            if thing.definition.kind == "enum":
+                return {linker.external("builtins.int()"): 0}
+            return {thing.instance: 0}
+        return {linker.external(f"{thing.name}()"): 0} if isinstance(thing, External) else linker.unknown
+
+    def _make_generic(
+        self, linker: Linker, unit: Unit, scope: int, kind: list[Value], position: int, steps: int
+    ) -> Values:
+        name = kind[1]
+        thing = self._find(linker, unit, scope, name, as_type=True) if type(name) is str else None
+        if not isinstance(thing, External) or len(kind) < 3:
+            return self._make(linker, unit, scope, name, position, steps - 1)
+        label = thing.name.removeprefix("builtins.")
+        if label in _SAME_MEMBERS:
+            return self._make(linker, unit, scope, kind[2], position, steps - 1)
+        if label in _HOLDERS:
+            inner = kind[3] if _HOLDERS[label] in ("map", "dict") and len(kind) > 3 else kind[2]
+            return {linker.container(_HOLDERS[label], unit, scope, position, inner, typed=True): 0}
+        if label in ("InstanceType", "ReturnType"):
+            found = NOTHING
+            for inner in self._make(linker, unit, scope, kind[2], position, steps - 1):
+                if isinstance(inner, Class) and label == "InstanceType":
+                    found = join(found, {inner.instance: 0})
+                elif isinstance(inner, Function) and label == "ReturnType":
+                    definition = inner.definition
+                    linker.record(inner.unit.home_of(definition))
+                    made = self._make(linker, inner.unit, definition.scope, definition.type, ANYWHERE, steps - 1)
+                    found = join(found, made)
+                else:
+                    found = join(found, linker.unknown)
+            return found
+        return {linker.external(f"{thing.name}()"): 0}
+
+    def _make_member(self, linker: Linker, thing: Thing, name: str, steps: int) -> Values:
+        """`T["name"]`."""
+        if isinstance(thing, Container) and thing.typed and type(thing.value) is list and thing.value[0] == "object":
+            return self._make_property(linker, thing, name, steps)
+        if not isinstance(thing, Instance):
+            return linker.unknown
+        holder, binds, stores, _ = linker.find_member(thing.type, name)
+        for member in (*binds, *stores):
+            if isinstance(holder, Class) and member.type is not None:
+                return self._make(linker, holder.unit, member.scope, member.type, member.start, steps)
+        return linker.unknown
+
+    def _make_property(self, linker: Linker, container: Container, name: str, steps: int) -> Values:
+        """Of a type written as an object."""
+        keys, kinds = container.value[1::2], container.value[2::2]
+        for key, kind in zip(keys, kinds, strict=True):
+            if key in (f"'{name}", "=str"):
+                return self._make(linker, container.unit, container.scope, kind, container.position, steps)
+        return linker.unknown
+
+    # -- operations ------------------------------------------------------------------------------
+
+    def evaluate(self, linker: Linker, unit: Unit, scope: int, value: list[Value], position: int) -> Values:
+        operation = value[0]
+        if operation == "at":
+            return linker.evaluate(unit, value[1], value[3], value[2])
+        if operation == "type":
+            made = linker.make(unit, scope, value[1], position)
+            return made if made and UNKNOWN not in made else linker.evaluate(unit, scope, value[2], position)
+        if operation == "awaited":
+            found = NOTHING
+            for thing, level in linker.evaluate(unit, scope, value[1], position).items():
+                if isinstance(thing, Container) and thing.kind == "promise":
+                    found = join(found, raised(linker.elements(thing), level))
+                else:
+                    found = join(found, {thing: level})
+            return found
+        if operation == "called":
+            found = NOTHING
+            for thing, level in linker.evaluate(unit, scope, value[1], position).items():
+                function = thing.function if isinstance(thing, Bound) else thing
+                receiver = thing.receiver if isinstance(thing, Bound) else None
+                if isinstance(function, Function):
+                    found = join(found, raised(linker.give(function, receiver, None, -1, 0), level))
+                else:
+                    found = join(found, linker.unknown)
+            return found
+        if operation in ("super", "super()"):
+            return self._super(linker, unit, scope, operation)
+        return linker.unknown
+
+    def _super(self, linker: Linker, unit: Unit, scope: int, operation: str) -> Values:
+        holder = unit.find_class(scope)
+        kind = None if holder is None else linker.thing(unit, holder.start)
+        if not isinstance(kind, Class):
+            return linker.unknown
+        if operation == "super":
+            return {linker.super_of(kind, kind.self_instance): MRO}
+        base = next(iter(linker.order(kind)[1:]), None)
+        owner, binds, _, _ = linker.find_member(kind, "constructor", behind=True)
+        if isinstance(owner, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
+            return {linker.bind(linker.thing(owner.unit, binds[0].value[1]), kind.self_instance): MRO}
+        return linker.unknown if base is None else {base: MRO}
+
+    def container_member(self, linker: Linker, container: Container, name: str, level: int) -> Values:
+        if container.kind == "dict" and name not in _OBJECT_METHODS:
+            if container.typed:
+                if type(container.value) is list and container.value[0] == "object":
+                    return raised(self._make_property(linker, container, name, MAX_STEPS), level)
+                return raised(linker.elements(container), level)
+            return raised(linker.elements(container, f"'{name}"), level)
+        kind = "Function" if container.kind == "function" else f"{container.kind}()"
+        return {linker.external(f"builtins.{kind}.{name}", container): level}
+
+    def find_entry(self, linker: Linker, container: Container, key: str) -> Values | None:
+        """A property of an object as written, spread into it, or assigned to it in the same file."""
+        unit, value, name = container.unit, container.value, key[1:]
+        if value[0] != "dict" or key[0] != "'":
+            return None
+        found = NOTHING
+        pairs = list(zip(value[1::2], value[2::2], strict=True))
+        written = [inner for at, inner in pairs if at == key]
+        for inner in written[-1:]:
+            found = join(found, linker.evaluate(unit, container.scope, inner, container.position))
+        spread = [inner for at, inner in pairs if at is None and not written]
+        for inner in spread:
+            values = linker.evaluate(unit, container.scope, inner, container.position)
+            found = join(found, linker.attribute(values, name))
+        linker.record(stored_key(name))
+        stores = unit.stores_by_name.get(name, ())
+        for store in stores:
+            if container in linker.evaluate(unit, store.scope, store.base, store.start):
+                found = join(found, linker.stored(unit, store))
+        if not (written or spread or stores) or any(at is not None and at[0] != "'" for at, _ in pairs):
+            found = join(found, linker.unknown)
+        return raised(found, ATTRIBUTE)
+
+    def function_member(self, linker: Linker, function: Function, name: str) -> Values | None:
+        return {linker.external(f"builtins.Function.{name}"): 0} if name in _FUNCTION_METHODS else None
+
+    def call_container(self, linker: Linker, container: Container) -> Values:
+        kind = container.value
+        if container.typed and type(kind) is list and kind[0] in ("=>", "new"):
+            return linker.make(container.unit, container.scope, kind[1], container.position)
+        return linker.unknown
+
+    # -- what the language's own functions do -----------------------------------------------------
+
+    def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
+        site = unit.code.sites[number]
+        name = thing.name
+        if thing.owner is not None:
+            return self._call_method(linker, thing.owner, name.rpartition(".")[2], unit, number)
+        if not site.args:
+            return None
+        first = site.args[0]
+        if name in ("builtins.require", "builtins.import"):
+            if type(first) is not str or first[0] != "'":
+                return linker.unknown
+            if name == "builtins.require":
+                return self.resolve_import(linker, unit, 0, first[1:], "=")
+            return self._contain(linker, unit, number, ["each", "promise", ["import", 0, first[1:], "*"]])
+        if name in _SAME_VALUE:
+            return linker.evaluate(unit, site.scope, first, site.start)
+        if name in ("builtins.Object.values", "builtins.Array.from", "builtins.Set", "builtins.Array.of"):
+            return self._contain(linker, unit, number, ["each", "list", ["iter", first]])
+        if name == "builtins.Promise.resolve":
+            return self._contain(linker, unit, number, ["each", "promise", ["awaited", first]])
+        if name == "builtins.Promise.all":
+            inner = ["each", "list", ["awaited", ["iter", first]]]
+            return self._contain(linker, unit, number, ["each", "promise", inner])
+        return None
+
+    def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
+        site = unit.code.sites[number]
+        value = self._made_up.setdefault((unit, number), value)
+        return {linker.container(value[1], unit, site.scope, site.start, value): 0}
+
+    def _call_method(self, linker: Linker, owner: Container, name: str, unit: Unit, number: int) -> Values | None:
+        site = unit.code.sites[number]
+        first = site.args[0] if site.args else None
+        if owner.kind == "promise":
+            if name == "then":
+                return self._contain(linker, unit, number, ["each", "promise", ["awaited", ["called", first]]])
+            return {owner: 0}
+        if owner.kind in ("function", "dict"):
+            return linker.unknown
+        if name in ("map", "flatMap"):
+            called = ["called", first]
+            return self._contain(linker, unit, number, ["each", "list", ["iter", called] if name != "map" else called])
+        if name in _SAME_CONTAINER or (name == "values" and owner.kind != "map"):
+            return {owner: 0}
+        if name in _ONE_ELEMENT:
+            return linker.elements(owner)
+        return linker.unknown if name in ("reduce", "entries", "values", "reduceRight") else None
+
+    def find_passed(self, linker: Linker, function: Function, number: int) -> Values | None:
+        unit = function.unit
+        place = unit.handed.get(function.definition.start)
+        if place is None:
+            return None
+        site, at = place
+        found = NOTHING
+        for thing, level in linker.link(unit, site).items():
+            found = join(found, raised(self._pass(linker, thing, at, number), level))
+        return found
+
+    def _pass(self, linker: Linker, thing: Thing, at: int, number: int) -> Values:
+        """What a function that is handed over as argument `at` gets for its parameter `number`."""
+        if isinstance(thing, External) and thing.owner is not None:
+            name = thing.name.rpartition(".")[2]
+            is_element = number == (1 if name.startswith("reduce") else 0) or (number == 1 and name == "sort")
+            return linker.elements(thing.owner) if name in _CALLERS and at == 0 and is_element else linker.unknown
+        skipped = 0
+        if isinstance(thing, (Class, OwnClass)):
+            kind = thing if isinstance(thing, Class) else thing.type
+            holder, binds, _, _ = linker.find_member(kind, "constructor")
+            if not isinstance(holder, Class) or not binds or binds[0].value[0] != "def":
+                return linker.unknown
+            thing, skipped = linker.thing(holder.unit, binds[0].value[1]), 1
+        elif isinstance(thing, Bound):
+            thing, skipped = thing.function, thing.skipped if thing.receiver is None else 1
+        if not isinstance(thing, Function):
+            return linker.unknown
+        unit, definition = thing.unit, thing.definition
+        linker.record(unit.home_of(definition))
+        if at + skipped >= len(definition.parameters):
+            return linker.unknown
+        parameter = definition.parameters[at + skipped]
+        found = NOTHING
+        for made in self.make(linker, unit, definition.scope, parameter.type, ANYWHERE):
+            kind = made.value if isinstance(made, Container) and made.kind == "function" else ()
+            if len(kind) > number + 2 and isinstance(made, Container):
+                found = join(found, linker.make(made.unit, made.scope, kind[number + 2], made.position))
+        if parameter.type is None:
+            for place in unit.sites_by_name.get(parameter.name, ()):
+                site = unit.code.sites[place]
+                binds = unit.find(site.scope, parameter.name, site.start) if site.callee == parameter.name else ()
+                passed = site.args[number] if number < len(site.args) else None
+                if any(bind.value == ["param", definition.start, at + skipped] for bind in binds):
+                    found = join(found, raised(linker.evaluate(unit, site.scope, passed, site.start), PARAMETER))
+        return found or linker.unknown
+
+
+_TYPED = {"=>": "function", "new": "function", "object": "dict", "tuple": "list"}
+# Types that have the members of what they are given.
+_SAME_MEMBERS = frozenset(
+    {"Partial", "Required", "Readonly", "NonNullable", "Omit", "Pick", "Extract", "Exclude", "NoInfer", "Awaited"}
+)
+_HOLDERS = {
+    **dict.fromkeys(("Promise", "PromiseLike"), "promise"),
+    **dict.fromkeys(("Array", "ReadonlyArray", "Iterable", "IterableIterator", "Iterator", "AsyncIterable",
+                     "AsyncIterator"), "list"),
+    **dict.fromkeys(("Generator", "AsyncGenerator"), "generator"),
+    **dict.fromkeys(("Set", "ReadonlySet", "WeakSet"), "set"),
+    **dict.fromkeys(("Map", "ReadonlyMap", "WeakMap"), "map"),
+    "Record": "dict",
+}  # fmt: skip
+_SAME_VALUE = frozenset(
+    {"builtins.Object.freeze", "builtins.Object.seal", "builtins.Object.assign", "builtins.Object.create",
+     "builtins.structuredClone"}
+)  # fmt: skip
+_SAME_CONTAINER = frozenset(
+    {"filter", "slice", "concat", "reverse", "sort", "splice", "flat", "fill", "toSorted", "toReversed", "with", "add"}
+)
+_ONE_ELEMENT = frozenset({"find", "findLast", "at", "pop", "shift", "get", "next"})
+_FUNCTION_METHODS = frozenset({"call", "apply", "bind", "toString", "length", "name"})
+_OBJECT_METHODS = frozenset({"hasOwnProperty", "toString", "valueOf", "isPrototypeOf", "propertyIsEnumerable"})

@@ -1,0 +1,18 @@
+"""TypeScript and JavaScript: who calls whom, as tests/cases/graph-typescript.md says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.checks import check_calls
+
+PAGE = (Path(__file__).parents[1] / "cases" / "graph-typescript.md").read_text("utf-8")
+CASES = dict(re.findall(r"^## (.+?)$.*?^```tsx?\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_case(title: str):
+    check_calls(CASES[title])

@@ -66,9 +66,10 @@ def test_every_command_has_a_module_of_its_own(command: str):
 
 
 def test_no_empty_words_for_module_names():
-    assert (
-        _offenders(path for path in MODULES if BANNED_MODULES & {part.removesuffix(".py") for part in path.parts}) == []
-    )
+    # A command's module is called what people type: `cq types` is about types.
+    commands = {name.replace("-", "_") for name in COMMANDS}
+    named = [path for path in MODULES if not (path.parent.name == "cli" and path.stem in commands)]
+    assert _offenders(path for path in named if BANNED_MODULES & {part.removesuffix(".py") for part in path.parts}) == []
 
 
 def test_every_module_says_what_lives_in_it():

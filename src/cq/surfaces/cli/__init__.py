@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "impact": ("cq.surfaces.cli.impact", "what may break when something changes"),
     "sig-impact": ("cq.surfaces.cli.sig_impact", "which call sites a new signature would break"),
     "imports": ("cq.surfaces.cli.imports", "which file imports which, cycles, and what comes from outside"),
-    "types": ("cq.surfaces.cli.hierarchy", "supertypes, subtypes and members of a type"),
+    "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),

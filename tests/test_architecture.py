@@ -69,7 +69,9 @@ def test_no_empty_words_for_module_names():
     # A command's module is called what people type: `cq types` is about types.
     commands = {name.replace("-", "_") for name in COMMANDS}
     named = [path for path in MODULES if not (path.parent.name == "cli" and path.stem in commands)]
-    assert _offenders(path for path in named if BANNED_MODULES & {part.removesuffix(".py") for part in path.parts}) == []
+    assert (
+        _offenders(path for path in named if BANNED_MODULES & {part.removesuffix(".py") for part in path.parts}) == []
+    )
 
 
 def test_every_module_says_what_lives_in_it():

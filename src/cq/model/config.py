@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -21,10 +21,31 @@ class IndexConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dir: Annotated[str, msgspec.Meta(description="a directory below the root that holds the index")] = ""
 
 
+_Names = Annotated[tuple[str, ...], msgspec.Meta(description="names of providers, as `cq doctor` shows them")]
+
+
+class LanguageServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table `[providers.lsp.NAME]`: a language server that cq does not know by itself."""
+
+    cmd: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=32)]
+    languages: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=64)]
+    settings: dict[str, Any] = {}  # what it is given when it asks for its configuration
+    options: dict[str, Any] = {}  # its initializationOptions
+
+
+class ProvidersConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[providers]`."""
+
+    allow: _Names = ()  # if any is named, only these
+    deny: _Names = ()
+    lsp: Annotated[dict[str, LanguageServer], msgspec.Meta(max_length=64)] = {}
+
+
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A whole `cq.toml`, or `[tool.cq]` of a pyproject.toml."""
 
     index: IndexConfig = IndexConfig()
+    providers: ProvidersConfig = ProvidersConfig()
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -41,6 +62,7 @@ class Configuration(msgspec.Struct, frozen=True):
     index: IndexConfig
     settings: tuple[Setting, ...]
     notes: tuple[str, ...] = ()
+    providers: ProvidersConfig = ProvidersConfig()
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 import msgspec
@@ -20,11 +21,17 @@ class Location(msgspec.Struct, frozen=True):
 
 
 class LineTable:
-    """Byte offset → line and column, by one table per file. A line ends at `\\n`; `\\r\\n` therefore too."""
+    """Byte offset → line and column, by one table per file. A line ends at `\\n`; `\\r\\n` therefore too.
 
-    def __init__(self, text: bytes) -> None:
+    With `lone_returns` it also ends at a `\\r` of its own, as language servers count.
+    """
+
+    def __init__(self, text: bytes, *, lone_returns: bool = False) -> None:
         self._text = text
         self._ascii = text.isascii()
+        if lone_returns and b"\r" in text:
+            self.starts = [0, *(match.end() for match in re.finditer(rb"\r\n?|\n", text))]
+            return
         starts = [0]
         find, at = text.find, text.find(b"\n")
         while at >= 0:
@@ -34,6 +41,10 @@ class LineTable:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def text(self, line: int) -> bytes:
+        """A line, counted from 1, with its end."""
+        return self._text[self.starts[line - 1] : self.starts[line] if line < len(self.starts) else None]
 
     def line(self, offset: int) -> int:
         return bisect_right(self.starts, offset)

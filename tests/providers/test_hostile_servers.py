@@ -1,0 +1,266 @@
+"""Servers that do everything wrong: no question outlives its budget, none gets another's answer, no process stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cq.model.provider import Reply
+from cq.providers import rpc
+from cq.providers import session as sessions_module
+from cq.providers.documents import Document
+from cq.providers.planes import Target, ask
+from cq.providers.session import Budget, Session
+from tests.support.servers import QUICK, STUB, is_gone, stub_session
+
+TEXT = b"".join(b"line number %d\n" % number for number in range(200))
+SLACK = 2.0  # for a loaded machine; the budgets themselves are far smaller
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Session]]:
+    started: list[Session] = []
+
+    def make(*mode: str, **more: object) -> Session:
+        started.append(stub_session(tmp_path, *mode, **more))
+        return started[-1]
+
+    yield make
+    groups = [session.pid for session in started]
+    for session in started:
+        session.close()
+    assert all(is_gone(group) for group in groups if group)
+
+
+def hover(session: Session, count: int = 1, budget: Budget = QUICK) -> list[Reply]:
+    document = Document("a.py", "python", TEXT)
+    starts = document.table.starts
+    return ask(session, "hover", [Target(document, starts[line] + line % 5) for line in range(count)], budget)
+
+
+def texts(replies: list[Reply]) -> list[str]:
+    return [reply.items[0].text if reply.items else "" for reply in replies]
+
+
+def right(count: int) -> list[str]:
+    return [f"{line}:{line % 5}" for line in range(count)]
+
+
+def test_a_good_server_answers_every_question_with_its_own_answer(serve: Callable[..., Session]):
+    assert texts(hover(serve("good"), 150)) == right(150)
+
+
+def test_answers_in_another_order_are_joined_by_their_ids(serve: Callable[..., Session]):
+    assert texts(hover(serve("shuffled"), 100)) == right(100)
+
+
+def test_many_threads_share_one_server(serve: Callable[..., Session]):
+    session = serve("shuffled")
+    found: list[list[str]] = []
+    threads = [threading.Thread(target=lambda: found.append(texts(hover(session, 30)))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [right(30)] * 6
+    assert session.generation == 1
+
+
+def test_a_slow_start_ends_with_its_budget(serve: Callable[..., Session]):
+    session = serve("slow_start")
+    began = time.monotonic()
+    (reply,) = hover(session, 1, Budget(initialize=0.3, total=0.5))
+    assert time.monotonic() - began < 0.5 + SLACK
+    assert (reply.coverage.state, reply.timed_out) == ("unresolved", True)
+    assert session.pid is None
+
+
+def test_a_silent_server_costs_three_waits_however_much_is_asked(serve: Callable[..., Session]):
+    session = serve("silent")
+    session.connect(QUICK, time.monotonic() + 5)
+    began, group = time.monotonic(), session.pid
+    replies = hover(session, 100)
+    assert time.monotonic() - began < 3 * 0.4 + SLACK
+    assert all(reply.timed_out for reply in replies)
+    # The breaker ended it: it would hang again.
+    assert group
+    assert is_gone(group)
+
+
+def test_only_what_timed_out_is_asked_again_and_counts_once(serve: Callable[..., Session]):
+    session = serve("late")
+    (first,) = hover(session, 1, msgspec.structs.replace(QUICK, attempts=2))
+    assert texts([first]) == ["0:0"]
+
+
+def test_an_answer_after_the_cancellation_reaches_nobody(serve: Callable[..., Session]):
+    session = serve("late")
+    (first,) = hover(session)
+    assert first.timed_out
+    assert texts(hover(session, 20)) == right(20)
+    assert session._connection is not None
+    assert session._connection.unmatched == 1
+
+
+def test_garbage_between_frames_is_left_behind(serve: Callable[..., Session]):
+    session = serve("garbage")
+    assert texts(hover(session, 5)) == right(5)
+    assert session._connection is not None
+    assert session._connection.garbage > 100_000
+
+
+def test_a_server_that_only_speaks_garbage_is_ended(serve: Callable[..., Session], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rpc, "MAX_GARBAGE", 150_000)
+    session = serve("garbage")
+    replies = hover(session, 10)
+    assert "does not speak JSON-RPC" in replies[-1].coverage.reason
+
+
+def test_a_huge_frame_fails_its_own_question_at_once(serve: Callable[..., Session], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rpc, "MAX_FRAME", 1_000_000)
+    session = serve("huge")
+    began = time.monotonic()
+    first, *rest = hover(session, 10, Budget(first=20, total=30))
+    assert "too large" in first.coverage.reason
+    assert time.monotonic() - began < 10
+    assert texts(rest) == right(10)[1:]
+
+
+def test_a_death_in_the_middle_of_an_answer_rejects_everything_at_once(serve: Callable[..., Session]):
+    session = serve("dies")
+    began = time.monotonic()
+    replies = hover(session, 50, Budget(total=20))
+    assert time.monotonic() - began < 5
+    assert {reply.coverage.reason for reply in replies} >= {"the server ended with exit code 7"}
+    assert not any(reply.answered for reply in replies)
+
+
+def test_wrong_ids_join_nothing(serve: Callable[..., Session]):
+    session = serve("wrong_ids")
+    assert texts(hover(session, 20)) == right(20)
+    assert session._connection is not None
+    assert session._connection.unmatched > 20
+
+
+def test_a_flood_of_notifications_stays_bounded_and_answers_come_through(serve: Callable[..., Session]):
+    session = serve("flood")
+    assert texts(hover(session, 20, Budget(total=20))) == right(20)
+    time.sleep(0.3)
+    assert len(session.signals) <= 200
+    assert len(session.progress) <= 1000
+    assert len(session._published) <= 2000
+
+
+def test_odd_answers_are_no_answers(serve: Callable[..., Session]):
+    assert all(isinstance(reply, Reply) for reply in hover(serve("odd"), 50))
+
+
+def test_a_server_that_does_not_read_is_given_up(serve: Callable[..., Session], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rpc, "MAX_QUEUED", 2_000_000)
+    session = serve("deaf")
+    began = time.monotonic()
+    replies = [
+        reply
+        for number in range(8)
+        for reply in ask(session, "hover", [Target(Document(f"{number}.py", "python", b"x" * 500_000))], QUICK)
+    ]
+    assert time.monotonic() - began < 8 * 0.4 + 2 * SLACK
+    assert not any(reply.answered for reply in replies)
+
+
+def test_children_of_the_server_go_with_it(serve: Callable[..., Session]):
+    session = serve("family")
+    assert texts(hover(session, 2)) == right(2)
+    group = session.pid
+    assert group
+    os.kill(group, signal.SIGKILL)  # only the leader; the child still holds the streams
+    (reply,) = hover(session)
+    assert not reply.answered
+    session.close()
+    assert is_gone(group)
+
+
+def test_a_crash_is_told_with_its_last_words_and_restarts_stop(
+    serve: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sessions_module, "BACKOFF", (0.01, 0.02, 0.03, 0.04))
+    session = serve("crash")
+    reasons = [hover(session)[0].coverage.reason for _ in range(7)]
+    assert reasons[0] == "the server ended with exit code 3: no licence for this machine"
+    assert reasons[-1].startswith("given up after 5 failures")
+    assert session.generation == 5
+
+
+def test_a_restart_waits_and_gives_a_new_generation(serve: Callable[..., Session], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sessions_module, "BACKOFF", (0.2, 0.2, 0.2, 0.2))
+    session = serve("good")
+    hover(session)
+    first = session.pid
+    assert first
+    os.killpg(first, signal.SIGKILL)
+    assert is_gone(first)
+    began = time.monotonic()
+    assert texts(hover(session, 3)) == right(3)
+    assert time.monotonic() - began >= 0.2
+    assert session.generation == 2
+    assert session.pid != first
+
+
+def test_what_the_server_asks_is_answered(serve: Callable[..., Session]):
+    session = serve("asks", settings={"python": {"analysis": {"level": 1}}})
+    assert not session.offers("referencesProvider")
+    hover(session, 5)
+    assert session.wait_for(lambda: session.signals["stub/unknown"] == 1, time.monotonic() + 5)
+    (seen,) = session.call("stub/seen", [{}], heavy=False, budget=QUICK, deadline=time.monotonic() + 5)
+    answers = {each["id"]: each.get("result", each.get("error")) for each in seen if "id" in each}
+    assert answers["s1"] == [{"level": 1}, None, {"python": {"analysis": {"level": 1}}}]
+    assert answers["s2"][0]["name"] == session.texts.root.name
+    assert answers["s3"] is None
+    assert answers["s4"]["applied"] is False
+    assert answers["s6"]["code"] == -32601
+    assert session.offers("referencesProvider")
+
+
+def test_capabilities_decide_what_is_asked(serve: Callable[..., Session]):
+    session = serve("good")
+    document = Document("a.py", "python", TEXT)
+    assert ask(session, "hover", [Target(document)], QUICK)[0].coverage.state == "complete"  # `{}` means yes
+    assert ask(session, "definition", [Target(document)], QUICK)[0].answered  # written in snake_case
+    for plane in ("references", "document_symbols", "hints"):  # null, false and missing mean no
+        (reply,) = ask(session, plane, [Target(document)], QUICK)
+        assert reply.coverage.reason.startswith("stub does not offer")
+
+
+def test_the_chosen_encoding_is_the_one_that_is_spoken(serve: Callable[..., Session]):
+    document = Document("a.py", "python", 'x = "\U0001f600é"; y\n'.encode())
+    at = document.text.index(b"y")
+    for mode, column in ((("good",), 11), (("good", "utf-32"), 10)):
+        session = serve(*mode)
+        assert texts(ask(session, "hover", [Target(document, at)], QUICK)) == [f"0:{column}"]
+        (place,) = ask(session, "definition", [Target(document, at)], QUICK)[0].items
+        assert (place.path, place.start) == ("a.py", at)
+
+
+def test_the_end_of_the_process_is_the_end_of_its_servers(tmp_path: Path):
+    program = f"""
+import sys
+from pathlib import Path
+from cq.providers.planes import Target, ask
+from cq.providers.documents import Document
+from cq.providers.session import ServerSpec
+from cq.providers.sessions import get_session
+session = get_session(Path({os.fspath(tmp_path)!r}), ServerSpec("stub", (sys.executable, "-I", {os.fspath(STUB)!r}, "family"), {{}}))
+assert ask(session, "hover", [Target(Document("a.py", "python", b"x"))])[0].answered
+print(session.pid)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert is_gone(int(done.stdout))

@@ -258,7 +258,8 @@ from cq.providers.planes import Target, ask
 from cq.providers.documents import Document
 from cq.providers.session import ServerSpec
 from cq.providers.sessions import get_session
-session = get_session(Path({os.fspath(tmp_path)!r}), ServerSpec("stub", (sys.executable, "-I", {os.fspath(STUB)!r}, "family"), {{}}))
+command = (sys.executable, "-I", {os.fspath(STUB)!r}, "family")
+session = get_session(Path({os.fspath(tmp_path)!r}), ServerSpec("stub", command, {{}}))
 assert ask(session, "hover", [Target(Document("a.py", "python", b"x"))])[0].answered
 print(session.pid)
 """

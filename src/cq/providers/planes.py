@@ -30,6 +30,7 @@ from cq.providers.session import BUDGETS, MAX_OPEN, Budget, Session
 MAX_ITEMS = 20_000
 MAX_TEXT = 16 * 1024
 _DOCUMENTS_AT_ONCE = 32
+_SETTLING = 0.3
 _LISTINGS = {"document_symbols", "workspace_symbols", "tokens", "hints", "diagnostics", "actions"}  # null is "none"
 
 
@@ -80,6 +81,11 @@ def ask(
     except ServerError as error:
         return [_fail(session, plane, error)] * len(targets)
     missing = missing_capability(session, plane)
+    if missing and not session.settled:
+        # Some servers name a part of what they offer only once they have started.
+        until = min(deadline, time.monotonic() + _SETTLING)
+        session.settled = not session.wait_for(lambda: not missing_capability(session, plane), until)
+        missing = missing_capability(session, plane)
     if missing:
         return [Reply(session.spec.id, plane, Coverage("unresolved", missing))] * len(targets)
     replies: list[Reply[Any]] = []
@@ -254,7 +260,8 @@ class _Asker:
         found = self._at_points(PLANES["references"].method, context={"includeDeclaration": True})
         definitions = self._at_points(PLANES["definition"].method)
         return [
-            result if isinstance(result, ServerError) or not result else (result, definition)
+            # Not even its declaration: it is not known, and not a name without references.
+            result if isinstance(result, ServerError) else (result, definition) if result else None
             for result, definition in zip(found, definitions, strict=True)
         ]
 

@@ -73,6 +73,7 @@ class Session:
         self.signals: Counter[str] = Counter()  # notifications and requests of this generation, by method
         self.server_status: dict[str, Any] = {}  # experimental/serverStatus
         self.progress: set[str] = set()  # what it says it is busy with
+        self.settled = False  # nothing more is expected to be registered
         self.kept_tokens: dict[str, tuple[str, list[int]]] = {}  # what the next answer is told as changes of
         self._connection: Connection | None = None
         self._failures = self._strikes = 0
@@ -293,6 +294,7 @@ class Session:
         self._answered.clear()
         self._published.clear()
         self.kept_tokens.clear()
+        self.settled = False
         self.server_status = {}
         with self._open_lock:
             self._versions.clear()

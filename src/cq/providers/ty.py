@@ -17,7 +17,9 @@ def detect(site: Site) -> Detection:
 
 def make_spec(site: Site, detection: Detection) -> ServerSpec:
     del site
-    return ServerSpec("ty", detection.command, {"python": "python"})
+    return ServerSpec(
+        "ty", detection.command, {"python": "python"}, unadvertised=frozenset({"diagnosticProvider"})
+    )  # fmt: skip
 
 
 PROVIDER = Provider(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cq.model.location import LineTable
 
 ENCODINGS = ("utf-8", "utf-16", "utf-32")
@@ -39,3 +41,28 @@ def to_offset(table: LineTable, line: int, character: int, encoding: str, *, cla
         return start + len(units[: character * size].decode(codec).encode())
     except UnicodeDecodeError:  # between the halves of a surrogate pair
         return None
+
+
+def to_units(text: bytes, offsets: Sequence[int]) -> list[int]:
+    """Byte offsets → UTF-16 offsets from the start of the text, all in one pass over it."""
+    if text.isascii():
+        return list(offsets)
+    found: dict[int, int] = {}
+    before = units = 0
+    for offset in sorted(set(offsets)):
+        units += len(text[before:offset].decode("utf-8", "replace").encode("utf-16-le")) // 2
+        found[offset], before = units, offset
+    return [found[offset] for offset in offsets]
+
+
+def from_units(text: bytes, units: Sequence[int]) -> list[int]:
+    """The inverse of `to_units`; what lies behind the text is its end."""
+    if text.isascii():
+        return [min(unit, len(text)) for unit in units]
+    wide = text.decode("utf-8", "replace").encode("utf-16-le")
+    found: dict[int, int] = {}
+    before = offset = 0
+    for unit in sorted(set(units)):
+        offset += len(wide[before * 2 : unit * 2].decode("utf-16-le", "replace").encode())
+        found[unit], before = offset, unit
+    return [found[unit] for unit in units]

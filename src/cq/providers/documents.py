@@ -104,11 +104,16 @@ class Texts:
     def uri(self, document: Document) -> str:
         return make_uri(self.absolute(document))
 
+    def is_outside(self, path: str) -> bool:
+        """Someone else's code, wherever it lies."""
+        inside = PurePath(path).is_relative_to(self.root)
+        return not inside or not _INSTALLED.isdisjoint(PurePath(path).relative_to(self.root).parts)
+
     def find(self, path: str) -> Document | None:
         """By absolute path; None where it is no text of this root."""
         if path in self.open:
             return self.open[path]
-        if not PurePath(path).is_relative_to(self.root):
+        if self.is_outside(path):
             return None
         stamp = stat_file(path)
         kept = self._files.get(path)
@@ -129,8 +134,7 @@ class Texts:
         path = read_uri(uri)
         if path is None:
             return None
-        inside = PurePath(path).is_relative_to(self.root)
-        if not inside or not _INSTALLED.isdisjoint(PurePath(path).relative_to(self.root).parts):
+        if self.is_outside(path):
             match span:
                 case {"start": {"line": int(line)}} if line >= 0:
                     return Place("", external=name_external(path), line=line + 1)

@@ -98,6 +98,7 @@ class _Resolver:
         self.texts = Texts(root)
         self.targets = targets
         self.documents = {self.texts.absolute(target.document): target.document for target in targets}
+        self.texts.open |= self.documents
         self.overlays: dict[str, str] = {
             path: document.text.decode("utf-8") for path, document in self.documents.items()
         }
@@ -264,8 +265,7 @@ class _Resolver:
         index, _, path = handle.split(".", 2)
         document = self.texts.find(path)
         if document is None:
-            inside = Path(path).is_relative_to(self.texts.root) and "node_modules" not in path
-            return None if inside else Place("", external=name_external(path))
+            return Place("", external=name_external(path)) if self.texts.is_outside(path) else None
         tree = self._trees.get(path)
         if tree is None or not 0 < int(index) < len(tree):
             return None

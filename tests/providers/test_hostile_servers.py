@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,8 +18,9 @@ import pytest
 from cq.model.provider import Reply
 from cq.providers import rpc
 from cq.providers import session as sessions_module
+from cq.providers.answers import Target
 from cq.providers.documents import Document
-from cq.providers.planes import Target, ask
+from cq.providers.planes import ask
 from cq.providers.session import Budget, Session
 from tests.support.servers import QUICK, STUB, is_gone, stub_session
 
@@ -49,6 +51,13 @@ def hover(session: Session, count: int = 1, budget: Budget = QUICK) -> list[Repl
 
 def texts(replies: list[Reply]) -> list[str]:
     return [reply.items[0].text if reply.items else "" for reply in replies]
+
+
+def what_it_saw(session: Session) -> list[Any]:
+    deadline = time.monotonic() + 5
+    connection = session.connect(QUICK, deadline)
+    (seen,) = session.call(connection, "stub/seen", [{}], heavy=False, budget=QUICK, deadline=deadline)
+    return seen
 
 
 def right(count: int) -> list[str]:
@@ -220,7 +229,7 @@ def test_what_the_server_asks_is_answered(serve: Callable[..., Session]):
     assert not session.offers("referencesProvider")
     hover(session, 5)
     assert session.wait_for(lambda: session.signals["stub/unknown"] == 1, time.monotonic() + 5)
-    (seen,) = session.call("stub/seen", [{}], heavy=False, budget=QUICK, deadline=time.monotonic() + 5)
+    seen = what_it_saw(session)
     answers = {each["id"]: each.get("result", each.get("error")) for each in seen if "id" in each}
     assert answers["s1"] == [{"level": 1}, None, {"python": {"analysis": {"level": 1}}}]
     assert answers["s2"][0]["name"] == session.texts.root.name
@@ -228,6 +237,49 @@ def test_what_the_server_asks_is_answered(serve: Callable[..., Session]):
     assert answers["s4"]["applied"] is False
     assert answers["s6"]["code"] == -32601
     assert session.offers("referencesProvider")
+
+
+def test_diagnostics_that_are_pushed_are_those_of_the_text_that_is_open(serve: Callable[..., Session]):
+    session = serve("pushes")
+    for version, text in enumerate((TEXT, TEXT[5:], TEXT[9:]), 1):
+        (reply,) = ask(session, "diagnostics", [Target(Document("a.py", "python", text))], QUICK)
+        assert [each.message for each in reply.items] == [f"version {version}"]
+    (reply,) = ask(serve("good"), "diagnostics", [Target(Document("a.py", "python", TEXT))], QUICK)
+    assert (reply.coverage.state, reply.timed_out) == ("unresolved", True)
+
+
+def test_documents_are_closed_when_many_are_open_and_opened_before_they_are_asked_about(
+    serve: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sessions_module, "MAX_OPEN", 40)
+    session = serve("good")
+    documents = [Document(f"{number}.py", "python", TEXT) for number in range(100)]
+    replies = ask(session, "hover", [Target(document) for document in documents], Budget(total=20))
+    assert texts(replies) == ["0:0"] * 100
+    methods = [message.get("method") for message in what_it_saw(session)]
+    assert (methods.count("textDocument/didOpen"), methods.count("textDocument/didClose")) == (100, 60)
+
+
+def test_changes_on_the_disk_are_told(serve: Callable[..., Session], tmp_path: Path):
+    session = serve("good")
+    session.tell_changed({"a.py": "changed"})  # nobody to tell, and no error
+    hover(session)
+    session.tell_changed({"a b.py": "changed", "c.py": "deleted"})
+    (told,) = [each for each in what_it_saw(session) if each.get("method") == "workspace/didChangeWatchedFiles"]
+    assert [(each["uri"].rpartition("/")[2], each["type"]) for each in told["params"]["changes"]] == [
+        ("a%20b.py", 2),
+        ("c.py", 3),
+    ]
+
+
+def test_a_text_that_changes_while_it_is_asked_about_gets_no_answer(serve: Callable[..., Session]):
+    session = serve("late")  # the first question is answered only when it is asked again
+    changed = threading.Timer(0.2, lambda: session.open(session.connect(QUICK, 1e9), Document("a.py", "python", b"x")))
+    session.connect(QUICK, time.monotonic() + 5)
+    changed.start()
+    (reply,) = hover(session, 1, msgspec.structs.replace(QUICK, attempts=2))
+    changed.join()
+    assert "changed while" in reply.coverage.reason
 
 
 def test_capabilities_decide_what_is_asked(serve: Callable[..., Session]):
@@ -254,7 +306,9 @@ def test_the_end_of_the_process_is_the_end_of_its_servers(tmp_path: Path):
     program = f"""
 import sys
 from pathlib import Path
-from cq.providers.planes import Target, ask
+from typing import Any
+from cq.providers.answers import Target
+from cq.providers.planes import ask
 from cq.providers.documents import Document
 from cq.providers.session import ServerSpec
 from cq.providers.sessions import get_session

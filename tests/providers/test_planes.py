@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cq.model.provider import Hover, Parameter, Reply, Token
+from cq.providers.answers import Target, apply_token_edits, decode_tokens
 from cq.providers.documents import Document
 from cq.providers.hover import parse_hover
-from cq.providers.planes import PLANES, Target, apply_token_edits, ask, decode_tokens
+from cq.providers.planes import PLANES, ask
 from cq.providers.rpc import ServerError
 from cq.providers.session import ServerSpec, Session, parse_capabilities
 
@@ -52,7 +53,7 @@ class Scripted(Session):
     def connect(self, budget: Any, deadline: float) -> Any:
         return SimpleNamespace(notify=lambda *_: None)
 
-    def call(self, method: str, many: Any, **_: Any) -> list[Any]:
+    def call(self, connection: Any, method: str, many: Any, **_: Any) -> list[Any]:
         return [self.result.get(method) if isinstance(self.result, Methods) else self.result for _ in many]
 
 

@@ -10,8 +10,8 @@ import pytest
 from cq.identity import segment_uid, tool_path
 from cq.model.config import ProvidersConfig
 from cq.model.provider import Parameter, Reply
+from cq.providers.answers import Target
 from cq.providers.documents import Document
-from cq.providers.planes import Target
 from cq.providers.registry import Registry, find_degraded, summarize
 from cq.providers.sessions import find_sessions
 from cq.source.segments import find_segments

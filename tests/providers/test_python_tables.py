@@ -9,8 +9,8 @@ import pytest
 
 from cq.model.provider import Reply
 from cq.model.source import Segment
+from cq.providers.answers import Target
 from cq.providers.documents import Document
-from cq.providers.planes import Target
 from cq.providers.registry import Registry
 from tests.support.fixture import parse_fixture
 

@@ -9,8 +9,8 @@ import pytest
 
 from cq.model.config import LanguageServer, ProvidersConfig
 from cq.model.provider import Coverage, Hover, Reply, Telemetry
+from cq.providers.answers import Target
 from cq.providers.documents import Document
-from cq.providers.planes import Target
 from cq.providers.programs import Detection, find_program, read_version
 from cq.providers.registry import Provider, Registry, find_degraded, summarize
 from cq.providers.session import ServerSpec
@@ -78,7 +78,7 @@ def test_what_one_does_not_know_the_next_is_asked_and_the_first_says_why_if_nobo
     assert reply.provider == "b"
     (reply,) = Registry(tmp_path, providers=[ignorant, other]).ask("hover", [TARGET])
     assert (reply.provider, reply.coverage.reason) == ("a", "a does not know")
-    (reply,) = Registry(tmp_path, providers=[ignorant, make("b")]).ask("hover", [TARGET], everyone=False)
+    (reply,) = Registry(tmp_path, providers=[ignorant, make("b")]).ask("hover", [TARGET], bulk=True)
     assert reply.provider == "a"
 
 

@@ -10,8 +10,8 @@ import pytest
 from cq.identity import segment_uid, tool_path
 from cq.model.provider import Reply
 from cq.providers import typescript
+from cq.providers.answers import Target
 from cq.providers.documents import Document
-from cq.providers.planes import Target
 from cq.providers.registry import Registry, Site
 from cq.providers.session import Budget
 from cq.providers.typescript_api import resolve_definitions

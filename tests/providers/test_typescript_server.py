@@ -19,8 +19,8 @@ from cq.identity import segment_uid, tool_path
 from cq.model.errors import ProviderError
 from cq.model.provider import Parameter, Reply
 from cq.providers import npm, typescript
+from cq.providers.answers import Target
 from cq.providers.documents import Document
-from cq.providers.planes import Target
 from cq.providers.registry import Registry, Site
 from cq.source.language import EXTENSIONS
 from cq.source.segments import find_segments

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from cq.model.provider import Place
 from cq.model.source import SourceFile
+from cq.providers.answers import Target
 from cq.providers.documents import Document
-from cq.providers.planes import Target
 from cq.providers.session import Budget, ServerSpec, Session
 from cq.source.read import read_source
 from tests.support.fixture import Fixture, parse_fixture

@@ -46,6 +46,9 @@ def main() -> None:
             return
         elif number is None:
             _seen.append(message)
+            if MODE == "pushes" and method in ("textDocument/didOpen", "textDocument/didChange"):
+                document = message["params"]["textDocument"]
+                push(document["uri"], document["version"])
             if MODE == "late" and method == "$/cancelRequest":
                 answer(message["params"]["id"], {"contents": "too late"})
         else:
@@ -106,6 +109,15 @@ def start() -> None:
             send({"jsonrpc": "2.0", "id": f"s{next(_numbers)}", "method": method, "params": params})
     if MODE == "flood":
         threading.Thread(target=flood, daemon=True).start()
+
+
+def push(uri: str, version: int) -> None:
+    """First what is stale, then what is true."""
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 4}}
+    for number in (version - 1, version):
+        rows = [{"range": span, "message": f"version {number}", "severity": 2}]
+        params = {"uri": uri, "version": number, "diagnostics": rows}
+        send({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": params})
 
 
 def flood() -> None:

@@ -28,7 +28,7 @@ class LineTable:
 
     def __init__(self, text: bytes, *, lone_returns: bool = False) -> None:
         self._text = text
-        self._ascii = text.isascii()
+        self.is_ascii = text.isascii()
         if lone_returns and b"\r" in text:
             self.starts = [0, *(match.end() for match in re.finditer(rb"\r\n?|\n", text))]
             return
@@ -53,7 +53,7 @@ class LineTable:
         """1-based line and column in characters."""
         line = bisect_right(self.starts, offset)
         start = self.starts[line - 1]
-        if self._ascii:
+        if self.is_ascii:
             return line, offset - start + 1
         return line, len(self._text[start:offset].decode("utf-8", "replace")) + 1
 
@@ -62,7 +62,7 @@ class LineTable:
         line = min(max(line, 1), len(self.starts))
         start = self.starts[line - 1]
         end = self.starts[line] if line < len(self.starts) else len(self._text)
-        if self._ascii:
+        if self.is_ascii:
             return min(start + max(col, 1) - 1, end)
         return start + len(self._text[start:end].decode("utf-8", "replace")[: max(col, 1) - 1].encode())
 

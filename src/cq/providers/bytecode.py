@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any
 
 from cq.model.provider import Code, Operation, Reply
-from cq.providers.planes import Target
+from cq.providers.answers import Target
 from cq.providers.programs import Detection
 from cq.providers.registry import Provider, Site
 from cq.providers.session import Budget

@@ -54,10 +54,10 @@ class Document:
 
     def inner(self, offset: int) -> int | None:
         """An offset of the file → of the document; None outside of it."""
-        for (start, end), at in zip(self._ranges, self._starts, strict=True):
-            if start <= offset <= end:
-                return at + offset - start
-        return None
+        at = bisect_right(self._ranges, offset, key=lambda part: part[0]) - 1
+        if at < 0 or offset > self._ranges[at][1]:
+            return None
+        return self._starts[at] + offset - self._ranges[at][0]
 
     def outer(self, offset: int, *, end: bool = False) -> int:
         """An offset of the document → of the file. At a seam, an `end` belongs to what stands before it."""

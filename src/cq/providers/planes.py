@@ -1,7 +1,4 @@
-"""The questions a language server can be asked, each gated by what it offers, and its answers as our structs.
-
-Everything a server sends is taken as any JSON: what has not the shape that is expected is left out.
-"""
+"""The questions a language server can be asked, each gated by what it offers; answered by one reply per target."""
 
 from __future__ import annotations
 
@@ -9,65 +6,58 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from cq.model.provider import (
-    Action,
-    Coverage,
-    Diagnostic,
-    HierarchyItem,
-    Hint,
-    Hover,
-    Outline,
-    Place,
-    Related,
-    Reply,
-    Token,
+from cq.model.provider import Coverage, Reply
+from cq.providers.answers import (
+    MAX_ITEMS,
+    Found,
+    Reader,
+    Target,
+    apply_token_edits,
+    as_list,
+    diagnostic_rows,
+    has_range,
 )
-from cq.providers.documents import Document
-from cq.providers.hover import parse_hover
 from cq.providers.rpc import Connection, ServerError
 from cq.providers.session import BUDGETS, MAX_OPEN, Budget, Session
 
-MAX_ITEMS = 20_000
-MAX_TEXT = 16 * 1024
 _DOCUMENTS_AT_ONCE = 32
 _SETTLING = 0.3
-_LISTINGS = {"document_symbols", "workspace_symbols", "tokens", "hints", "diagnostics", "actions"}  # null is "none"
-
-
-class Target(NamedTuple):
-    """What is asked about: a place in a document, a span of it, or for symbols of the workspace a `query`."""
-
-    document: Document
-    offset: int = 0
-    end: int = -1  # -1: the whole document, where a span is meant
-    query: str = ""
+_LISTINGS = {"symbols", "tokens", "hints", "diagnostics", "actions"}  # kinds of which null is "none"
 
 
 class Plane(NamedTuple):
     method: str
-    capability: str
+    offer: str  # as a server names it, without the word Provider
     kind: str  # of model.provider.KINDS
-    heavy: bool = False
+    read: Callable[[Reader, Target, str, Any], Found]
+    heavy: bool = False  # asks the server about the whole project
+    names: bool = False  # asks what one name means: no answer is not "none"
+
+    @property
+    def capability(self) -> str:
+        return f"{self.offer}Provider"
 
 
 PLANES = {
-    "definition": Plane("textDocument/definition", "definitionProvider", "references"),
-    "declaration": Plane("textDocument/declaration", "declarationProvider", "references"),
-    "type_definition": Plane("textDocument/typeDefinition", "typeDefinitionProvider", "types"),
-    "implementation": Plane("textDocument/implementation", "implementationProvider", "references", heavy=True),
-    "references": Plane("textDocument/references", "referencesProvider", "references", heavy=True),
-    "hover": Plane("textDocument/hover", "hoverProvider", "types"),
-    "document_symbols": Plane("textDocument/documentSymbol", "documentSymbolProvider", "symbols"),
-    "workspace_symbols": Plane("workspace/symbol", "workspaceSymbolProvider", "symbols", heavy=True),
-    "incoming_calls": Plane("callHierarchy/incomingCalls", "callHierarchyProvider", "hierarchy", heavy=True),
-    "outgoing_calls": Plane("callHierarchy/outgoingCalls", "callHierarchyProvider", "hierarchy"),
-    "supertypes": Plane("typeHierarchy/supertypes", "typeHierarchyProvider", "hierarchy"),
-    "subtypes": Plane("typeHierarchy/subtypes", "typeHierarchyProvider", "hierarchy", heavy=True),
-    "tokens": Plane("textDocument/semanticTokens/full", "semanticTokensProvider", "tokens"),
-    "hints": Plane("textDocument/inlayHint", "inlayHintProvider", "hints"),
-    "diagnostics": Plane("textDocument/diagnostic", "diagnosticProvider", "diagnostics"),
-    "workspace_diagnostics": Plane("workspace/diagnostic", "diagnosticProvider", "diagnostics", heavy=True),
-    "actions": Plane("textDocument/codeAction", "codeActionProvider", "actions"),
+    "definition": Plane("textDocument/definition", "definition", "references", Reader.places, names=True),
+    "declaration": Plane("textDocument/declaration", "declaration", "references", Reader.places, names=True),
+    "type_definition": Plane("textDocument/typeDefinition", "typeDefinition", "types", Reader.places, names=True),
+    "implementation": Plane("textDocument/implementation", "implementation", "references", Reader.places, heavy=True),
+    "references": Plane("textDocument/references", "references", "references", Reader.references, heavy=True),
+    "hover": Plane("textDocument/hover", "hover", "types", Reader.hover, names=True),
+    "document_symbols": Plane("textDocument/documentSymbol", "documentSymbol", "symbols", Reader.outline),
+    "workspace_symbols": Plane("workspace/symbol", "workspaceSymbol", "symbols", Reader.workspace_symbols, heavy=True),
+    "incoming_calls": Plane(
+        "callHierarchy/incomingCalls", "callHierarchy", "hierarchy", Reader.incoming_calls, heavy=True
+    ),
+    "outgoing_calls": Plane("callHierarchy/outgoingCalls", "callHierarchy", "hierarchy", Reader.outgoing_calls),
+    "supertypes": Plane("typeHierarchy/supertypes", "typeHierarchy", "hierarchy", Reader.types),
+    "subtypes": Plane("typeHierarchy/subtypes", "typeHierarchy", "hierarchy", Reader.types, heavy=True),
+    "tokens": Plane("textDocument/semanticTokens/full", "semanticTokens", "tokens", Reader.tokens),
+    "hints": Plane("textDocument/inlayHint", "inlayHint", "hints", Reader.hints),
+    "diagnostics": Plane("textDocument/diagnostic", "diagnostic", "diagnostics", Reader.diagnostics),
+    "workspace_diagnostics": Plane("workspace/diagnostic", "diagnostic", "diagnostics", Reader.diagnostics, heavy=True),
+    "actions": Plane("textDocument/codeAction", "codeAction", "actions", Reader.actions),
 }
 
 
@@ -136,12 +126,6 @@ def _fail(session: Session, plane: str, error: ServerError) -> Reply[Any]:
     return Reply(session.spec.id, plane, Coverage("unresolved", str(error)), timed_out=error.timed_out)
 
 
-class _Found(NamedTuple):
-    items: list[Any]
-    dropped: int = 0
-    partial: str = ""
-
-
 class _Asker:
     """One plane for targets whose documents are open."""
 
@@ -154,74 +138,73 @@ class _Asker:
         budget: Budget,
         deadline: float,
     ) -> None:
-        self.session, self.plane, self.targets = session, plane, targets
+        self.session, self.connection, self.plane, self.targets = session, connection, plane, targets
         self.budget, self.deadline = budget, deadline
         self.uris = [session.open(connection, target.document) for target in targets]
+        self.versions = [session.version(target.document) for target in targets]
 
     def replies(self) -> list[Reply[Any]]:
-        read, results = self._ask()
+        results = self._ask()
+        tokens = self.session.capabilities.server.get("semanticTokensProvider")
+        legend = tokens.get("legend") if isinstance(tokens, dict) else None
+        reader = Reader(self.session.texts, self.session.encoding, legend)
         coverage = self.session.spec.coverage(self.session, self.plane)
         return [
-            self._reply(read, target, uri, result, coverage)
-            for target, uri, result in zip(self.targets, self.uris, results, strict=True)
+            self._reply(reader, target, uri, result, coverage)
+            if self.session.version(target.document) == version
+            else _fail(self.session, self.plane, ServerError("the text changed while it was asked about"))
+            for target, uri, version, result in zip(self.targets, self.uris, self.versions, results, strict=True)
         ]
 
-    def _reply(
-        self, read: _Reader, target: Target, uri: str, result: Any, coverage: Coverage
-    ) -> Reply[Any]:  # fmt: skip
+    def _reply(self, reader: Reader, target: Target, uri: str, result: Any, coverage: Coverage) -> Reply[Any]:
         if isinstance(result, ServerError):
             return _fail(self.session, self.plane, result)
-        if result is None and self.plane not in _LISTINGS:
-            reason = f"{self.session.spec.id} knows nothing here"
-            return Reply(self.session.spec.id, self.plane, Coverage("unresolved", reason))
-        items, dropped, partial = read(self, target, uri, result)
-        if partial and coverage.state == "complete":
-            coverage = Coverage("partial", partial)
-        if len(items) > MAX_ITEMS:
-            coverage = Coverage("partial", f"the first {MAX_ITEMS} of {len(items)}")
-        return Reply(self.session.spec.id, self.plane, coverage, tuple(items[:MAX_ITEMS]), dropped)
+        plane, dropped = PLANES[self.plane], 0
+        if result is not None or plane.kind in _LISTINGS:
+            items, dropped, partial = plane.read(reader, target, uri, result)
+            if partial and coverage.state == "complete":
+                coverage = Coverage("partial", partial)
+            if len(items) > MAX_ITEMS:
+                coverage = Coverage("partial", f"the first {MAX_ITEMS} of {len(items)}")
+            if items or not plane.names:
+                return Reply(self.session.spec.id, self.plane, coverage, tuple(items[:MAX_ITEMS]), dropped)
+        reason = f"{self.session.spec.id} knows nothing here"
+        return Reply(self.session.spec.id, self.plane, Coverage("unresolved", reason), dropped=dropped)
 
-    def _ask(self) -> tuple[_Reader, list[Any]]:
-        plane = self.plane
-        if plane in ("definition", "declaration", "type_definition", "implementation"):
-            return _Asker.read_places, self._at_points(PLANES[plane].method)
-        if plane == "references":
-            return _Asker.read_references, self._ask_references()
-        if plane == "hover":
-            return _Asker.read_hover, self._at_points(PLANES[plane].method)
-        if plane in ("document_symbols", "tokens"):
-            return (
-                (_Asker.read_outline, self._of_documents(PLANES[plane].method))
-                if plane == "document_symbols"
-                else (_Asker.read_tokens, self._ask_tokens())
-            )
-        if plane == "workspace_symbols":
-            params = [{"query": target.query} for target in self.targets]
-            return _Asker.read_workspace_symbols, self._resolve_symbols(self.call(PLANES[plane].method, params))
-        if plane in ("incoming_calls", "outgoing_calls"):
-            return _Asker.read_calls, self._ask_hierarchy("textDocument/prepareCallHierarchy")
-        if plane in ("supertypes", "subtypes"):
-            return _Asker.read_types, self._ask_hierarchy("textDocument/prepareTypeHierarchy")
-        if plane == "hints":
-            return _Asker.read_hints, self._over_spans(PLANES[plane].method)
-        if plane == "diagnostics":
-            return _Asker.read_diagnostics, self._ask_diagnostics()
-        if plane == "workspace_diagnostics":
-            return _Asker.read_diagnostics, self.call(
-                PLANES[plane].method, [{"previousResultIds": []}] * len(self.targets)
-            )
-        return _Asker.read_actions, self._ask_actions()
+    def _ask(self) -> list[Any]:
+        method = PLANES[self.plane].method
+        match self.plane:
+            case "references":
+                return self._ask_references()
+            case "document_symbols":
+                return self._of_documents(method)
+            case "workspace_symbols":
+                return self._resolve_symbols(self._call(method, [{"query": target.query} for target in self.targets]))
+            case "incoming_calls" | "outgoing_calls":
+                return self._ask_hierarchy("textDocument/prepareCallHierarchy")
+            case "supertypes" | "subtypes":
+                return self._ask_hierarchy("textDocument/prepareTypeHierarchy")
+            case "tokens":
+                return self._ask_tokens()
+            case "hints":
+                return self._over_spans(method)
+            case "diagnostics":
+                return self._ask_diagnostics()
+            case "workspace_diagnostics":
+                return self._call(method, [{"previousResultIds": []}] * len(self.targets))
+            case "actions":
+                return self._ask_actions()
+            case _:
+                return self._at_points(method)
 
-    # Asking.
-
-    def call(self, method: str, many: Sequence[Any]) -> list[Any]:
+    def _call(self, method: str, many: Sequence[Any]) -> list[Any]:
         """`many` may hold ServerErrors: those are not asked, and stay."""
         asked = [params for params in many if not isinstance(params, ServerError)]
-        answers = iter(
-            self.session.call(
-                method, asked, heavy=PLANES[self.plane].heavy, budget=self.budget, deadline=self.deadline
-            )
+        heavy = PLANES[self.plane].heavy
+        found = self.session.call(
+            self.connection, method, asked, heavy=heavy, budget=self.budget, deadline=self.deadline
         )  # fmt: skip
+        answers = iter(found)
         return [params if isinstance(params, ServerError) else next(answers) for params in many]
 
     def _at_points(self, method: str, **more: Any) -> list[Any]:
@@ -232,10 +215,10 @@ class _Asker:
                 many.append(ServerError(f"offset {target.offset} is not in the document"))
             else:
                 many.append({"textDocument": {"uri": uri}, "position": position, **more})
-        return self.call(method, many)
+        return self._call(method, many)
 
     def _of_documents(self, method: str) -> list[Any]:
-        return self.call(method, [{"textDocument": {"uri": uri}} for uri in self.uris])
+        return self._call(method, [{"textDocument": {"uri": uri}} for uri in self.uris])
 
     def _span(self, target: Target) -> Any:
         document, encoding = target.document, self.session.encoding
@@ -253,7 +236,7 @@ class _Asker:
             extra = more[at] if more else {}
             failed = isinstance(span, ServerError)
             many.append(span if failed else {"textDocument": {"uri": uri}, "range": span, **extra})
-        return self.call(method, many)
+        return self._call(method, many)
 
     def _ask_references(self) -> list[Any]:
         """With the declaration, which is then taken out again: without it some servers leave the imports out too."""
@@ -271,20 +254,21 @@ class _Asker:
         if offers_range and all(target.end >= 0 for target in self.targets):
             return self._over_spans("textDocument/semanticTokens/range")
         results: list[Any] = []
-        offers_delta = isinstance(server, dict) and server.get("full") == {"delta": True}
+        full = server.get("full") if isinstance(server, dict) else None
+        offers_delta = isinstance(full, dict) and full.get("delta") is True
         kept = self.session.kept_tokens
         for uri in self.uris:
             before = kept.get(uri) if offers_delta else None
             if before:
                 params = {"textDocument": {"uri": uri}, "previousResultId": before[0]}
-                (result,) = self.call("textDocument/semanticTokens/full/delta", [params])
+                (result,) = self._call("textDocument/semanticTokens/full/delta", [params])
                 edits = result.get("edits") if isinstance(result, dict) else None
                 if edits is not None and (data := apply_token_edits(before[1], edits)) is not None:
                     result = {**result, "data": data}
             else:
                 result = None
             if not isinstance(result, dict) or "data" not in result:
-                (result,) = self.call(PLANES["tokens"].method, [{"textDocument": {"uri": uri}}])
+                (result,) = self._call(PLANES["tokens"].method, [{"textDocument": {"uri": uri}}])
             match result:
                 case {"resultId": str(number), "data": list(data)} if offers_delta:
                     kept[uri] = number, data
@@ -299,7 +283,7 @@ class _Asker:
         """Every item that stands at the place, and for each what the server says of it."""
         prepared = self._at_points(prepare)
         items = [(at, item) for at, found in enumerate(prepared) if isinstance(found, list) for item in found[:8]]
-        answers = self.call(PLANES[self.plane].method, [{"item": item} for _, item in items])
+        answers = self._call(PLANES[self.plane].method, [{"item": item} for _, item in items])
         results: list[Any] = [
             found if isinstance(found, ServerError) else [] if isinstance(found, list) and found else None
             for found in prepared
@@ -308,7 +292,7 @@ class _Asker:
             if isinstance(answer, ServerError):
                 results[at] = answer
             elif isinstance(results[at], list):
-                results[at] += [(item, each) for each in _list(answer)]
+                results[at] += [(item, each) for each in as_list(answer)]
         return results
 
     def _resolve_symbols(self, results: list[Any]) -> list[Any]:
@@ -317,8 +301,8 @@ class _Asker:
         if not (isinstance(server, dict) and server.get("resolveProvider")):
             return results
         for at, result in enumerate(results):
-            bare = [index for index, item in enumerate(_list(result)) if not _has_range(item)][:500]
-            resolved = self.call("workspaceSymbol/resolve", [result[index] for index in bare])
+            bare = [index for index, item in enumerate(as_list(result)) if not has_range(item)][:500]
+            resolved = self._call("workspaceSymbol/resolve", [result[index] for index in bare])
             for index, item in zip(bare, resolved, strict=True):
                 if not isinstance(item, ServerError):
                     results[at][index] = item
@@ -343,7 +327,7 @@ class _Asker:
             low, high = target.offset, target.end if target.end >= 0 else target.offset
             near = [
                 raw
-                for where, raw in _diagnostic_rows(pulled, uri)
+                for where, raw in diagnostic_rows(pulled, uri)
                 if where == uri
                 and (span := target.document.span(raw.get("range"), self.session.encoding))
                 and span[0] <= high
@@ -357,329 +341,10 @@ class _Asker:
         server = self.session.capabilities.server.get("codeActionProvider")
         if isinstance(server, dict) and server.get("resolveProvider"):
             for result in results:
-                actions = _list(result)
+                actions = as_list(result)
                 bare = [at for at, item in enumerate(actions) if isinstance(item, dict) and "edit" not in item][:32]
-                resolved = self.call("codeAction/resolve", [actions[at] for at in bare])
+                resolved = self._call("codeAction/resolve", [actions[at] for at in bare])
                 for at, item in zip(bare, resolved, strict=True):
                     if isinstance(item, dict):
                         actions[at] = item
         return results
-
-    # Reading.
-
-    def place(self, uri: Any, span: Any) -> Place | None:
-        return self.session.texts.place(uri, span, self.session.encoding)
-
-    def read_places(self, target: Target, uri: str, result: Any) -> _Found:
-        del target, uri
-        places, dropped = self._places(result)
-        return _Found(sorted(places), dropped)
-
-    def read_references(self, target: Target, uri: str, result: Any) -> _Found:
-        del target, uri
-        references, definition = result
-        places, dropped = self._places(references)
-        if isinstance(definition, ServerError):
-            return _Found(sorted(places), dropped, "the definition itself may be among them")
-        return _Found(sorted(places - self._places(definition)[0]), dropped)
-
-    def _places(self, result: Any) -> tuple[set[Place], int]:
-        found: set[Place] = set()
-        dropped = 0
-        for item in result if isinstance(result, list) else [result]:
-            match item:
-                case {"uri": uri, "range": span} | {"targetUri": uri, "targetSelectionRange": span}:
-                    place = self.place(uri, span)
-                case _:
-                    place = None
-            if place:
-                found.add(place)
-            else:
-                dropped += item is not None
-        return found, dropped
-
-    def read_hover(self, target: Target, uri: str, result: Any) -> _Found:
-        del uri
-        match result:
-            case {"contents": contents}:
-                text = _markup(contents)[:MAX_TEXT]
-            case _:
-                text = ""
-        if not text.strip():
-            return _Found([], 0, f"{self.session.spec.id} knows nothing here")
-        start, end = target.document.span(result.get("range"), self.session.encoding) or (-1, -1)
-        hover: Hover = parse_hover(text, start, end)
-        return _Found([hover])
-
-    def read_outline(self, target: Target, uri: str, result: Any) -> _Found:
-        found: list[Outline] = []
-        dropped = 0
-        waiting = [(item, 0, "") for item in reversed(_list(result))]
-        while waiting and len(found) < MAX_ITEMS:
-            item, depth, container = waiting.pop()
-            match item:
-                case {"name": str(name), "range": full, "selectionRange": selection}:
-                    place, whole = self.place(uri, selection), target.document.span(full, self.session.encoding)
-                    children = _list(item.get("children")) if depth < 64 else []
-                    waiting += [(child, depth + 1, name) for child in reversed(children)]
-                case {"name": str(name), "location": {"uri": where, "range": full}}:
-                    place = self.place(where, full)
-                    whole = (place.start, place.end) if place else None
-                    container = _text(item, "containerName")
-                case _:
-                    name, place, whole = "", None, None
-            if place and whole:
-                kind, detail = _kind(item), _text(item, "detail")
-                found.append(Outline(name[:500], kind, place, *whole, detail, container[:500], depth))
-            else:
-                dropped += 1
-        return _Found(found, dropped)
-
-    def read_workspace_symbols(self, target: Target, uri: str, result: Any) -> _Found:
-        found = self.read_outline(target, uri, result)
-        found.items.sort(key=lambda item: (item.place, item.name, item.kind))
-        return found
-
-    def read_calls(self, target: Target, uri: str, result: Any) -> _Found:
-        del target, uri
-        key = "from" if self.plane == "incoming_calls" else "to"
-        rows: list[tuple[Any, Any, Any]] = []
-        for asked, answer in result:
-            match answer:
-                case {"fromRanges": list(spans)} if isinstance(answer.get(key), dict):
-                    # The calls stand in the caller: the one that is told, or the one that was asked about.
-                    rows.append((answer[key], (answer[key] if key == "from" else asked).get("uri"), spans))
-                case _:
-                    rows.append((None, None, []))
-        return self._items(rows)
-
-    def read_types(self, target: Target, uri: str, result: Any) -> _Found:
-        del target, uri
-        return self._items([(item, None, []) for _, item in result])
-
-    def _items(self, rows: list[tuple[Any, Any, Any]]) -> _Found:
-        found: dict[tuple[Place, str], HierarchyItem] = {}
-        dropped = 0
-        for item, site_uri, spans in rows:
-            match item:
-                case {"name": str(name), "uri": uri, "selectionRange": selection}:
-                    place = self.place(uri, selection)
-                case _:
-                    name, place = "", None
-            if place is None:
-                dropped += 1
-                continue
-            sites = [self.place(site_uri, span) for span in spans[:MAX_ITEMS]]
-            dropped += sites.count(None)
-            known = found.get((place, name))
-            merged = {*(site for site in sites if site), *(known.sites if known else ())}
-            found[place, name] = HierarchyItem(
-                name[:500], _kind(item), place, _text(item, "detail"), tuple(sorted(merged))
-            )
-        return _Found([found[key] for key in sorted(found)], dropped)
-
-    def read_tokens(self, target: Target, uri: str, result: Any) -> _Found:
-        del uri
-        server = self.session.capabilities.server.get("semanticTokensProvider")
-        legend = server.get("legend") if isinstance(server, dict) else None
-        data = result.get("data") if isinstance(result, dict) else None
-        return decode_tokens(data, legend, target.document, self.session.encoding)
-
-    def read_hints(self, target: Target, uri: str, result: Any) -> _Found:
-        del uri
-        found: list[Hint] = []
-        dropped = 0
-        for item in _list(result):
-            match item:
-                case {"position": position, "label": str() | list() as label}:
-                    offset = target.document.offset(position, self.session.encoding)
-                    parts = label if isinstance(label, list) else [label]
-                    text = "".join(part if isinstance(part, str) else _text(part, "value") for part in parts)
-                case _:
-                    offset, text = None, ""
-            if offset is None:
-                dropped += 1
-            else:
-                kind = {1: "type", 2: "parameter"}.get(_int(item, "kind"), "")
-                found.append(Hint(offset, text[:MAX_TEXT], kind))
-        found.sort(key=lambda hint: (hint.offset, hint.label))
-        return _Found(found, dropped)
-
-    def read_diagnostics(self, target: Target, uri: str, result: Any) -> _Found:
-        del target
-        found: list[Diagnostic] = []
-        dropped = 0
-        for where, raw in _diagnostic_rows(result, uri):
-            place = self.place(where, raw.get("range"))
-            if place is None:
-                dropped += 1
-                continue
-            related = [
-                Related(at, _text(each, "message"))
-                for each in _list(raw.get("relatedInformation"))[:20]
-                if isinstance(each, dict)
-                and isinstance(each.get("location"), dict)
-                and (at := self.place(each["location"].get("uri"), each["location"].get("range")))
-            ]
-            tags = tuple(_TAGS[tag] for tag in _list(raw.get("tags")) if isinstance(tag, int) and tag in _TAGS)
-            code = raw.get("code")
-            code = code.get("value", "") if isinstance(code, dict) else "" if code is None else code
-            found.append(
-                Diagnostic(
-                    place,
-                    _SEVERITIES.get(_int(raw, "severity"), "error"),
-                    _markup(raw.get("message"))[:MAX_TEXT],
-                    str(code)[:200],
-                    _text(raw, "source")[:100],
-                    tags,
-                    tuple(related),
-                )
-            )
-        found.sort(key=lambda each: (each.place, each.severity, each.code, each.message))
-        match result:
-            case {"kind": "unchanged"}:
-                return _Found(found, dropped, "the server told only that nothing changed")
-            case _:
-                return _Found(found, dropped)
-
-    def read_actions(self, target: Target, uri: str, result: Any) -> _Found:
-        del target, uri
-        found: list[Action] = []
-        for item in _list(result):
-            match item:
-                case {"title": str(title)}:
-                    command = item.get("command")
-                    command = command if isinstance(command, str) else _text(command, "command")
-                    kind, disabled = _text(item, "kind"), _text(item.get("disabled"), "reason")
-                    preferred = item.get("isPreferred") is True
-                    found.append(
-                        Action(title[:500], kind, preferred, disabled, _count_edits(item.get("edit")), command)
-                    )
-                case _:
-                    continue
-        found.sort(key=lambda action: (not action.preferred, action.kind, action.title))
-        return _Found(found, len(_list(result)) - len(found))
-
-
-_Reader = Callable[[_Asker, Target, str, Any], _Found]
-
-
-def decode_tokens(data: Any, legend: Any, document: Document, encoding: str) -> _Found:
-    """Five numbers a token, each place told from the one before; names are those of the server's legend."""
-    if data is None:
-        return _Found([])
-    if not isinstance(data, list) or not isinstance(legend, dict):
-        return _Found([], 0, "no legend for the tokens")
-    kinds, names = _list(legend.get("tokenTypes")), _list(legend.get("tokenModifiers"))
-    found: list[Token] = []
-    dropped = line = character = 0
-    for at in range(0, len(data) - 4, 5):
-        numbers = data[at : at + 5]
-        if not all(isinstance(number, int) and 0 <= number < 1 << 31 for number in numbers):
-            return _Found(found, dropped + (len(data) - at) // 5, "the tokens end in what is none")
-        down, right, length, kind, bits = numbers
-        line, character = line + down, right if down else character + right
-        start = document.offset({"line": line, "character": character}, encoding)
-        end = document.offset({"line": line, "character": character + length}, encoding, end=True)
-        if start is None or end is None or kind >= len(kinds):
-            dropped += 1
-            continue
-        modifiers = tuple(str(name) for bit, name in enumerate(names[:32]) if bits >> bit & 1)
-        found.append(Token(start, end, str(kinds[kind]), modifiers))
-    return _Found(found, dropped)
-
-
-def apply_token_edits(data: Sequence[int], edits: Any) -> list[int] | None:
-    """The answer to `semanticTokens/full/delta` on the data before it; None where the edits do not fit."""
-    result = list(data)
-    rows: list[tuple[int, int, list[int]]] = []
-    for edit in _list(edits):
-        match edit:
-            case {"start": int(start), "deleteCount": int(count)} if 0 <= start <= start + count <= len(result):
-                rows.append((start, count, _list(edit.get("data"))))
-            case _:
-                return None
-    for start, count, new in sorted(rows, key=lambda row: -row[0]):
-        result[start : start + count] = new
-    return result
-
-
-def _diagnostic_rows(report: Any, uri: str) -> list[tuple[Any, dict[str, Any]]]:
-    """Every shape a report has: of one document, with related ones, of the workspace, or as it is pushed."""
-    found: list[tuple[Any, dict[str, Any]]] = []
-    waiting: list[tuple[Any, Any]] = [(uri, report)]
-    while waiting and len(found) <= MAX_ITEMS:
-        where, each = waiting.pop()
-        match each:
-            case {"range": _, "message": _}:
-                found.append((where, each))
-            case dict():
-                where = each.get("uri", where)
-                waiting += [(where, item) for key in ("items", "diagnostics") for item in _list(each.get(key))]
-                related = each.get("relatedDocuments")
-                waiting += list(related.items()) if isinstance(related, dict) else []
-            case list():
-                waiting += [(where, item) for item in each]
-            case _:
-                continue
-    return found
-
-
-def _markup(contents: Any) -> str:
-    match contents:
-        case str():
-            return contents
-        case {"language": str(language), "value": str(value)}:
-            return f"```{language}\n{value}\n```"
-        case {"value": str(value)}:
-            return value
-        case list():
-            return "\n\n".join(_markup(part) for part in contents[:50] if not isinstance(part, list))
-        case _:
-            return ""
-
-
-def _count_edits(edit: Any) -> int:
-    if not isinstance(edit, dict):
-        return 0
-    changes = edit.get("changes")
-    count = sum(len(_list(each)) for each in changes.values()) if isinstance(changes, dict) else 0
-    for each in _list(edit.get("documentChanges")):
-        count += len(_list(each.get("edits"))) if isinstance(each, dict) and "edits" in each else 1
-    return count
-
-
-def _has_range(item: Any) -> bool:
-    match item:
-        case {"location": {"range": _}}:
-            return True
-        case _:
-            return False
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(item: Any, key: str) -> str:
-    value = item.get(key) if isinstance(item, dict) else None
-    return value[:MAX_TEXT] if isinstance(value, str) else ""
-
-
-def _int(item: Any, key: str) -> int:
-    value = item.get(key)
-    return value if isinstance(value, int) else 0
-
-
-def _kind(item: Any) -> str:
-    number = _int(item, "kind")
-    return _SYMBOL_KINDS[number - 1] if 0 < number <= len(_SYMBOL_KINDS) else ""
-
-
-_SYMBOL_KINDS = (
-    "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum",
-    "interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object", "key", "null",
-    "enum_member", "struct", "event", "operator", "type_parameter",
-)  # fmt: skip
-_SEVERITIES = {1: "error", 2: "warning", 3: "info", 4: "hint"}
-_TAGS = {1: "unnecessary", 2: "deprecated"}

@@ -13,6 +13,8 @@ _CODECS = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 def to_position(table: LineTable, offset: int, encoding: str) -> tuple[int, int]:
     """0-based line and character. The table counts lines as servers do: made with `lone_returns`."""
     line = table.line(offset)
+    if table.is_ascii:
+        return line - 1, offset - table.starts[line - 1]
     before = table.text(line)[: offset - table.starts[line - 1]]
     if encoding == "utf-8" or before.isascii():
         return line - 1, len(before)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from cq.model.provider import Coverage
 from cq.model.source import Skip
-from cq.providers.planes import Target
+from cq.providers.answers import Target
 from cq.providers.programs import Detection, find_program, read_version
 from cq.providers.registry import Provider, Site, serve
 from cq.providers.session import ServerSpec, Session

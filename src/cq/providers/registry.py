@@ -2,8 +2,9 @@
 
     registry = Registry(root, config.providers, tools=cache_dir / "tools")
     (reply,) = registry.ask("hover", [Target(Document.of(source), offset)])
-    rows = registry.status()                      # for the doctor
-    close_sessions(root)                          # or at exit, by itself
+    replies = registry.ask("definition", targets, BUDGETS["precise"], bulk=True)  # very many places
+    rows = registry.status()  # for the doctor
+    close_sessions(root)  # or at exit, by itself
 
 A reply that is `unresolved` has been asked of everyone who could know. `summarize` makes the state of the contract
 (unavailable, skipped, failed, partial, ok) from replies.
@@ -20,7 +21,8 @@ import msgspec
 from cq.model.config import ProvidersConfig
 from cq.model.provider import Coverage, ProviderStatus, Reply, Telemetry
 from cq.model.status import Degraded
-from cq.providers.planes import PLANES, Target, ask, offered_planes
+from cq.providers.answers import Target
+from cq.providers.planes import PLANES, ask, offered_planes
 from cq.providers.programs import Detection
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
@@ -50,6 +52,9 @@ class Provider(msgspec.Struct, frozen=True):
     detect: Callable[[Site], Detection]
     run: Callable[[Site, Detection, str, Sequence[Target], Budget], list[Reply[Any]]]
     best: frozenset[str] = frozenset()  # planes for which it goes before others of its language
+    resolve: Callable[[Site, Detection, Sequence[Target], Budget], list[Reply[Any]]] | None = (
+        None  # definitions in bulk
+    )
 
     def answers(self, plane: str) -> bool:
         return (PLANES[plane].kind if plane in PLANES else LOCAL_PLANES[plane]) in self.kinds
@@ -62,7 +67,9 @@ def serve(spec: Callable[[Site, Detection], ServerSpec], hazard: Callable[[Site,
         site: Site, detection: Detection, plane: str, targets: Sequence[Target], budget: Budget
     ) -> list[Reply[Any]]:
         how = spec(site, detection)
-        reasons = [hazard(site, target) if hazard and not site.trusted else "" for target in targets]
+        risky = {target.document.path: target for target in targets} if hazard and not site.trusted else {}
+        known = {path: hazard(site, target) for path, target in risky.items()} if hazard else {}
+        reasons = [known.get(target.document.path, "") for target in targets]
         safe = [target for target, reason in zip(targets, reasons, strict=True) if not reason]
         replies = iter(ask(get_session(site.root, how), plane, safe, budget) if safe else ())
         return [
@@ -119,26 +126,27 @@ class Registry:
         return sorted(found, key=lambda provider: (plane not in provider.best, provider.priority, provider.id))
 
     def ask(
-        self, plane: str, targets: Sequence[Target], budget: Budget = BUDGETS["interactive"], *, everyone: bool = True
+        self, plane: str, targets: Sequence[Target], budget: Budget = BUDGETS["interactive"], *, bulk: bool = False
     ) -> list[Reply[Any]]:
-        """One reply per target, in order. What one provider leaves unresolved the next is asked, unless told not to."""
-        replies: list[Reply[Any]] = [
-            Reply("", plane, Coverage("unresolved", self.explain(target.document.language, plane)))
-            for target in targets
-        ]
+        """One reply per target, in order; what one provider leaves unresolved the next is asked.
+
+        In `bulk` only the best provider of each language is asked, over its interface for many places if it has one.
+        """
+        replies: dict[int, Reply[Any]] = {}
         for language in sorted({target.document.language for target in targets}):
             todo = [at for at, target in enumerate(targets) if target.document.language == language]
-            for provider in self.select(language, plane):
-                if not todo:
-                    break
-                for at, reply in zip(
-                    todo, self._run(provider, plane, [targets[at] for at in todo], budget), strict=True
-                ):
+            nobody = Reply[Any]("", plane, Coverage("unresolved", self.explain(language, plane)))
+            replies |= dict.fromkeys(todo, nobody)
+            for provider in self.select(language, plane)[: 1 if bulk else None]:
+                found = self._run(provider, plane, [targets[at] for at in todo], budget, bulk=bulk)
+                for at, reply in zip(todo, found, strict=True):
                     # The first to be asked says why, if nobody knows.
                     if reply.answered or not replies[at].provider:
                         replies[at] = reply
-                todo = [at for at in todo if not replies[at].answered] if everyone else []
-        return replies
+                todo = [at for at in todo if not replies[at].answered]
+                if not todo:
+                    break
+        return [replies[at] for at in range(len(targets))]
 
     def explain(self, language: str, plane: str) -> str:
         """Why nobody can be asked, in one line with what would help."""
@@ -175,11 +183,15 @@ class Registry:
             )
         return tuple(rows)
 
-    def _run(self, provider: Provider, plane: str, targets: list[Target], budget: Budget) -> list[Reply[Any]]:
+    def _run(
+        self, provider: Provider, plane: str, targets: list[Target], budget: Budget, *, bulk: bool = False
+    ) -> list[Reply[Any]]:
         detection = self.detect(provider)
         if not detection.available:  # since it was selected it threw
             return [Reply(provider.id, plane, Coverage("unresolved", detection.reason))] * len(targets)
         try:
+            if bulk and provider.resolve and plane == "definition":
+                return provider.resolve(self.site, detection, targets, budget)
             return provider.run(self.site, detection, plane, targets, budget)
         except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
             reason = f"{type(error).__name__}: {error}"

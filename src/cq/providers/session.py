@@ -161,20 +161,28 @@ class Session:
                 self.errors.append(str(error))
 
     def call(
-        self, method: str, many: Sequence[Any], *, heavy: bool, budget: Budget, deadline: float
+        self,
+        connection: Connection,
+        method: str,
+        many: Sequence[Any],
+        *,
+        heavy: bool,
+        budget: Budget,
+        deadline: float,
     ) -> list[Any | ServerError]:
         """The results of one method for many parameters, in their order; what failed is its ServerError.
 
-        A question that timed out is asked again, up to `attempts` times, and then counts as one failure.
+        A question that timed out is asked again, up to `attempts` times, and then counts as one failure. Only the
+        given server is asked: one started since has not seen the documents that are asked about.
         """
         results: list[Any] = [ServerError("not asked")] * len(many)
         with self._lane(heavy, deadline) as free:
             if not free:
                 return [ServerError("another heavy question is being answered", timed_out=True)] * len(many)
             todo = list(range(len(many)))
-            for _ in range(budget.attempts):
+            for _ in range(1 if heavy else budget.attempts):  # a heavy one would only be as heavy again
                 if todo:
-                    todo = self._round(method, many, todo, results, heavy, budget, deadline)
+                    todo = self._round(connection, method, many, todo, results, heavy, budget, deadline)
         for result in results:
             if not isinstance(result, ServerError):
                 self._strikes = self._failures = 0
@@ -183,10 +191,10 @@ class Session:
         failed = [result for result in results if isinstance(result, ServerError)]
         if failed:
             self.errors.append(f"{method}: {failed[-1]}")
-        if self._strikes >= STRIKES and self._connection:
+        if self._strikes >= STRIKES:
             # It hangs. A new one is cheap, and the old one would go on holding memory.
             self._strikes = 0
-            self._connection.close(f"no answer to {STRIKES} questions in a row")
+            connection.close(f"no answer to {STRIKES} questions in a row")
         return results
 
     def wait_published(self, path: str, version: int, deadline: float) -> list[Any] | None:
@@ -240,6 +248,7 @@ class Session:
 
     def _round(
         self,
+        connection: Connection,
         method: str,
         many: Sequence[Any],
         todo: list[int],
@@ -249,15 +258,12 @@ class Session:
         deadline: float,
     ) -> list[int]:
         """One attempt at each; returns those worth another."""
-        connection = self._connection
         again: list[int] = []
         flight: deque[tuple[int, Request]] = deque()
         lane, silent, stopped = "heavy" if heavy else "light", 0, False
         for at in (*todo, *([-1] * len(todo))):  # after the last is sent, each turn takes one answer
             if at >= 0 and not stopped:
                 try:
-                    if connection is None:
-                        raise ServerError("the server is gone")
                     flight.append((at, connection.request(method, many[at])))
                 except ServerError as error:
                     results[at] = error
@@ -266,7 +272,6 @@ class Session:
             if not flight or (at >= 0 and len(flight) < (4 if heavy else _WINDOW)):
                 continue
             number, request = flight.popleft()
-            assert connection is not None
             left = deadline - time.monotonic()
             try:
                 results[number] = connection.wait(request, 0 if stopped else min(self._limit(lane, budget), left))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cq.model.provider import Coverage, Name, Reply, Scope
-from cq.providers.planes import Target
+from cq.providers.answers import Target
 from cq.providers.programs import Detection
 from cq.providers.registry import Provider, Site
 from cq.providers.session import Budget

@@ -19,6 +19,7 @@ from cq.providers.planes import PLANES
 from cq.providers.programs import Detection, find_program, read_version
 from cq.providers.registry import Provider, Site, serve
 from cq.providers.session import ServerSpec, Session
+from cq.providers.typescript_api import resolve_definitions
 
 VERSION = "7.0.2"
 LANGUAGES = {
@@ -155,4 +156,5 @@ PROVIDER = Provider(
     "tsc",
     detect,
     serve(make_spec),
+    resolve=lambda site, detection, targets, budget: resolve_definitions(site.root, detection.command, targets, budget),
 )

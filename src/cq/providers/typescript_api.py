@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cq.model.provider import Coverage, Place, Reply
+from cq.providers.answers import Target
 from cq.providers.documents import Document, Texts, name_external
-from cq.providers.planes import Target
 from cq.providers.positions import from_units, to_units
 from cq.providers.rpc import Connection, Request, ServerError
 from cq.providers.session import BUDGETS, Budget

@@ -120,21 +120,33 @@ def test_what_is_not_complete_is_a_degrade_event_once():
 
 def test_a_command_of_the_repository_needs_the_users_word(tmp_path: Path):
     config = ProvidersConfig(lsp={"mine": LanguageServer(("sh", "-c", "echo"), ("python",))})
-    row = next(row for row in Registry(tmp_path, config).status() if row.id == "mine")
+    row = next(row for row in Registry(tmp_path, config).status() if row.id == "lsp.mine")
     assert not row.available
     assert "trust" in row.reasons[0]
-    row = next(row for row in Registry(tmp_path, config, trusted=True).status() if row.id == "mine")
+    row = next(row for row in Registry(tmp_path, config, trusted=True).status() if row.id == "lsp.mine")
     assert row.available
 
 
 def test_a_server_of_the_configuration_answers(tmp_path: Path):
-    config = ProvidersConfig(lsp={"mine": LanguageServer(("ty", "server"), ("python",))}, allow=("mine",))
+    config = ProvidersConfig(lsp={"mine": LanguageServer(("ty", "server"), ("python",))}, allow=("lsp.mine",))
     (tmp_path / "a.py").write_text("x = 1\nx\n")
     target = Target(Document("a.py", "python", b"x = 1\nx\n"), 6)
     registry = Registry(tmp_path, config, trusted=True)
     (reply,) = registry.ask("definition", [target])
-    assert (reply.provider, reply.coverage.state, reply.items[0].start) == ("mine", "complete", 0)
+    assert (reply.provider, reply.coverage.state, reply.items[0].start) == ("lsp.mine", "complete", 0)
     assert registry.ask("references", [target])[0].coverage.state == "partial"
+
+
+def test_clangd_answers_and_leaves_nothing_in_the_repository(tmp_path: Path):
+    config = ProvidersConfig(lsp={"clangd": LanguageServer(("clangd",), ("cpp",))})
+    text = "struct Bäse { int run() { return 1; } };\nint main() { return Bäse().run(); }\n".encode()
+    (tmp_path / "a.cpp").write_bytes(text)
+    (tmp_path / "compile_commands.json").write_text("[]")
+    registry = Registry(tmp_path, config)
+    (reply,) = registry.ask("definition", [Target(Document("a.cpp", "cpp", text), text.rindex(b"run"))])
+    assert [(place.path, place.start) for place in reply.items] == [("a.cpp", text.index(b"run"))]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.cpp", "compile_commands.json"]
+    assert "version" in next(row for row in registry.status() if row.id == "lsp.clangd").version
 
 
 def test_sessions_are_shared_by_root_and_way_of_running(tmp_path: Path):

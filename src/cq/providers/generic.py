@@ -11,14 +11,18 @@ import msgspec
 from cq.model.config import LanguageServer, ProvidersConfig
 from cq.model.provider import Coverage
 from cq.providers.planes import PLANES
-from cq.providers.programs import Detection, find_program
+from cq.providers.programs import Detection, find_program, read_version
 from cq.providers.registry import Provider, Site, serve
 from cq.providers.session import ServerSpec, Session
 
-_KNOWN = {("gopls",), ("gopls", "serve"), ("clangd",), ("clangd", "--background-index")}
 _KINDS = ("types", "diagnostics", "symbols", "references", "hierarchy", "tokens", "hints", "actions")
-# Go fetches the toolchain a repository asks for, and runs it, unless told to stay with its own.
-_ENV = {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
+# program → how it tells its version, and what keeps it from writing into the repository
+_KNOWN = {
+    "clangd": (("--version",), ("--background-index=false",)),
+    "gopls": (("version",), ()),
+}
+# Go fetches modules and the toolchain that a repository asks for, and runs the latter, unless told not to.
+_ENV = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"}
 
 
 def find_providers(config: ProvidersConfig) -> list[Provider]:
@@ -26,25 +30,30 @@ def find_providers(config: ProvidersConfig) -> list[Provider]:
 
 
 def _make_provider(name: str, server: LanguageServer) -> Provider:
+    own = f"lsp.{name}"  # never the name of a provider that cq knows itself
+    program_name, *rest = server.cmd
+
     def detect(site: Site) -> Detection:
-        if server.cmd not in _KNOWN and not site.trusted:
+        version, more = _KNOWN.get(program_name, ((), ())) if not rest else ((), ())
+        if not version and not site.trusted:
             reason = "its command comes with the repository and is not run unless the user trusts it"
             return Detection(False, reason=reason)
-        program = find_program(server.cmd[0], site.root)
+        program = find_program(program_name, site.root)
         if program is None:
-            return Detection(False, reason=f"{server.cmd[0]} is not found", advice=f"install {server.cmd[0]}")
-        # There is no flag for the version that every server has: that it answers `initialize` is the proof.
-        return Detection(True, "", (program, *server.cmd[1:]))
+            return Detection(False, reason=f"{program_name} is not found", advice=f"install {program_name}")
+        # Others have no flag that all of them know: that they answer `initialize` is the proof.
+        found = read_version([program, *version]) if version else Detection(True)
+        return Detection(found.available, found.version, (program, *rest, *more), found.reason)
 
     def make_spec(site: Site, detection: Detection) -> ServerSpec:
-        spec = ServerSpec(
-            name, detection.command, {language: language for language in server.languages}, env=_ENV, coverage=_measure
-        )
+        ids = {language: language for language in server.languages}
+        spec = ServerSpec(own, detection.command, ids, env=_ENV, coverage=_measure)
         if site.trusted:
             spec = msgspec.structs.replace(spec, settings=server.settings, options=server.options)
         return spec
 
-    return Provider(name, f"{name} (cq.toml)", 90, server.languages, _KINDS, server.cmd[0], detect, serve(make_spec))
+    label = f"{name} (configured)"
+    return Provider(own, label, 90, server.languages, _KINDS, program_name, detect, serve(make_spec))
 
 
 def _measure(session: Session, plane: str) -> Coverage:

@@ -23,7 +23,7 @@ import msgspec
 import cq
 from bench.corpora import CorpusError
 
-PARTS = {"syntax": "bench.syntax", "index": "bench.index"}
+PARTS = {"syntax": "bench.syntax", "index": "bench.index", "providers": "bench.providers"}
 RESULTS = Path(__file__).with_name("results")
 
 

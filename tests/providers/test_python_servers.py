@@ -46,6 +46,23 @@ def test_definition_behind_an_import_alias_and_an_emoji(tmp_path: Path, provider
 
 
 @BOTH
+def test_an_attribute_is_defined_where_it_is_assigned(tmp_path: Path, provider: str):
+    tree = write_tree(
+        tmp_path,
+        """
+        #- a.py
+        class Box:
+            def __init__(self, size):
+                self.size = size
+        #            ^^^^ here
+            def grow(self):
+                return self.$0size
+        """,
+    )
+    assert set(ask(provider, "definition", tree).items) == tree.places("here")
+
+
+@BOTH
 def test_a_definition_outside_is_external(tmp_path: Path, provider: str):
     reply = ask(provider, "definition", write_tree(tmp_path, "#- a.py\n$0len('x')\n"))
     assert [(place.path, place.external) for place in reply.items] == [("", "builtins.pyi")]

@@ -50,8 +50,8 @@ class Reader:
             return Found(sorted(places), dropped, "the definition itself may be among them")
         return Found(sorted(places - self._places(definition)[0]), dropped)
 
-    def _place(self, uri: Any, span: Any) -> Place | None:
-        return self.texts.place(uri, span, self.encoding)
+    def _place(self, uri: Any, span: Any, *, name: bool = False) -> Place | None:
+        return self.texts.place(uri, span, self.encoding, name=name)
 
     def _places(self, result: Any) -> tuple[set[Place], int]:
         found: set[Place] = set()
@@ -59,7 +59,7 @@ class Reader:
         for item in result if isinstance(result, list) else [result]:
             match item:
                 case {"uri": uri, "range": span} | {"targetUri": uri, "targetSelectionRange": span}:
-                    place = self._place(uri, span)
+                    place = self._place(uri, span, name=True)
                 case _:
                     place = None
             if place:

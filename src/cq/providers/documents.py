@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections import OrderedDict
 from functools import cached_property
@@ -22,6 +23,8 @@ _KEPT = 512
 # What stands before the part of a foreign path that says something to everyone.
 _MARKERS = ("site-packages", "dist-packages", "node_modules", "typeshed", "stdlib", "rustlib", "registry", "lib")
 
+_DOTTED = re.compile(rb"((?:\w+\.)+)\w+")
+_MAX_NAME = 200
 _INSTALLED = {"site-packages", "node_modules"}  # below the root, and yet someone else's code
 
 
@@ -129,8 +132,11 @@ class Texts:
         self._files.move_to_end(path)
         return kept[1]
 
-    def place(self, uri: Any, span: Any, encoding: str) -> Place | None:
-        """Where a server points to, in our terms; None if that cannot be said."""
+    def place(self, uri: Any, span: Any, encoding: str, *, name: bool = False) -> Place | None:
+        """Where a server points to, in our terms; None if that cannot be said.
+
+        With `name`, of `self.size` only `size`: some servers point to all of a target that is assigned to.
+        """
         path = read_uri(uri)
         if path is None:
             return None
@@ -142,7 +148,13 @@ class Texts:
                     return None
         document = self.find(path)
         found = document.span(span, encoding) if document else None
-        return Place(document.path, *found) if document and found else None
+        if document is None or found is None:
+            return None
+        start, end = found
+        if name and (inner := document.inner(start)) is not None and end - start < _MAX_NAME:
+            dotted = _DOTTED.fullmatch(document.text, inner, inner + end - start)
+            start += dotted.end(1) - inner if dotted else 0
+        return Place(document.path, start, end)
 
 
 def make_uri(path: str) -> str:

@@ -282,6 +282,34 @@ def test_a_text_that_changes_while_it_is_asked_about_gets_no_answer(serve: Calla
     assert "changed while" in reply.coverage.reason
 
 
+def test_a_heavy_question_keeps_no_light_one_waiting(serve: Callable[..., Session]):
+    session = serve("heavy")
+    hover(session)
+    target = Target(Document("a.py", "python", TEXT))
+    slow, states = Budget(project_first=5, total=10), []
+    heavy = [threading.Thread(target=lambda: states.extend(ask(session, "references", [target], slow))) for _ in "ab"]
+    for thread in heavy:
+        thread.start()
+    began = time.monotonic()
+    assert texts(hover(session, 50)) == right(50)
+    light = time.monotonic() - began
+    (reply,) = ask(session, "references", [target], Budget(project_first=5, total=0.2))
+    assert "another heavy question" in reply.coverage.reason
+    for thread in heavy:
+        thread.join()
+    # One after the other: each takes a second.
+    assert time.monotonic() - began > 1.9
+    assert light < 0.9
+    assert [state.coverage.reason for state in states] == ["stub knows nothing here"] * 2
+
+
+def test_what_it_writes_beside_the_protocol_is_kept_in_part(serve: Callable[..., Session]):
+    session = serve("chatty")
+    hover(session)
+    assert session.stderr.endswith("the end of it\n")
+    assert len(session.stderr) <= rpc.MAX_STDERR
+
+
 def test_capabilities_decide_what_is_asked(serve: Callable[..., Session]):
     session = serve("good")
     document = Document("a.py", "python", TEXT)

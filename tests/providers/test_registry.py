@@ -14,7 +14,7 @@ from cq.providers.documents import Document
 from cq.providers.programs import Detection, find_program, read_version
 from cq.providers.registry import Provider, Registry, find_degraded, summarize
 from cq.providers.session import ServerSpec
-from cq.providers.sessions import get_session
+from cq.providers.sessions import find_sessions, get_session
 
 TARGET = Target(Document("a.py", "python", b"x\n"))
 
@@ -135,6 +135,18 @@ def test_a_server_of_the_configuration_answers(tmp_path: Path):
     (reply,) = registry.ask("definition", [target])
     assert (reply.provider, reply.coverage.state, reply.items[0].start) == ("lsp.mine", "complete", 0)
     assert registry.ask("references", [target])[0].coverage.state == "partial"
+
+
+def test_settings_reach_a_server_only_in_a_repository_that_is_trusted(tmp_path: Path):
+    config = ProvidersConfig(settings={"ty": {"ty": {"completions": {"autoImport": False}}}}, allow=("ty",))
+    for trusted in (False, True):
+        registry = Registry(tmp_path, config, trusted=trusted)
+        assert registry.ask("document_symbols", [TARGET])[0].answered
+        row = next(row for row in registry.status() if row.id == "ty")
+        assert bool(row.notes) is not trusted
+    one, two = find_sessions(tmp_path)
+    assert one.spec.settings == {}
+    assert two.spec.settings == config.settings["ty"]
 
 
 def test_clangd_answers_and_leaves_nothing_in_the_repository(tmp_path: Path):

@@ -29,8 +29,6 @@ class LanguageServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     cmd: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=32)]
     languages: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=64)]
-    settings: dict[str, Any] = {}  # what it is given when it asks for its configuration
-    options: dict[str, Any] = {}  # its initializationOptions
 
 
 class ProvidersConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +36,9 @@ class ProvidersConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     allow: _Names = ()  # if any is named, only these
     deny: _Names = ()
+    settings: dict[
+        str, dict[str, Any]
+    ] = {}  # by provider, for servers that ask; used where the user trusts the repository
     lsp: Annotated[dict[str, LanguageServer], msgspec.Meta(max_length=64)] = {}
 
 

@@ -219,3 +219,4 @@ class ProviderStatus(msgspec.Struct, frozen=True):
     advice: str = ""
     planes: tuple[str, ...] = ()  # of the running server; empty where none runs
     errors: tuple[str, ...] = ()  # the last ones
+    notes: tuple[str, ...] = ()

@@ -6,8 +6,6 @@ without the user's word.
 
 from __future__ import annotations
 
-import msgspec
-
 from cq.model.config import LanguageServer, ProvidersConfig
 from cq.model.provider import Coverage
 from cq.providers.planes import PLANES
@@ -46,11 +44,9 @@ def _make_provider(name: str, server: LanguageServer) -> Provider:
         return Detection(found.available, found.version, (program, *rest, *more), found.reason)
 
     def make_spec(site: Site, detection: Detection) -> ServerSpec:
+        del site
         ids = {language: language for language in server.languages}
-        spec = ServerSpec(own, detection.command, ids, env=_ENV, coverage=_measure)
-        if site.trusted:
-            spec = msgspec.structs.replace(spec, settings=server.settings, options=server.options)
-        return spec
+        return ServerSpec(own, detection.command, ids, env=_ENV, coverage=_measure)
 
     label = f"{name} (configured)"
     return Provider(own, label, 90, server.languages, _KINDS, program_name, detect, serve(make_spec))

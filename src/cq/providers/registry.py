@@ -29,7 +29,7 @@ from cq.providers.sessions import find_sessions, get_session
 
 # Answered without a server: the plane and its kind.
 LOCAL_PLANES = {"scopes": "scopes", "bytecode": "bytecode"}
-ALL_PLANES = (*PLANES, *LOCAL_PLANES)
+_UNUSED = "its settings in the configuration are not used: the repository is not trusted"
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -38,6 +38,7 @@ class Site(msgspec.Struct, frozen=True):
     root: Path
     tools: Path | None = None
     trusted: bool = False
+    settings: dict[str, dict[str, Any]] = {}  # by provider; they can name programs to run, so they need trust too
 
 
 class Provider(msgspec.Struct, frozen=True):
@@ -67,6 +68,8 @@ def serve(spec: Callable[[Site, Detection], ServerSpec], hazard: Callable[[Site,
         site: Site, detection: Detection, plane: str, targets: Sequence[Target], budget: Budget
     ) -> list[Reply[Any]]:
         how = spec(site, detection)
+        if site.trusted and how.id in site.settings:
+            how = msgspec.structs.replace(how, settings={**how.settings, **site.settings[how.id]})
         risky = {target.document.path: target for target in targets} if hazard and not site.trusted else {}
         known = {path: hazard(site, target) for path, target in risky.items()} if hazard else {}
         reasons = [known.get(target.document.path, "") for target in targets]
@@ -91,8 +94,8 @@ class Registry:
         trusted: bool = False,
         providers: Iterable[Provider] | None = None,
     ) -> None:
-        self.site = Site(root.resolve(), tools, trusted)
         self.config = config or ProvidersConfig()
+        self.site = Site(root.resolve(), tools, trusted, self.config.settings)
         found = list(_load_providers(self.config) if providers is None else providers)
         self.providers = tuple(sorted(found, key=lambda provider: (provider.priority, provider.id)))
         self._detected: dict[str, Detection] = {}
@@ -179,6 +182,7 @@ class Registry:
                     detection.advice,
                     offered_planes(session) if session and session.pid else (),
                     tuple(session.errors) if session else (),
+                    (_UNUSED,) if provider.id in self.site.settings and not self.site.trusted else (),
                 )
             )
         return tuple(rows)

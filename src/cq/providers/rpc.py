@@ -31,7 +31,6 @@ _LENGTH = re.compile(rb"Content-Length:\s*(\d{1,12})\s*$", re.IGNORECASE)
 _RESPONSE_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,')
 _METHOD_NOT_FOUND = -32601
 _ENDED = "the server ended"
-_LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT  # whether a process has ended, and leave it a zombie
 
 
 class ServerError(Exception):
@@ -276,7 +275,7 @@ class Connection:
             self._to_write.notify()
         if reason == _ENDED:
             until = time.monotonic() + 0.2  # streams close a moment before there is an exit code
-            while not os.waitid(os.P_PID, self.pid, _LOOK) and time.monotonic() < until:
+            while not _has_ended(self.pid) and time.monotonic() < until:
                 time.sleep(0.002)
         # The leader stays a zombie until it is waited for, so its group's number is still its own.
         try:
@@ -290,3 +289,10 @@ class Connection:
                 self.reason = reason = f"{_ENDED} with exit code {code}" + (f": {last}" if last else "")
         for future in pending.values():
             future.set_exception(ServerError(reason))
+
+
+def _has_ended(pid: int) -> bool:
+    """Without reaping it: the number of a process that is waited for may become another's."""
+    if not hasattr(os, "waitid"):  # some systems have no way to look
+        return False
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -129,7 +129,7 @@ def test_whole_project_questions_go_to_ty_and_points_to_pyrefly(tmp_path: Path):
     tree = write_tree(tmp_path, "#- a.py\nclass A: ...\nclass B(A): ...\n$0A()\n")
     registry = Registry(tree.root)
     for plane, provider in {"references": "ty", "subtypes": "ty", "hover": "pyrefly", "definition": "pyrefly"}.items():
-        assert registry.select("python", plane)[0].id == provider
+        assert next(registry.select("python", plane)).id == provider
         assert registry.ask(plane, [tree.target()])[0].provider == provider
 
 

@@ -57,8 +57,8 @@ def test_the_configuration_allows_and_denies(tmp_path: Path, config: ProvidersCo
 
 def test_only_those_who_know_the_language_and_the_plane_are_asked(tmp_path: Path):
     registry = Registry(tmp_path, providers=[make("a")])
-    assert registry.select("rust", "hover") == []
-    assert registry.select("python", "references") == []
+    assert list(registry.select("rust", "hover")) == []
+    assert list(registry.select("python", "references")) == []
     (reply,) = registry.ask("references", [TARGET])
     assert reply.coverage == Coverage("unresolved", "no provider answers references for python")
 

@@ -21,7 +21,8 @@ from cq.providers.rpc import Connection, ServerError
 from cq.providers.session import BUDGETS, MAX_OPEN, Budget, Session
 
 _DOCUMENTS_AT_ONCE = 32
-_SETTLING = 0.3
+_SETTLING = 0.3  # seconds
+_MAX_KEPT = 200_000  # numbers of tokens, for one document
 _LISTINGS = {"symbols", "tokens", "hints", "diagnostics", "actions"}  # kinds of which null is "none"
 
 
@@ -270,7 +271,7 @@ class _Asker:
             if not isinstance(result, dict) or "data" not in result:
                 (result,) = self._call(PLANES["tokens"].method, [{"textDocument": {"uri": uri}}])
             match result:
-                case {"resultId": str(number), "data": list(data)} if offers_delta:
+                case {"resultId": str(number), "data": list(data)} if offers_delta and len(data) < _MAX_KEPT:
                     kept[uri] = number, data
                     while len(kept) > MAX_OPEN:
                         kept.pop(next(iter(kept)))

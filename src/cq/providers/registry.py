@@ -12,7 +12,7 @@ A reply that is `unresolved` has been asked of everyone who could know. `summari
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,17 +116,19 @@ class Registry:
             return "the configuration allows others only"
         return ""
 
-    def select(self, language: str, plane: str) -> list[Provider]:
-        """Who can be asked, the best first: those made for the plane, then by priority and id."""
+    def select(self, language: str, plane: str) -> Iterator[Provider]:
+        """Who can be asked, the best first: those made for the plane, then by priority and id.
+
+        Whether a provider can run is found out only when it is its turn: some take a second to say their version.
+        """
         found = [
             provider
             for provider in self.providers
-            if language in provider.languages
-            and provider.answers(plane)
-            and not self.why_disabled(provider)
-            and self.detect(provider).available
+            if language in provider.languages and provider.answers(plane) and not self.why_disabled(provider)
         ]
-        return sorted(found, key=lambda provider: (plane not in provider.best, provider.priority, provider.id))
+        for provider in sorted(found, key=lambda each: (plane not in each.best, each.priority, each.id)):
+            if self.detect(provider).available:
+                yield provider
 
     def ask(
         self, plane: str, targets: Sequence[Target], budget: Budget = BUDGETS["interactive"], *, bulk: bool = False
@@ -138,17 +140,19 @@ class Registry:
         replies: dict[int, Reply[Any]] = {}
         for language in sorted({target.document.language for target in targets}):
             todo = [at for at, target in enumerate(targets) if target.document.language == language]
-            nobody = Reply[Any]("", plane, Coverage("unresolved", self.explain(language, plane)))
-            replies |= dict.fromkeys(todo, nobody)
-            for provider in self.select(language, plane)[: 1 if bulk else None]:
+            for provider in self.select(language, plane):
                 found = self._run(provider, plane, [targets[at] for at in todo], budget, bulk=bulk)
                 for at, reply in zip(todo, found, strict=True):
                     # The first to be asked says why, if nobody knows.
-                    if reply.answered or not replies[at].provider:
+                    if reply.answered or at not in replies:
                         replies[at] = reply
                 todo = [at for at in todo if not replies[at].answered]
-                if not todo:
+                if bulk or not todo:
                     break
+            else:
+                if missing := [at for at in todo if at not in replies]:
+                    nobody = Reply[Any]("", plane, Coverage("unresolved", self.explain(language, plane)))
+                    replies |= dict.fromkeys(missing, nobody)
         return [replies[at] for at in range(len(targets))]
 
     def explain(self, language: str, plane: str) -> str:

@@ -110,8 +110,8 @@ class Connection:
             if len(self._pending) >= MAX_PENDING:
                 raise ServerError("too many requests are waiting")
             number, self.next_id = self.next_id, self.next_id + 1
-            self._pending[number] = future
             self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            self._pending[number] = future
         return Request(number, method, future)
 
     def wait(self, request: Request, timeout: float) -> Any:
@@ -125,7 +125,8 @@ class Connection:
         """Its answer, should one come, is dropped."""
         with self._lock:
             if self._pending.pop(request.id, None) is not None and not self.reason:
-                self._send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": request.id}})
+                with suppress(ServerError):
+                    self._send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": request.id}})
 
     def notify(self, method: str, params: Any) -> None:
         with self._lock:
@@ -146,11 +147,15 @@ class Connection:
 
     def _send(self, message: dict[str, Any]) -> None:
         """Under the lock. Never blocks: a thread of its own writes."""
-        body = msgspec.json.encode(message)
-        if self._queued + len(body) > MAX_QUEUED:
+        try:
+            body = msgspec.json.encode(message)
+        except RecursionError:  # a server's own words, which some questions repeat to it
+            raise ServerError("what is to be sent is nested too deep") from None
+        frame = b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+        if self._queued + len(frame) > MAX_QUEUED:
             raise ServerError("the server does not read what is sent to it")
-        self._queued += len(body)
-        self._queue.append(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self._queued += len(frame)
+        self._queue.append(frame)
         self._to_write.notify()
 
     def _write(self) -> None:

@@ -22,7 +22,7 @@ BACKOFF = (0.25, 1.0, 3.0, 10.0)  # before each restart; then the server is give
 STRIKES = 3  # questions in a row that got no answer in time
 MAX_OPEN = 128
 _WINDOW = 128  # requests in flight
-_MAX_PUBLISHED = 2000
+_MAX_PUBLISHED = 2 * 1024 * 1024  # bytes, for one document
 _MAX_ERRORS = 8
 # The server asks to be asked again: the text changed under it, or it was busy.
 _RETRY_CODES = {-32801, -32802}
@@ -82,9 +82,10 @@ class Session:
         self._next_id = 1
         self._start_lock, self._open_lock, self._heavy = threading.Lock(), threading.RLock(), threading.Lock()
         self._arrived = threading.Condition()
+        self._offered: dict[str, Any] = {}  # by the answer to `initialize`, without what was registered since
         self._registered: dict[str, tuple[str, Any]] = {}
         self._versions: OrderedDict[str, tuple[int, Document]] = OrderedDict()
-        self._published: OrderedDict[str, tuple[int | None, list[Any]]] = OrderedDict()
+        self._published: dict[str, tuple[int | None, list[Any]]] = {}
 
     @property
     def encoding(self) -> str:
@@ -130,22 +131,24 @@ class Session:
         uri = make_uri(path)
         with self._open_lock:
             version, known = self._versions.get(path, (0, None))
-            if known is None:
-                language = self.spec.languages.get(document.language, document.language)
-                item = {"uri": uri, "languageId": language, "version": 1, "text": document.text.decode("utf-8")}
-                connection.notify("textDocument/didOpen", {"textDocument": item})
-                version = 1
-            elif known.text != document.text:
+            if known is None or known.text != document.text:
                 version += 1
-                change = {"textDocument": {"uri": uri, "version": version}}
-                change["contentChanges"] = [{"text": document.text.decode("utf-8")}]  # pyright: ignore[reportArgumentType]
-                connection.notify("textDocument/didChange", change)
+                self._published.pop(path, None)  # said of another text
+                item: dict[str, Any] = {"uri": uri, "version": version}
+                text = document.text.decode("utf-8")
+                if known is None:
+                    item |= {"languageId": self.spec.languages.get(document.language, document.language), "text": text}
+                    connection.notify("textDocument/didOpen", {"textDocument": item})
+                else:
+                    change = {"textDocument": item, "contentChanges": [{"text": text}]}
+                    connection.notify("textDocument/didChange", change)
             self.texts.open[path] = document
             self._versions[path] = version, document
             self._versions.move_to_end(path)
             while len(self._versions) > MAX_OPEN:
                 oldest, _ = self._versions.popitem(last=False)
                 self.texts.open.pop(oldest, None)
+                self._published.pop(oldest, None)
                 connection.notify("textDocument/didClose", {"textDocument": {"uri": make_uri(oldest)}})
         return uri
 
@@ -176,17 +179,18 @@ class Session:
         given server is asked: one started since has not seen the documents that are asked about.
         """
         results: list[Any] = [ServerError("not asked")] * len(many)
+        hung: set[int] = set()
         with self._lane(heavy, deadline) as free:
             if not free:
                 return [ServerError("another heavy question is being answered", timed_out=True)] * len(many)
             todo = list(range(len(many)))
             for _ in range(1 if heavy else budget.attempts):  # a heavy one would only be as heavy again
                 if todo:
-                    todo = self._round(connection, method, many, todo, results, heavy, budget, deadline)
-        for result in results:
+                    todo = self._round(connection, method, many, todo, results, hung, heavy, budget, deadline)
+        for number, result in enumerate(results):
             if not isinstance(result, ServerError):
                 self._strikes = self._failures = 0
-            elif result.timed_out:
+            elif number in hung:
                 self._strikes += 1
         failed = [result for result in results if isinstance(result, ServerError)]
         if failed:
@@ -253,11 +257,12 @@ class Session:
         many: Sequence[Any],
         todo: list[int],
         results: list[Any],
+        hung: set[int],
         heavy: bool,
         budget: Budget,
         deadline: float,
     ) -> list[int]:
-        """One attempt at each; returns those worth another."""
+        """One attempt at each; returns those worth another. `hung` is which were waited for in full, and in vain."""
         again: list[int] = []
         flight: deque[tuple[int, Request]] = deque()
         lane, silent, stopped = "heavy" if heavy else "light", 0, False
@@ -272,9 +277,10 @@ class Session:
             if not flight or (at >= 0 and len(flight) < (4 if heavy else _WINDOW)):
                 continue
             number, request = flight.popleft()
-            left = deadline - time.monotonic()
+            limit, left = self._limit(lane, budget), deadline - time.monotonic()
+            hung.discard(number)
             try:
-                results[number] = connection.wait(request, 0 if stopped else min(self._limit(lane, budget), left))
+                results[number] = connection.wait(request, 0 if stopped else min(limit, left))
                 self._answered.add(lane)
                 silent = 0
             except ServerError as error:
@@ -282,6 +288,8 @@ class Session:
                 if error.timed_out or error.code in _RETRY_CODES:
                     again.append(number)
                     silent += error.timed_out
+                    if error.timed_out and limit <= left and not stopped:
+                        hung.add(number)
                     # The rest would only wait as long, one after the other.
                     stopped = stopped or silent >= STRIKES or left <= 0
         return again if not stopped and deadline > time.monotonic() else []
@@ -319,6 +327,7 @@ class Session:
             result = connection.wait(request, min(limit, deadline - time.monotonic()))
             # Before `initialized`: what the server registers after it is added to these.
             self.capabilities = parse_capabilities(result, CLIENT_CAPABILITIES)
+            self._offered = self.capabilities.server
             connection.notify("initialized", {})
             if self.spec.settings:
                 connection.notify("workspace/didChangeConfiguration", {"settings": self.spec.settings})
@@ -351,7 +360,11 @@ class Session:
     def _answer(self, generation: int, method: str, params: Any) -> Any:
         if generation != self.generation:
             return None
+        result = self._respond(method, params)
         self._signal(method)
+        return result
+
+    def _respond(self, method: str, params: Any) -> Any:
         match method, params:
             case "workspace/configuration", {"items": list(items)}:
                 return [self._setting(item) for item in items[:100]]
@@ -366,9 +379,11 @@ class Session:
                 return None
             case "client/unregisterCapability", dict():
                 # The protocol spells it so.
-                for each in params.get("unregisterations") or []:
+                gone = params.get("unregisterations")
+                for each in gone if isinstance(gone, list) else ():
                     if isinstance(each, dict):
                         self._registered.pop(str(each.get("id")), None)
+                self._merge_registered()
                 return None
             case "workspace/workspaceFolders", _:
                 return [{"uri": make_uri(str(self.texts.root)), "name": self.texts.root.name}]
@@ -388,13 +403,11 @@ class Session:
             return
         match method, params:
             case "textDocument/publishDiagnostics", {"uri": uri, "diagnostics": list(diagnostics)}:
-                version = params.get("version")
-                if path := read_uri(uri):
-                    with self._arrived:
-                        self._published[path] = version if isinstance(version, int) else None, diagnostics[:2000]
-                        self._published.move_to_end(path)
-                        if len(self._published) > _MAX_PUBLISHED:
-                            self._published.popitem(last=False)
+                version, path = params.get("version"), read_uri(uri)
+                with self._open_lock:
+                    # Only open documents are asked about, so what is kept is bounded by them.
+                    if path in self._versions and _measure(diagnostics) <= _MAX_PUBLISHED:
+                        self._published[path] = version if isinstance(version, int) else None, diagnostics
             case "experimental/serverStatus", dict(status):
                 self.server_status = status
             case "$/progress", {"token": token, "value": {"kind": str(kind)}}:
@@ -423,11 +436,18 @@ class Session:
         return value
 
     def _merge_registered(self) -> None:
-        server = dict(self.capabilities.server)
+        server = dict(self._offered)
         for method, options in self._registered.values():
             if key := _REGISTRATION_KEYS.get(method):
                 server[key] = options if options is not None else True
         self.capabilities = msgspec.structs.replace(self.capabilities, server=server)
+
+
+def _measure(value: Any) -> float:
+    try:
+        return len(msgspec.json.encode(value))
+    except RecursionError:
+        return float("inf")
 
 
 def parse_capabilities(result: Any, client: dict[str, Any]) -> Capabilities:

@@ -95,6 +95,26 @@ def test_the_fallback_is_recorded_and_left_out_where_packages_are(tmp_path: Path
     assert (reply.coverage.state, reply.coverage.reason) == ("complete", "")
 
 
+def test_a_project_that_only_refers_to_others(tmp_path: Path, tools: Path):
+    tree = write_tree(
+        tmp_path,
+        """
+        //- tsconfig.json
+        {"files": [], "references": [{"path": "./tsconfig.app.json"}]}
+        //- tsconfig.app.json
+        {"compilerOptions": {"composite": true, "paths": {"@/*": ["./src/*"]}}, "include": ["src"]}
+        //- src/db.ts
+        export const limit = 3;
+        //           ^^^^^ def limit
+        //- src/app.ts
+        import { limit } from "@/db";
+        $0limit;
+        """,
+    )
+    (reply,) = resolve(tree.root, tools, [tree.target()])
+    assert set(reply.items) == tree.places("def limit")
+
+
 def test_a_package_is_external(tmp_path: Path, tools: Path):
     tree = write_tree(
         tmp_path,

@@ -130,6 +130,7 @@ class _Resolver:
             if project is None:
                 continue
             document = self.documents[path]
+            numbers = [number for number in numbers if self.targets[number].document.text == document.text]
             inner = [document.inner(self.targets[number].offset) for number in numbers]
             numbers = [number for number, offset in zip(numbers, inner, strict=True) if offset is not None]
             units = to_units(document.text, [offset for offset in inner if offset is not None])
@@ -173,7 +174,7 @@ class _Resolver:
                 note = "" if self._has_packages(config) else _BARE
                 opened = self._override(config) if note else config
                 wanted[opened], nearest[path] = note, opened
-        opened = self._update(sorted(wanted))
+        opened = self._update(openProjects=sorted(wanted))
         projects = {each: _Project(each, self._list_files(each), wanted[each]) for each in wanted if each in opened}
         found: dict[str, _Project] = {}
         for path in sorted(self.documents):
@@ -182,21 +183,37 @@ class _Resolver:
             holders += [projects[each] for each in sorted(projects)]
             if project := next((each for each in holders if path in each.files), None):
                 found[path] = project
+        # A configuration that only refers to others takes no file; the compiler finds the one that does.
+        found |= self._open_files([path for path in nearest if path not in found])
         loose = [path for path in sorted(self.documents) if path not in found]
         if loose:
             config = os.fspath(self.texts.root / "tsconfig.cq-loose.json")
             options = {"compilerOptions": _LOOSE, "files": loose}
             self.overlays[config] = msgspec.json.encode(options).decode()
-            if config in self._update([config]):
+            if config in self._update(openProjects=[config]):
                 note = "no tsconfig.json takes the file: " + _BARE
                 project = _Project(config, self._list_files(config), note)
                 found |= dict.fromkeys((path for path in loose if path in project.files), project)
         return found
 
-    def _update(self, configs: list[str]) -> set[str]:
-        if not configs:
+    def _open_files(self, paths: list[str]) -> dict[str, _Project]:
+        self._update(openFiles=paths)
+        found: dict[str, _Project] = {}
+        for path, result in zip(
+            paths, self._ask("getDefaultProjectForFile", [{"file": path} for path in paths]), strict=True
+        ):
+            match result:
+                case {"id": str(project)} if project.startswith(f"{self.texts.root}{os.sep}"):
+                    note = "" if self._has_packages(project) else "no node_modules: packages are not found"
+                    found[path] = _Project(project, frozenset(), note)
+                case _:
+                    continue
+        return found
+
+    def _update(self, **changes: list[str]) -> set[str]:
+        if not any(changes.values()):
             return set()
-        result = self._one("updateSnapshot", {"openProjects": configs})
+        result = self._one("updateSnapshot", changes)
         match result:
             case {"snapshot": int(snapshot), "projects": list(projects)}:
                 self._snapshot = snapshot

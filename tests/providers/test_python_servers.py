@@ -13,6 +13,7 @@ from cq.model.provider import Parameter, Reply
 from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.registry import Registry, find_degraded, summarize
+from cq.providers.session import BUDGETS
 from cq.providers.sessions import find_sessions
 from cq.source.segments import find_segments
 from tests.support.servers import Tree, write_tree
@@ -22,7 +23,7 @@ BOTH = pytest.mark.parametrize("provider", ["pyrefly", "ty"])
 
 def ask(provider: str, plane: str, tree: Tree, target: Target | None = None, **more: Any) -> Reply[Any]:
     registry = Registry(tree.root, ProvidersConfig(allow=(provider,)), **more)
-    (reply,) = registry.ask(plane, [target or tree.target()])
+    (reply,) = registry.ask(plane, [target or tree.target()], BUDGETS["precise"])
     assert reply.provider == provider
     return reply
 
@@ -130,7 +131,7 @@ def test_whole_project_questions_go_to_ty_and_points_to_pyrefly(tmp_path: Path):
     registry = Registry(tree.root)
     for plane, provider in {"references": "ty", "subtypes": "ty", "hover": "pyrefly", "definition": "pyrefly"}.items():
         assert next(registry.select("python", plane)).id == provider
-        assert registry.ask(plane, [tree.target()])[0].provider == provider
+        assert registry.ask(plane, [tree.target()], BUDGETS["precise"])[0].provider == provider
 
 
 @BOTH
@@ -243,7 +244,7 @@ def test_questions_in_bulk_keep_their_order(tmp_path: Path, provider: str):
     document = tree.document("a.py")
     registry = Registry(tree.root, ProvidersConfig(allow=(provider,)))
     targets = [Target(document, document.text.index(b"\nf%d()" % number) + 1) for number in range(150)]
-    replies = registry.ask("definition", targets)
+    replies = registry.ask("definition", targets, BUDGETS["precise"])
     assert [reply.items[0].start for reply in replies] == [
         document.text.index(b"def f%d()" % number) + 4 for number in range(150)
     ]
@@ -291,5 +292,5 @@ def test_pyrefly_is_not_asked_where_a_repository_configures_it(tmp_path: Path, c
     assert config in reply.coverage.reason
     assert find_sessions(tmp_path) == []
     # Another one answers.
-    assert Registry(tree.root).ask("hover", [tree.target()])[0].provider == "ty"
+    assert Registry(tree.root).ask("hover", [tree.target()], BUDGETS["precise"])[0].provider == "ty"
     assert ask("pyrefly", "hover", tree, trusted=True).answered

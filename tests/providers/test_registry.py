@@ -13,7 +13,7 @@ from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.programs import Detection, find_program, read_version
 from cq.providers.registry import Provider, Registry, find_degraded, summarize
-from cq.providers.session import ServerSpec
+from cq.providers.session import BUDGETS, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
 
 TARGET = Target(Document("a.py", "python", b"x\n"))
@@ -132,16 +132,16 @@ def test_a_server_of_the_configuration_answers(tmp_path: Path):
     (tmp_path / "a.py").write_text("x = 1\nx\n")
     target = Target(Document("a.py", "python", b"x = 1\nx\n"), 6)
     registry = Registry(tmp_path, config, trusted=True)
-    (reply,) = registry.ask("definition", [target])
+    (reply,) = registry.ask("definition", [target], BUDGETS["precise"])
     assert (reply.provider, reply.coverage.state, reply.items[0].start) == ("lsp.mine", "complete", 0)
-    assert registry.ask("references", [target])[0].coverage.state == "partial"
+    assert registry.ask("references", [target], BUDGETS["precise"])[0].coverage.state == "partial"
 
 
 def test_settings_reach_a_server_only_in_a_repository_that_is_trusted(tmp_path: Path):
     config = ProvidersConfig(settings={"ty": {"ty": {"completions": {"autoImport": False}}}}, allow=("ty",))
     for trusted in (False, True):
         registry = Registry(tmp_path, config, trusted=trusted)
-        assert registry.ask("document_symbols", [TARGET])[0].answered
+        assert registry.ask("document_symbols", [TARGET], BUDGETS["precise"])[0].answered
         row = next(row for row in registry.status() if row.id == "ty")
         assert bool(row.notes) is not trusted
     one, two = find_sessions(tmp_path)
@@ -155,7 +155,8 @@ def test_clangd_answers_and_leaves_nothing_in_the_repository(tmp_path: Path):
     (tmp_path / "a.cpp").write_bytes(text)
     (tmp_path / "compile_commands.json").write_text("[]")
     registry = Registry(tmp_path, config)
-    (reply,) = registry.ask("definition", [Target(Document("a.cpp", "cpp", text), text.rindex(b"run"))])
+    target = Target(Document("a.cpp", "cpp", text), text.rindex(b"run"))
+    (reply,) = registry.ask("definition", [target], BUDGETS["precise"])
     assert [(place.path, place.start) for place in reply.items] == [("a.cpp", text.index(b"run"))]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.cpp", "compile_commands.json"]
     assert "version" in next(row for row in registry.status() if row.id == "lsp.clangd").version

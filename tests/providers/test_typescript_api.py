@@ -13,7 +13,7 @@ from cq.providers import typescript
 from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.registry import Registry, Site
-from cq.providers.session import Budget
+from cq.providers.session import BUDGETS, Budget
 from cq.providers.typescript_api import resolve_definitions
 from cq.source.segments import find_segments
 from tests.support.servers import Tree, write_tree
@@ -154,7 +154,7 @@ def test_it_agrees_with_the_language_server(tmp_path: Path, tools: Path):
     targets = [
         Target(document, found.start()) for found in re.finditer(rb"\b(?:run|sql|Base|size|grow|e)\b", document.text)
     ]
-    lsp = Registry(tree.root, tools=tools).ask("definition", targets)
+    lsp = Registry(tree.root, tools=tools).ask("definition", targets, BUDGETS["precise"])
     api = resolve(tree.root, tools, targets)
     assert [set(reply.items) for reply in api] == [set(reply.items) for reply in lsp]
     assert all(reply.items for reply in api)

@@ -22,6 +22,7 @@ from cq.providers import npm, typescript
 from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.registry import Registry, Site
+from cq.providers.session import BUDGETS
 from cq.source.language import EXTENSIONS
 from cq.source.segments import find_segments
 from tests.support.servers import Tree, write_tree
@@ -33,7 +34,7 @@ CONFIG = """
 
 
 def ask(tools: Path, plane: str, tree: Tree, target: Target | None = None) -> Reply[Any]:
-    (reply,) = Registry(tree.root, tools=tools).ask(plane, [target or tree.target()])
+    (reply,) = Registry(tree.root, tools=tools).ask(plane, [target or tree.target()], BUDGETS["precise"])
     assert reply.provider == "typescript"
     return reply
 
@@ -106,7 +107,8 @@ def test_a_script_in_a_vue_file_has_the_offsets_of_the_file(tmp_path: Path, tool
     uid = segment_uid("App.vue", segment.kind, segment.language, segment.text(text))
     path = tool_path("App.vue", uid, EXTENSIONS[segment.language])
     document = Document("App.vue", segment.language, text, segment, path)
-    (reply,) = Registry(tmp_path, tools=tools).ask("definition", [Target(document, text.index(b"a.length"))])
+    target = Target(document, text.index(b"a.length"))
+    (reply,) = Registry(tmp_path, tools=tools).ask("definition", [target], BUDGETS["precise"])
     assert [(place.path, place.start) for place in reply.items] == [("App.vue", text.index(b"a = 'x'"))]
     assert not (tmp_path / ".cq-vfs").exists()
 

@@ -78,7 +78,7 @@ class Session:
         self._connection: Connection | None = None
         self._failures = self._strikes = 0
         self._not_before = 0.0
-        self._answered: set[str] = set()  # lanes that have answered in this generation
+        self._answered: set[str] = set()  # methods that this generation has answered
         self._next_id = 1
         self._start_lock, self._open_lock, self._heavy = threading.Lock(), threading.RLock(), threading.Lock()
         self._arrived = threading.Condition()
@@ -265,7 +265,7 @@ class Session:
         """One attempt at each; returns those worth another. `hung` is which were waited for in full, and in vain."""
         again: list[int] = []
         flight: deque[tuple[int, Request]] = deque()
-        lane, silent, stopped = "heavy" if heavy else "light", 0, False
+        silent, stopped = 0, False
         for at in (*todo, *([-1] * len(todo))):  # after the last is sent, each turn takes one answer
             if at >= 0 and not stopped:
                 try:
@@ -277,11 +277,11 @@ class Session:
             if not flight or (at >= 0 and len(flight) < (4 if heavy else _WINDOW)):
                 continue
             number, request = flight.popleft()
-            limit, left = self._limit(lane, budget), deadline - time.monotonic()
+            limit, left = self._limit(method, heavy, budget), deadline - time.monotonic()
             hung.discard(number)
             try:
                 results[number] = connection.wait(request, 0 if stopped else min(limit, left))
-                self._answered.add(lane)
+                self._answered.add(method)
                 silent = 0
             except ServerError as error:
                 results[number] = error
@@ -294,9 +294,9 @@ class Session:
                     stopped = stopped or silent >= STRIKES or left <= 0
         return again if not stopped and deadline > time.monotonic() else []
 
-    def _limit(self, lane: str, budget: Budget) -> float:
-        if lane == "heavy":
-            return budget.project if lane in self._answered else budget.project_first
+    def _limit(self, method: str, heavy: bool, budget: Budget) -> float:
+        if heavy:  # each of these reads the project in its own way
+            return budget.project if method in self._answered else budget.project_first
         return budget.point if self._answered else budget.first
 
     def _start(self, budget: Budget, deadline: float) -> Connection:
@@ -528,7 +528,7 @@ CLIENT_CAPABILITIES: dict[str, Any] = {
         "documentSymbol": {**_DYNAMIC, "hierarchicalDocumentSymbolSupport": True, "symbolKind": _SYMBOL_KINDS},
         "callHierarchy": _DYNAMIC,
         "typeHierarchy": _DYNAMIC,
-        "inlayHint": {**_DYNAMIC, "resolveSupport": {"properties": ["label"]}},
+        "inlayHint": _DYNAMIC,
         "semanticTokens": {
             **_DYNAMIC,
             "requests": {"range": True, "full": {"delta": True}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -47,7 +48,7 @@ class Scripted(Session):
     def __init__(self, result: Any) -> None:
         every = frozenset(each.capability for each in PLANES.values())
         super().__init__(Path("/root"), ServerSpec("scripted", (), {}, unadvertised=every))
-        self.capabilities = parse_capabilities(CAPABILITIES, {})
+        self.capabilities = parse_capabilities(deepcopy(CAPABILITIES), {})
         self.result = result
 
     def connect(self, budget: Any, deadline: float) -> Any:
@@ -146,8 +147,22 @@ def test_tokens_are_told_from_each_other():
 
 def test_token_edits_apply_to_the_data_before():
     edits = [{"start": 5, "deleteCount": 0, "data": [9]}, {"start": 0, "deleteCount": 2, "data": [7]}]
-    assert apply_token_edits([1, 2, 3, 4, 5], edits) == [7, 3, 4, 5, 9]
-    assert apply_token_edits([1], [{"start": 5, "deleteCount": 1}]) is None
+    assert apply_token_edits([1, 2, 3, 4, 5], {"edits": edits}) == {"edits": edits, "data": [7, 3, 4, 5, 9]}
+    assert apply_token_edits([1], {"edits": [{"start": 5, "deleteCount": 1}]}) is None
+    assert apply_token_edits([1], {"data": [2]}) == {"data": [2]}
+    assert apply_token_edits([1], None) is None
+
+
+def test_changed_tokens_are_asked_for_as_changes():
+    edits = [{"start": 4, "deleteCount": 1, "data": [1]}]
+    found = Methods({"textDocument/semanticTokens/full": {"resultId": "1", "data": [0, 6, 1, 0, 0]}})
+    found["textDocument/semanticTokens/full/delta"] = {"resultId": "2", "edits": edits}
+    session = Scripted(found)
+    session.capabilities.server["semanticTokensProvider"]["full"] = {"delta": True}
+    target = Target(Document("a.py", "python", TEXT))
+    assert ask(session, "tokens", [target, target])[1].items == (Token(6, 7, "class"),)
+    assert ask(session, "tokens", [target])[0].items == (Token(6, 7, "class", ("static",)),)
+    assert session.kept_tokens == {"file:///root/a.py": ("2", [0, 6, 1, 0, 1])}
 
 
 HOVERS = {

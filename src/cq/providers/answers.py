@@ -259,19 +259,21 @@ def decode_tokens(data: Any, legend: Any, document: Document, encoding: str) -> 
     return Found(found, dropped)
 
 
-def apply_token_edits(data: Sequence[int], edits: Any) -> list[int] | None:
-    """The answer to `semanticTokens/full/delta` on the data before it; None where the edits do not fit."""
-    result = list(data)
-    rows: list[tuple[int, int, list[int]]] = []
-    for edit in as_list(edits):
+def apply_token_edits(data: Sequence[int], answer: Any) -> Any:
+    """The answer to `semanticTokens/full/delta` as one with all the data; None where its edits do not fit."""
+    if not isinstance(answer, dict) or "edits" not in answer:
+        return answer if isinstance(answer, dict) and "data" in answer else None
+    edits: list[tuple[int, int, list[int]]] = []
+    for edit in as_list(answer["edits"]):
         match edit:
-            case {"start": int(start), "deleteCount": int(count)} if 0 <= start <= start + count <= len(result):
-                rows.append((start, count, as_list(edit.get("data"))))
+            case {"start": int(start), "deleteCount": int(count)} if 0 <= start <= start + count <= len(data):
+                edits.append((start, count, as_list(edit.get("data"))))
             case _:
                 return None
-    for start, count, new in sorted(rows, key=lambda row: -row[0]):
+    result = list(data)
+    for start, count, new in sorted(edits, key=lambda edit: -edit[0]):
         result[start : start + count] = new
-    return result
+    return {**answer, "data": result}
 
 
 def diagnostic_rows(report: Any, uri: str) -> list[tuple[Any, dict[str, Any]]]:

@@ -145,11 +145,12 @@ class _Asker:
         self.versions = [session.version(target.document) for target in targets]
 
     def replies(self) -> list[Reply[Any]]:
+        # As it was before: a server that became ready meanwhile may have answered when it was not.
+        coverage = self.session.spec.coverage(self.session, self.plane)
         results = self._ask()
         tokens = self.session.capabilities.server.get("semanticTokensProvider")
         legend = tokens.get("legend") if isinstance(tokens, dict) else None
         reader = Reader(self.session.texts, self.session.encoding, legend)
-        coverage = self.session.spec.coverage(self.session, self.plane)
         return [
             self._reply(reader, target, uri, result, coverage)
             if self.session.version(target.document) == version
@@ -254,31 +255,25 @@ class _Asker:
         offers_range = isinstance(server, dict) and server.get("range") not in (None, False)
         if offers_range and all(target.end >= 0 for target in self.targets):
             return self._over_spans("textDocument/semanticTokens/range")
-        results: list[Any] = []
         full = server.get("full") if isinstance(server, dict) else None
-        offers_delta = isinstance(full, dict) and full.get("delta") is True
-        kept = self.session.kept_tokens
+        kept = self.session.kept_tokens if isinstance(full, dict) and full.get("delta") is True else {}
+        results: dict[str, Any] = {}
         for uri in self.uris:
-            before = kept.get(uri) if offers_delta else None
-            if before:
+            if before := kept.pop(uri, None):
                 params = {"textDocument": {"uri": uri}, "previousResultId": before[0]}
                 (result,) = self._call("textDocument/semanticTokens/full/delta", [params])
-                edits = result.get("edits") if isinstance(result, dict) else None
-                if edits is not None and (data := apply_token_edits(before[1], edits)) is not None:
-                    result = {**result, "data": data}
-            else:
-                result = None
-            if not isinstance(result, dict) or "data" not in result:
-                (result,) = self._call(PLANES["tokens"].method, [{"textDocument": {"uri": uri}}])
+                results[uri] = apply_token_edits(before[1], result)
+        rest = [uri for uri in dict.fromkeys(self.uris) if results.get(uri) is None]
+        results |= zip(
+            rest, self._call(PLANES["tokens"].method, [{"textDocument": {"uri": uri}} for uri in rest]), strict=True
+        )
+        for uri, result in results.items():
             match result:
-                case {"resultId": str(number), "data": list(data)} if offers_delta and len(data) < _MAX_KEPT:
+                case {"resultId": str(number), "data": list(data)} if len(data) < _MAX_KEPT and len(kept) < MAX_OPEN:
                     kept[uri] = number, data
-                    while len(kept) > MAX_OPEN:
-                        kept.pop(next(iter(kept)))
                 case _:
-                    kept.pop(uri, None)
-            results.append(result)
-        return results
+                    continue
+        return [results[uri] for uri in self.uris]
 
     def _ask_hierarchy(self, prepare: str) -> list[Any]:
         """Every item that stands at the place, and for each what the server says of it."""

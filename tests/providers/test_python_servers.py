@@ -126,6 +126,14 @@ def test_references_come_without_the_definition_and_with_imports(tmp_path: Path)
     assert ask("pyrefly", "references", tree).coverage.state == "partial"
 
 
+def test_a_configuration_that_cannot_be_read_makes_project_answers_partial(tmp_path: Path):
+    tree = write_tree(tmp_path, "#- ty.toml\n[environment]\npython = './nowhere'\n#- a.py\n$0x = 1\n")
+    reply = ask("ty", "references", tree)
+    assert reply.coverage.state == "partial"
+    assert "Failed to load project" in reply.coverage.reason
+    assert str(tmp_path) not in reply.coverage.reason
+
+
 def test_whole_project_questions_go_to_ty_and_points_to_pyrefly(tmp_path: Path):
     tree = write_tree(tmp_path, "#- a.py\nclass A: ...\nclass B(A): ...\n$0A()\n")
     registry = Registry(tree.root)

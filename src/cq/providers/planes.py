@@ -124,7 +124,8 @@ def _split(targets: Sequence[Target]) -> Iterable[list[Target]]:
 
 
 def _fail(session: Session, plane: str, error: ServerError) -> Reply[Any]:
-    return Reply(session.spec.id, plane, Coverage("unresolved", str(error)), timed_out=error.timed_out)
+    reason = Coverage("unresolved", session.shorten(str(error)))
+    return Reply(session.spec.id, plane, reason, timed_out=error.timed_out)
 
 
 class _Asker:
@@ -148,6 +149,8 @@ class _Asker:
         # As it was before: a server that became ready meanwhile may have answered when it was not.
         coverage = self.session.spec.coverage(self.session, self.plane)
         results = self._ask()
+        if PLANES[self.plane].heavy and self.session.complaint and coverage.state == "complete":
+            coverage = Coverage("partial", f"{self.session.spec.id}: {self.session.complaint}")
         tokens = self.session.capabilities.server.get("semanticTokensProvider")
         legend = tokens.get("legend") if isinstance(tokens, dict) else None
         reader = Reader(self.session.texts, self.session.encoding, legend)

@@ -73,6 +73,7 @@ class Session:
         self.signals: Counter[str] = Counter()  # notifications and requests of this generation, by method
         self.server_status: dict[str, Any] = {}  # experimental/serverStatus
         self.progress: set[str] = set()  # what it says it is busy with
+        self.complaint = ""  # the last error it wanted people to see, such as a configuration it cannot read
         self.settled = False  # nothing more is expected to be registered
         self.kept_tokens: dict[str, tuple[str, list[int]]] = {}  # what the next answer is told as changes of
         self._connection: Connection | None = None
@@ -99,6 +100,11 @@ class Session:
     @property
     def stderr(self) -> str:
         return self._connection.stderr if self._connection else ""
+
+    def shorten(self, message: str) -> str:
+        """One line of what a server says, without the place of the root on this machine."""
+        line = message.strip().partition("\n")[0]
+        return line.replace(make_uri(str(self.texts.root)), ".").replace(str(self.texts.root), ".")[:300]
 
     def offers(self, capability: str) -> bool:
         return self.capabilities.has(capability) or capability in self.spec.unadvertised
@@ -307,7 +313,7 @@ class Session:
         self._answered.clear()
         self._published.clear()
         self.kept_tokens.clear()
-        self.settled = False
+        self.complaint, self.settled = "", False
         self.server_status = {}
         with self._open_lock:
             self._versions.clear()
@@ -416,7 +422,9 @@ class Session:
                 elif kind == "end":
                     self.progress.discard(str(token)[:200])
             case "window/logMessage" | "window/showMessage", {"type": 1, "message": str(message)}:
-                self.errors.append(message.strip().partition("\n")[0][:300])
+                self.errors.append(self.shorten(message))
+                if method == "window/showMessage":
+                    self.complaint = self.shorten(message)
             case _:
                 pass
         self._signal(method)

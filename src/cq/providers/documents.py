@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from bisect import bisect_right
-from collections import OrderedDict
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
@@ -99,7 +99,8 @@ class Texts:
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self.open: dict[str, Document] = {}  # by absolute path
-        self._files: OrderedDict[str, tuple[tuple[int, int], Document | None]] = OrderedDict()
+        self._files: dict[str, tuple[tuple[int, int], Document | None]] = {}  # the one used longest ago first
+        self._lock = threading.Lock()
 
     def absolute(self, document: Document) -> str:
         return os.path.normpath(self.root / document.name)
@@ -119,17 +120,17 @@ class Texts:
         if self.is_outside(path):
             return None
         stamp = stat_file(path)
-        kept = self._files.get(path)
-        if kept is None or kept[0] != stamp:
-            try:
-                source = read_source(self.root, path)
-            except CqError:
-                return None
-            kept = stamp, Document.of(source) if isinstance(source, SourceFile) else None
-            self._files[path] = kept
+        with self._lock:
+            kept = self._files.pop(path, None)
+            if kept is None or kept[0] != stamp:
+                try:
+                    source = read_source(self.root, path)
+                except CqError:
+                    return None
+                kept = stamp, Document.of(source) if isinstance(source, SourceFile) else None
+            self._files[path] = kept  # last, as the one used last
             if len(self._files) > _KEPT:
-                self._files.popitem(last=False)
-        self._files.move_to_end(path)
+                del self._files[next(iter(self._files))]
         return kept[1]
 
     def place(self, uri: Any, span: Any, encoding: str, *, name: bool = False) -> Place | None:

@@ -147,6 +147,37 @@ def test_texts_that_are_not_on_the_disk_and_scripts_in_markup(tmp_path: Path, to
     assert [(place.path, place.start) for place in two.items] == [("App.vue", text.index(b"a = 1"))]
 
 
+def test_a_script_in_markup_imports_from_beside_its_file(tmp_path: Path, tools: Path):
+    tree = write_tree(
+        tmp_path,
+        """
+        //- web/db.ts
+        import { deep } from "../lib/deep";
+        export const limit = deep;
+        //           ^^^^^ def limit
+        export { deep };
+        //- lib/deep.ts
+        export const deep = "é";
+        //           ^^^^ def deep
+        //- node_modules/pack/index.d.ts
+        export declare const packed: number;
+        """,
+    )
+    text = (
+        b'<p/>\n<script lang="ts">\nimport { limit, deep } from "./db"\nimport { packed } from "pack"\n'
+        b"import { none } from './none'\nuse(limit, deep, packed, none)\n</script>\n"
+    )
+    segment = next(each for each in find_segments(text, "vue") if each.kind == "script")
+    uid = segment_uid("web/App.vue", segment.kind, segment.language, segment.text(text))
+    document = Document("web/App.vue", "typescript", text, segment, tool_path("web/App.vue", uid, ".ts"))
+    words = (b"limit", b"deep", b"packed", b"none")
+    limit, deep, packed, none = resolve(tree.root, tools, [Target(document, text.rindex(word)) for word in words])
+    assert set(limit.items) == tree.places("def limit")
+    assert set(deep.items) == tree.places("def deep")
+    assert [place.external for place in packed.items] == ["pack/index.d.ts"]
+    assert none.coverage.state == "unresolved"
+
+
 def test_it_agrees_with_the_language_server(tmp_path: Path, tools: Path):
     tree = write_tree(tmp_path, TREE)
     (tmp_path / "node_modules").mkdir()

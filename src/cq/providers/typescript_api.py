@@ -29,6 +29,7 @@ from cq.providers.rpc import Connection, Request, ServerError
 from cq.providers.session import BUDGETS, Budget
 
 PLANE = "definition"
+_CALLBACKS = "readFile,fileExists,directoryExists"
 _ID = "typescript"
 _CONFIGS = ("tsconfig.json", "jsconfig.json")
 _BUNDLER = {"module": "esnext", "moduleResolution": "bundler", "types": []}
@@ -102,13 +103,21 @@ class _Resolver:
         self.overlays: dict[str, str] = {
             path: document.text.decode("utf-8") for path, document in self.documents.items()
         }
+        # Embedded documents have a place of their own below the root; around it, there is the root once more, so that
+        # what they import is found.
+        virtual = {
+            document.name.partition("/")[0] for document in self.documents.values() if document.name != document.path
+        }
+        self._shadows = tuple(f"{self.texts.root}/{name}/" for name in sorted(virtual))
         self._trees: dict[str, _Tree | None] = {}
         self._snapshot = 0
 
     def start(self, command: Sequence[str], budget: Budget, deadline: float) -> None:
         self._budget, self._deadline = budget, deadline
+        callbacks = _CALLBACKS if self._shadows else "readFile"
+        options = ("--api", "--async", "--cwd", os.fspath(self.texts.root), f"--callbacks={callbacks}")
         self._connection = Connection(
-            (*command, "--api", "--async", "--cwd", os.fspath(self.texts.root), "--callbacks=readFile"),
+            (*command, *options),
             answer=self._answer,
             notice=lambda _method, _params: None,
         )
@@ -271,7 +280,7 @@ class _Resolver:
         for number, symbol in enumerate(symbols):
             for handle in _declarations(symbol):
                 path = handle.split(".", 2)[2]
-                if self.texts.find(path) is not None:
+                if self.texts.find(self._real(path)) is not None:
                     wanted.setdefault(path, where[number].id)
         params = [{"project": project, "file": path} for path, project in wanted.items()]
         for path, found in zip(wanted, self._ask("getSourceFile", params), strict=True):
@@ -280,7 +289,7 @@ class _Resolver:
     def _place(self, symbol: dict[str, Any], handle: str) -> Place | None:
         """A declaration, by the name in it."""
         index, _, path = handle.split(".", 2)
-        document = self.texts.find(path)
+        document = self.texts.find(self._real(path))
         if document is None:
             return Place("", external=name_external(path)) if self.texts.is_outside(path) else None
         tree = self._trees.get(path)
@@ -329,10 +338,25 @@ class _Resolver:
         return results
 
     def _answer(self, method: str, params: Any) -> Any:
-        if method != "readFile" or not isinstance(params, str):
+        """What it asks of the disk. Null leaves the answer to the disk."""
+        if not isinstance(params, str):
             return NotImplemented
-        text = self.overlays.get(params)
-        return None if text is None else {"content": text}
+        if (text := self.overlays.get(params)) is not None:
+            return {"content": text} if method == "readFile" else True
+        real = self._real(params)
+        if real == params:
+            return None
+        if method == "readFile":
+            document = self.texts.find(real)
+            return {"content": document.text.decode("utf-8") if document else None}
+        if self.texts.is_outside(real):
+            return False  # packages are found further up, at their own place
+        return Path(real).is_file() if method == "fileExists" else Path(real).is_dir()
+
+    def _real(self, path: str) -> str:
+        """The file of the root that stands for one around an embedded document."""
+        shadow = next((each for each in self._shadows if path.startswith(each)), "")
+        return f"{self.texts.root}/{path[len(shadow) :]}" if shadow and path not in self.overlays else path
 
 
 def _parse_tree(found: Any) -> _Tree | None:

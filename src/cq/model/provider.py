@@ -6,19 +6,6 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-KINDS = (
-    "types",
-    "diagnostics",
-    "symbols",
-    "references",
-    "hierarchy",
-    "tokens",
-    "hints",
-    "actions",
-    "scopes",
-    "bytecode",
-)
-
 
 class Coverage(msgspec.Struct, frozen=True):
     """How far an answer can be trusted. Nothing found in a `partial` source is not "there is none"."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cq.model.provider import Coverage
 from cq.providers.programs import Detection, find_program, read_version
 from cq.providers.pyrefly import find_interpreter
-from cq.providers.registry import Provider, Site, serve
+from cq.providers.registry import SERVER_KINDS, Provider, Site, serve
 from cq.providers.session import ServerSpec, Session
 
 
@@ -46,7 +46,7 @@ PROVIDER = Provider(
     "basedpyright (Python)",
     30,
     ("python",),
-    ("types", "diagnostics", "symbols", "references", "hierarchy", "tokens", "hints", "actions"),
+    SERVER_KINDS,
     "basedpyright",
     detect,
     serve(make_spec),

@@ -10,10 +10,9 @@ from cq.model.config import LanguageServer, ProvidersConfig
 from cq.model.provider import Coverage
 from cq.providers.planes import PLANES
 from cq.providers.programs import Detection, find_program, read_version
-from cq.providers.registry import Provider, Site, serve
+from cq.providers.registry import SERVER_KINDS, Provider, Site, serve
 from cq.providers.session import ServerSpec, Session
 
-_KINDS = ("types", "diagnostics", "symbols", "references", "hierarchy", "tokens", "hints", "actions")
 # program → how it tells its version, and what keeps it from writing into the repository
 _KNOWN = {
     "clangd": (("--version",), ("--background-index=false",)),
@@ -49,7 +48,7 @@ def _make_provider(name: str, server: LanguageServer) -> Provider:
         return ServerSpec(own, detection.command, ids, env=_ENV, coverage=_measure)
 
     label = f"{name} (configured)"
-    return Provider(own, label, 90, server.languages, _KINDS, program_name, detect, serve(make_spec))
+    return Provider(own, label, 90, server.languages, SERVER_KINDS, program_name, detect, serve(make_spec))
 
 
 def _measure(session: Session, plane: str) -> Coverage:

@@ -29,7 +29,7 @@ _LISTINGS = {"symbols", "tokens", "hints", "diagnostics", "actions"}  # kinds of
 class Plane(NamedTuple):
     method: str
     offer: str  # as a server names it, without the word Provider
-    kind: str  # of model.provider.KINDS
+    kind: str  # what a provider says it answers
     read: Callable[[Reader, Target, str, Any], Found]
     heavy: bool = False  # asks the server about the whole project
     names: bool = False  # asks what one name means: no answer is not "none"

@@ -15,7 +15,7 @@ from cq.model.provider import Coverage
 from cq.model.source import Skip
 from cq.providers.answers import Target
 from cq.providers.programs import Detection, find_program, read_version
-from cq.providers.registry import Provider, Site, serve
+from cq.providers.registry import SERVER_KINDS, Provider, Site, serve
 from cq.providers.session import ServerSpec, Session
 from cq.source.read import read_bytes
 
@@ -81,7 +81,7 @@ PROVIDER = Provider(
     "pyrefly (Python)",
     10,
     ("python",),
-    ("types", "diagnostics", "symbols", "references", "hierarchy", "tokens", "hints", "actions"),
+    SERVER_KINDS,
     "pyrefly",
     detect,
     serve(make_spec, find_hazard),

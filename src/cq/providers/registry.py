@@ -27,6 +27,7 @@ from cq.providers.programs import Detection
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
 
+SERVER_KINDS = tuple(dict.fromkeys(plane.kind for plane in PLANES.values()))
 # Answered without a server: the plane and its kind.
 LOCAL_PLANES = {"scopes": "scopes", "bytecode": "bytecode"}
 _UNUSED = "its settings in the configuration are not used: the repository is not trusted"
@@ -48,7 +49,7 @@ class Provider(msgspec.Struct, frozen=True):
     label: str
     priority: int
     languages: tuple[str, ...]
-    kinds: tuple[str, ...]  # of model.provider.KINDS
+    kinds: tuple[str, ...]  # of planes
     requires: str  # a program or a module
     detect: Callable[[Site], Detection]
     run: Callable[[Site, Detection, str, Sequence[Target], Budget], list[Reply[Any]]]

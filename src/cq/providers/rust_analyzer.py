@@ -14,7 +14,7 @@ from typing import Any
 from cq.model.provider import Coverage
 from cq.model.source import Skip
 from cq.providers.programs import Detection, find_program, read_version
-from cq.providers.registry import Provider, Site, serve
+from cq.providers.registry import SERVER_KINDS, Provider, Site, serve
 from cq.providers.session import ServerSpec, Session
 from cq.source.read import read_bytes
 
@@ -149,7 +149,7 @@ PROVIDER = Provider(
     "rust-analyzer (Rust)",
     10,
     ("rust",),
-    ("types", "diagnostics", "symbols", "references", "hierarchy", "tokens", "hints", "actions"),
+    SERVER_KINDS,
     "rust-analyzer",
     detect,
     serve(make_spec),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cq.providers.programs import Detection, find_program, read_version
-from cq.providers.registry import Provider, Site, serve
+from cq.providers.registry import SERVER_KINDS, Provider, Site, serve
 from cq.providers.session import ServerSpec
 
 
@@ -27,7 +27,7 @@ PROVIDER = Provider(
     "ty (Python)",
     20,
     ("python",),
-    ("types", "diagnostics", "symbols", "references", "hierarchy", "tokens", "hints", "actions"),
+    SERVER_KINDS,
     "ty",
     detect,
     serve(make_spec),

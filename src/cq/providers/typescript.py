@@ -17,7 +17,7 @@ from cq.model.provider import Coverage
 from cq.providers import npm
 from cq.providers.planes import PLANES
 from cq.providers.programs import Detection, find_program, read_version
-from cq.providers.registry import Provider, Site, serve
+from cq.providers.registry import SERVER_KINDS, Provider, Site, serve
 from cq.providers.session import ServerSpec, Session
 from cq.providers.typescript_api import resolve_definitions
 
@@ -152,7 +152,7 @@ PROVIDER = Provider(
     "TypeScript 7 (TypeScript, JavaScript)",
     10,
     tuple(LANGUAGES),
-    ("types", "diagnostics", "symbols", "references", "hierarchy", "tokens", "hints", "actions"),
+    SERVER_KINDS,
     "tsc",
     detect,
     serve(make_spec),

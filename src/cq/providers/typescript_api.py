@@ -36,7 +36,6 @@ _BUNDLER = {"module": "esnext", "moduleResolution": "bundler", "types": []}
 _LOOSE = {**_BUNDLER, "allowJs": True, "jsx": "preserve", "target": "esnext", "noEmit": True, "skipLibCheck": True}
 _ALIAS = 1 << 21
 _AST_VERSION = 5
-_LIST = 0xFFFFFFFF
 _NAMES = {79, 80}  # Identifier, PrivateIdentifier
 _PROPERTY_ACCESS, _SOURCE_FILE = 212, 307
 _BATCH, _WINDOW = 1000, 64

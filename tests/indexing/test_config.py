@@ -67,6 +67,15 @@ def test_the_table_in_pyproject(tmp_path: Path):
     assert config.notes == ()
 
 
+def test_language_servers_of_the_repository(tmp_path: Path):
+    (tmp_path / "cq.toml").write_text(
+        '[providers]\ndeny = ["ty"]\n[providers.lsp.gopls]\ncmd = ["gopls"]\nlanguages = ["go"]\n'
+    )
+    config = load_config(tmp_path)
+    assert config.providers.deny == ("ty",)
+    assert config.providers.lsp["gopls"].cmd == ("gopls",)
+
+
 def test_of_two_files_ours_holds_and_that_is_said(tmp_path: Path):
     (tmp_path / "pyproject.toml").write_text("[tool.cq.index]\njobs = 5\nmax_files = 5\n")
     (tmp_path / "cq.toml").write_text("[index]\njobs = 2\n")
@@ -87,6 +96,11 @@ def test_of_two_files_ours_holds_and_that_is_said(tmp_path: Path):
         ("index = { jobs = 100000 }\n", ("cq.toml:1", "index.jobs", "256")),
         ('[index]\n\nexclude = "gen/"\n', ("cq.toml:3", "index.exclude", "array")),
         ('[index]\ninclude = ["a", 3]\n', ("cq.toml:2", "index.include", "str")),
+        ("[providers]\nalow = []\n", ("cq.toml:2", "'providers.alow'", "did you mean 'allow'?")),
+        (
+            '[providers.lsp.x]\ncmd = ["x"]\nlanguage = ["c"]\n',
+            ("'providers.lsp.language'", "did you mean 'languages'?"),
+        ),
         ("index = 3\n", ("cq.toml:1", "index", "object")),
         ("[index\n", ("cq.toml", "line 1")),
         ("a = " + "[" * 20_000, ("cq.toml",)),

@@ -17,7 +17,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from cq.indexing.refresh import Settings
-from cq.model.config import ConfigFile, Configuration, IndexConfig, Setting
+from cq.model.config import ConfigFile, Configuration, IndexConfig, LanguageServer, ProvidersConfig, Setting
 from cq.model.errors import ConfigError, CqError, UsageError
 from cq.model.source import Skip
 from cq.source.files import parse_globs
@@ -26,6 +26,9 @@ from cq.source.read import read_bytes, show_path
 MAX_CONFIG_BYTES = 256 * 1024
 ROOT_VARIABLE, DIR_VARIABLE = "CQ_ROOT", "CQ_INDEX_DIR"
 _SEE = "`cq status --config` shows what holds"
+_TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
+    (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig
+}  # fmt: skip
 
 
 class Overrides(TypedDict, total=False):
@@ -43,7 +46,7 @@ def load_config(
     root: Path, overrides: Overrides | None = None, *, index_dir: str = "", root_source: str = "default"
 ) -> Configuration:
     """ConfigError for a file that cannot be taken, UsageError for a flag."""
-    written, sources, notes, queries = _load_file(root)
+    file, written, sources, notes = _load_file(root)
     values: dict[str, Any] = dict(written)
     if value := os.environ.get(DIR_VARIABLE):
         values["dir"], sources["dir"] = value, f"environment {DIR_VARIABLE}"
@@ -61,7 +64,7 @@ def load_config(
         Setting(f"index.{name}", getattr(config, name), sources.get(name, "default"))
         for name in IndexConfig.__struct_fields__
     ]
-    return Configuration(config, tuple(settings), notes, queries)
+    return Configuration(config, tuple(settings), notes, file.queries, file.providers)
 
 
 def make_settings(config: IndexConfig, *, leave_out: str = "") -> Settings:
@@ -80,8 +83,8 @@ def config_schema() -> dict[str, Any]:
     return msgspec.json.schema(ConfigFile)
 
 
-def _load_file(root: Path) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...], dict[str, str]]:
-    """The keys of `[index]` that a file sets, where each is set, what there is to say about it, and its queries."""
+def _load_file(root: Path) -> tuple[ConfigFile, dict[str, Any], dict[str, str], tuple[str, ...]]:
+    """What a file says, the keys of `[index]` it sets, where each is set, and what there is to say about it."""
     own = _read(root, "cq.toml")
     shared = _read(root, "pyproject.toml")
     notes: list[str] = []
@@ -104,10 +107,10 @@ def _load_file(root: Path) -> tuple[dict[str, Any], dict[str, str], tuple[str, .
         if table is not None:
             notes.append("cq.toml holds; [tool.cq] in pyproject.toml is not used")
         found = _parse(own, "cq.toml")
-        return *_convert_file(found, own, "cq.toml", ()), tuple(notes), found.get("queries", {})
+        return *_convert_file(found, own, "cq.toml", ()), tuple(notes)
     if table is not None and shared is not None and not isinstance(shared, Skip):
-        return *_convert_file(table, shared, "pyproject.toml", ("tool", "cq")), tuple(notes), table.get("queries", {})
-    return {}, {}, tuple(notes), {}
+        return *_convert_file(table, shared, "pyproject.toml", ("tool", "cq")), tuple(notes)
+    return ConfigFile(), {}, {}, tuple(notes)
 
 
 def _read(root: Path, name: str) -> str | Skip | None:
@@ -135,9 +138,9 @@ def _parse(text: str, name: str) -> dict[str, Any]:
 
 def _convert_file(
     table: Any, text: str, name: str, above: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, str]]:  # fmt: skip
+) -> tuple[ConfigFile, dict[str, Any], dict[str, str]]:  # fmt: skip
     try:
-        msgspec.convert(table, ConfigFile)
+        file = msgspec.convert(table, ConfigFile)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
         path = tuple(re.sub(r"\[[^\]]*\]", "", place.strip("`$")).strip(".").split(".")) if place else ()
@@ -148,13 +151,13 @@ def _convert_file(
             key = ".".join((*above, *path))
             raise ConfigError(f"{name}{where}: {key}: {_lower(message)}", hint=_SEE) from None
         word = unknown[1]
-        known = IndexConfig.__struct_fields__ if path else ConfigFile.__struct_fields__
+        known = _TABLES.get(path[:2], LanguageServer).__struct_fields__
         close = get_close_matches(word, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
         key = ".".join((*above, *path, word))
         raise ConfigError(f"{name}{_find_line(text, (*above, *path, word))}: unknown key {key!r}", hint=hint) from None
     values: dict[str, Any] = table.get("index", {})
-    return values, {key: name + _find_line(text, (*above, "index", key)) for key in values}
+    return file, values, {key: name + _find_line(text, (*above, "index", key)) for key in values}
 
 
 def _lower(message: str) -> str:

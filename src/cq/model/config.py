@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -23,6 +23,25 @@ class IndexConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 _Text = Annotated[str, msgspec.Meta(max_length=10_000)]
+_Names = Annotated[tuple[str, ...], msgspec.Meta(description="names of providers, as `cq doctor` shows them")]
+
+
+class LanguageServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table `[providers.lsp.NAME]`: a language server that cq does not know by itself."""
+
+    cmd: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=32)]
+    languages: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=64)]
+
+
+class ProvidersConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[providers]`."""
+
+    allow: _Names = ()  # if any is named, only these
+    deny: _Names = ()
+    settings: dict[
+        str, dict[str, Any]
+    ] = {}  # by provider, for servers that ask; used where the user trusts the repository
+    lsp: Annotated[dict[str, LanguageServer], msgspec.Meta(max_length=64)] = {}
 
 
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +51,7 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queries: Annotated[
         dict[_Name, _Text], msgspec.Meta(max_length=500, description="named queries: `@name` in `cq q`")
     ] = {}
+    providers: ProvidersConfig = ProvidersConfig()
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -49,6 +69,7 @@ class Configuration(msgspec.Struct, frozen=True):
     settings: tuple[Setting, ...]
     notes: tuple[str, ...] = ()
     queries: dict[str, str] = {}
+    providers: ProvidersConfig = ProvidersConfig()
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

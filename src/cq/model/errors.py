@@ -5,7 +5,8 @@ CqError
 ├── SourceError       a path that cannot be read as source
 ├── ConfigError       a configuration file that cannot be taken
 ├── QueryError        a query that cannot be taken, with every place where it fails
-└── StoreError        an index that cannot be opened, read or written
+├── StoreError        an index that cannot be opened, read or written
+└── ProviderError     a tool that cannot be fetched or installed
 """
 
 from __future__ import annotations
@@ -48,3 +49,7 @@ class QueryError(CqError):
     def __init__(self, message: str, *, hint: str = "", details: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint=hint)
         self.details = details
+
+
+class ProviderError(CqError):
+    code = "provider"

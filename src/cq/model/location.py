@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 import msgspec
@@ -20,11 +21,17 @@ class Location(msgspec.Struct, frozen=True):
 
 
 class LineTable:
-    """Byte offset → line and column, by one table per file. A line ends at `\\n`; `\\r\\n` therefore too."""
+    """Byte offset → line and column, by one table per file. A line ends at `\\n`; `\\r\\n` therefore too.
 
-    def __init__(self, text: bytes) -> None:
+    With `lone_returns` it also ends at a `\\r` of its own, as language servers count.
+    """
+
+    def __init__(self, text: bytes, *, lone_returns: bool = False) -> None:
         self._text = text
-        self._ascii = text.isascii()
+        self.is_ascii = text.isascii()
+        if lone_returns and b"\r" in text:
+            self.starts = [0, *(match.end() for match in re.finditer(rb"\r\n?|\n", text))]
+            return
         starts = [0]
         find, at = text.find, text.find(b"\n")
         while at >= 0:
@@ -35,6 +42,10 @@ class LineTable:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def text(self, line: int) -> bytes:
+        """A line, counted from 1, with its end."""
+        return self._text[self.starts[line - 1] : self.starts[line] if line < len(self.starts) else None]
+
     def line(self, offset: int) -> int:
         return bisect_right(self.starts, offset)
 
@@ -42,7 +53,7 @@ class LineTable:
         """1-based line and column in characters."""
         line = bisect_right(self.starts, offset)
         start = self.starts[line - 1]
-        if self._ascii:
+        if self.is_ascii:
             return line, offset - start + 1
         return line, len(self._text[start:offset].decode("utf-8", "replace")) + 1
 
@@ -51,7 +62,7 @@ class LineTable:
         line = min(max(line, 1), len(self.starts))
         start = self.starts[line - 1]
         end = self.starts[line] if line < len(self.starts) else len(self._text)
-        if self._ascii:
+        if self.is_ascii:
             return min(start + max(col, 1) - 1, end)
         return start + len(self._text[start:end].decode("utf-8", "replace")[: max(col, 1) - 1].encode())
 

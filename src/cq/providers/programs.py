@@ -1,0 +1,66 @@
+"""Whether a program can be run: by running it. A name in the path may be a stub that only says how to install it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path, PurePath
+
+import msgspec
+
+TIMEOUT = 5.0
+
+
+class Detection(msgspec.Struct, frozen=True):
+    """`reason` says why not, `advice` what to do about it."""
+
+    available: bool
+    version: str = ""
+    command: tuple[str, ...] = ()
+    reason: str = ""
+    advice: str = ""
+
+
+def find_program(name: str, root: Path) -> str | None:
+    """Beside the Python that runs cq, then in the path; never one that lies in the repository."""
+    own = Path(sys.executable).parent / name
+    if own.is_file():
+        return os.fspath(own)
+    found = shutil.which(name)
+    if not found or not PurePath(found).is_absolute():
+        return None
+    places = (PurePath(found), PurePath(os.path.realpath(found)))
+    return None if any(place.is_relative_to(root) for place in places) else found
+
+
+def read_version(command: Sequence[str], timeout: float = TIMEOUT) -> Detection:
+    """The first line the program prints, run outside of any repository and ended with all it started."""
+    try:
+        process = subprocess.Popen(
+            list(command),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Detection(False, reason=f"{command[0]} cannot be started ({error.strerror})")
+    with process:
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+            return Detection(False, reason=f"{command[0]} gave no answer in {timeout:g} s")
+    if process.returncode:
+        return Detection(False, reason=f"{command[0]} does not run (exit code {process.returncode})")
+    lines = output[:4096].decode("utf-8", "replace").strip().splitlines()
+    return Detection(True, lines[0][:80] if lines else "")

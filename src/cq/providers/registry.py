@@ -1,0 +1,238 @@
+"""Which providers there are, whether each may and can run, and who is asked what, in an order that never varies.
+
+    registry = Registry(root, config.providers, tools=cache_dir / "tools")
+    (reply,) = registry.ask("hover", [Target(Document.of(source), offset)])
+    replies = registry.ask("definition", targets, BUDGETS["precise"], bulk=True)  # very many places
+    rows = registry.status()  # for the doctor
+    close_sessions(root)  # or at exit, by itself
+
+A reply that is `unresolved` has been asked of everyone who could know. `summarize` makes the state of the contract
+(unavailable, skipped, failed, partial, ok) from replies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cq.model.config import ProvidersConfig
+from cq.model.provider import Coverage, ProviderStatus, Reply, Telemetry
+from cq.model.status import Degraded
+from cq.providers.answers import Target
+from cq.providers.planes import PLANES, ask, offered_planes
+from cq.providers.programs import Detection
+from cq.providers.session import BUDGETS, Budget, ServerSpec
+from cq.providers.sessions import find_sessions, get_session
+
+SERVER_KINDS = tuple(dict.fromkeys(plane.kind for plane in PLANES.values()))
+# Answered without a server: the plane and its kind.
+LOCAL_PLANES = {"scopes": "scopes", "bytecode": "bytecode"}
+_UNUSED = "its settings in the configuration are not used: the repository is not trusted"
+
+
+class Site(msgspec.Struct, frozen=True):
+    """Where providers run: the root, the directory of fetched tools, and whether the user trusts the repository."""
+
+    root: Path
+    tools: Path | None = None
+    trusted: bool = False
+    settings: dict[str, dict[str, Any]] = {}  # by provider; they can name programs to run, so they need trust too
+
+
+class Provider(msgspec.Struct, frozen=True):
+    """`detect` runs the tool; `run` gives one reply per target. Either may raise: then the provider is unavailable."""
+
+    id: str
+    label: str
+    priority: int
+    languages: tuple[str, ...]
+    kinds: tuple[str, ...]  # of planes
+    requires: str  # a program or a module
+    detect: Callable[[Site], Detection]
+    run: Callable[[Site, Detection, str, Sequence[Target], Budget], list[Reply[Any]]]
+    best: frozenset[str] = frozenset()  # planes for which it goes before others of its language
+    resolve: Callable[[Site, Detection, Sequence[Target], Budget], list[Reply[Any]]] | None = (
+        None  # definitions in bulk
+    )
+
+    def answers(self, plane: str) -> bool:
+        return (PLANES[plane].kind if plane in PLANES else LOCAL_PLANES[plane]) in self.kinds
+
+
+def serve(spec: Callable[[Site, Detection], ServerSpec], hazard: Callable[[Site, Target], str] | None = None):
+    """`run` for a language server. `hazard` says what a repository would make it do, and so why it is not asked."""
+
+    def run(
+        site: Site, detection: Detection, plane: str, targets: Sequence[Target], budget: Budget
+    ) -> list[Reply[Any]]:
+        how = spec(site, detection)
+        if site.trusted and how.id in site.settings:
+            how = msgspec.structs.replace(how, settings={**how.settings, **site.settings[how.id]})
+        risky = {target.document.path: target for target in targets} if hazard and not site.trusted else {}
+        known = {path: hazard(site, target) for path, target in risky.items()} if hazard else {}
+        reasons = [known.get(target.document.path, "") for target in targets]
+        safe = [target for target, reason in zip(targets, reasons, strict=True) if not reason]
+        replies = iter(ask(get_session(site.root, how), plane, safe, budget) if safe else ())
+        return [
+            Reply(how.id, plane, Coverage("unresolved", reason)) if reason else next(replies) for reason in reasons
+        ]  # fmt: skip
+
+    return run
+
+
+class Registry:
+    """The providers of one root. Detection is done once, when a provider is first needed."""
+
+    def __init__(
+        self,
+        root: Path,
+        config: ProvidersConfig | None = None,
+        *,
+        tools: Path | None = None,
+        trusted: bool = False,
+        providers: Iterable[Provider] | None = None,
+    ) -> None:
+        self.config = config or ProvidersConfig()
+        self.site = Site(root.resolve(), tools, trusted, self.config.settings)
+        found = list(_load_providers(self.config) if providers is None else providers)
+        self.providers = tuple(sorted(found, key=lambda provider: (provider.priority, provider.id)))
+        self._detected: dict[str, Detection] = {}
+
+    def detect(self, provider: Provider) -> Detection:
+        if provider.id not in self._detected:
+            try:
+                detection = provider.detect(self.site)
+            except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
+                detection = Detection(False, reason=f"{type(error).__name__}: {error}")
+            self._detected[provider.id] = detection
+        return self._detected[provider.id]
+
+    def why_disabled(self, provider: Provider) -> str:
+        if provider.id in self.config.deny:
+            return "denied by the configuration"
+        if self.config.allow and provider.id not in self.config.allow:
+            return "the configuration allows others only"
+        return ""
+
+    def select(self, language: str, plane: str) -> Iterator[Provider]:
+        """Who can be asked, the best first: those made for the plane, then by priority and id.
+
+        Whether a provider can run is found out only when it is its turn: some take a second to say their version.
+        """
+        found = [
+            provider
+            for provider in self.providers
+            if language in provider.languages and provider.answers(plane) and not self.why_disabled(provider)
+        ]
+        for provider in sorted(found, key=lambda each: (plane not in each.best, each.priority, each.id)):
+            if self.detect(provider).available:
+                yield provider
+
+    def ask(
+        self, plane: str, targets: Sequence[Target], budget: Budget = BUDGETS["interactive"], *, bulk: bool = False
+    ) -> list[Reply[Any]]:
+        """One reply per target, in order; what one provider leaves unresolved the next is asked.
+
+        In `bulk` only the best provider of each language is asked, over its interface for many places if it has one.
+        """
+        replies: dict[int, Reply[Any]] = {}
+        for language in sorted({target.document.language for target in targets}):
+            todo = [at for at, target in enumerate(targets) if target.document.language == language]
+            for provider in self.select(language, plane):
+                found = self._run(provider, plane, [targets[at] for at in todo], budget, bulk=bulk)
+                for at, reply in zip(todo, found, strict=True):
+                    # The first to be asked says why, if nobody knows.
+                    if reply.answered or at not in replies:
+                        replies[at] = reply
+                todo = [at for at in todo if not replies[at].answered]
+                if bulk or not todo:
+                    break
+            else:
+                if missing := [at for at in todo if at not in replies]:
+                    nobody = Reply[Any]("", plane, Coverage("unresolved", self.explain(language, plane)))
+                    replies |= dict.fromkeys(missing, nobody)
+        return [replies[at] for at in range(len(targets))]
+
+    def explain(self, language: str, plane: str) -> str:
+        """Why nobody can be asked, in one line with what would help."""
+        able = [each for each in self.providers if language in each.languages and each.answers(plane)]
+        if not able:
+            return f"no provider answers {plane.replace('_', ' ')} for {language}"
+        first = able[0]
+        why = self.why_disabled(first) or self.detect(first).reason
+        advice = self.detect(first).advice
+        return f"{first.label}: {why}" + (f"; {advice}" if advice else "")
+
+    def status(self) -> tuple[ProviderStatus, ...]:
+        """Every provider, also those that cannot run, as the engine itself sees them."""
+        rows: list[ProviderStatus] = []
+        running = {session.spec.id: session for session in find_sessions(self.site.root)}
+        for provider in self.providers:
+            detection, disabled = self.detect(provider), self.why_disabled(provider)
+            session = running.get(provider.id)
+            rows.append(
+                ProviderStatus(
+                    provider.id,
+                    provider.label,
+                    provider.priority,
+                    provider.languages,
+                    provider.kinds,
+                    detection.available,
+                    not disabled,
+                    detection.version,
+                    tuple(filter(None, (disabled, detection.reason))),
+                    detection.advice,
+                    offered_planes(session) if session and session.pid else (),
+                    tuple(session.errors) if session else (),
+                    (_UNUSED,) if provider.id in self.site.settings and not self.site.trusted else (),
+                )
+            )
+        return tuple(rows)
+
+    def _run(
+        self, provider: Provider, plane: str, targets: list[Target], budget: Budget, *, bulk: bool = False
+    ) -> list[Reply[Any]]:
+        detection = self.detect(provider)
+        if not detection.available:  # since it was selected it threw
+            return [Reply(provider.id, plane, Coverage("unresolved", detection.reason))] * len(targets)
+        try:
+            if bulk and provider.resolve and plane == "definition":
+                return provider.resolve(self.site, detection, targets, budget)
+            return provider.run(self.site, detection, plane, targets, budget)
+        except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
+            reason = f"{type(error).__name__}: {error}"
+            self._detected[provider.id] = Detection(False, reason=reason)
+            return [Reply(provider.id, plane, Coverage("unresolved", reason))] * len(targets)
+
+
+def summarize(replies: Sequence[Reply[Any]], *, available: bool = True, skipped: int = 0) -> Telemetry:
+    applied = sum(reply.answered for reply in replies)
+    timed_out = sum(reply.timed_out for reply in replies)
+    failed = len(replies) - applied
+    return Telemetry(available, len(replies), applied, failed, skipped, timed_out)
+
+
+def find_degraded(replies: Sequence[Reply[Any]]) -> tuple[Degraded, ...]:
+    """One event per provider, plane and reason, for whatever is not complete."""
+    found: dict[tuple[str, str, str, str], int] = {}
+    for reply in replies:
+        if reply.coverage.state != "complete":
+            key = reply.provider, reply.plane, reply.coverage.state, reply.coverage.reason
+            found[key] = found.get(key, 0) + 1
+    return tuple(
+        Degraded(f"providers.{provider or 'none'}", "info" if state == "partial" else "warning", plane, reason)
+        for provider, plane, state, reason in sorted(found)
+    )
+
+
+def _load_providers(config: ProvidersConfig) -> list[Provider]:
+    from cq.providers import basedpyright, bytecode, generic, pyrefly, rust_analyzer, symtables, ty, typescript
+
+    known = [
+        module.PROVIDER
+        for module in (basedpyright, bytecode, pyrefly, rust_analyzer, symtables, ty, typescript)
+    ]  # fmt: skip
+    return [*known, *generic.find_providers(config)]

@@ -5,8 +5,7 @@ Importing this package costs nothing: each public name is loaded when it is firs
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # of `typing`, which would cost more than all the rest of a start
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
     from cq.features.page import Page

@@ -31,7 +31,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "languages": ("cq.surfaces.cli.languages", "the languages that are read, and what each offers"),
     "schema": ("cq.surfaces.cli.schema", "the JSON Schema of what cq writes"),
     "doctor": ("cq.surfaces.cli.doctor", "what is installed, what is wrong, and what to do about it"),
+    "daemon": ("cq.surfaces.cli.daemon", "a process that keeps answers warm: start, stop, status"),
+    "config": ("cq.surfaces.cli.config", "your own settings"),
 }
+
+# The process whose user waits, as /proc names it; the daemon sets it to its client's.
+asker = "self"
 
 EXAMPLES = """\
   cq status                            what is indexed here; indexes first if need be

@@ -22,6 +22,7 @@ from cq.model.status import Check, Degraded, Freshness, Status
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
     from cq.features.files import DiskFiles
+    from cq.features.read import ReadOptions
     from cq.features.search import SearchOptions
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
@@ -265,6 +266,18 @@ class Workspace:
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
                 return finish(find_calls(IndexedFiles(reader, tree), options), tree=tree)
+
+    def read(self, question: str | ReadOptions) -> Answer:
+        """The exact source of a symbol or of lines, or the outline of a file. See ReadOptions."""
+        from cq.features.files import IndexedFiles
+        from cq.features.read import ReadOptions, read
+
+        options = ReadOptions(question) if isinstance(question, str) else question
+        with self._asking("read") as finish:
+            if self._has_no_index():
+                return finish(read(self._disk_files(), options))
+            with self._reading() as (reader, tree):
+                return finish(read(IndexedFiles(reader, tree), options), tree=tree)
 
     def artifacts(self) -> list[StoredArtifact]:
         """What recent answers were too short for, by name."""

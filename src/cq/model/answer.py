@@ -222,7 +222,17 @@ class CallDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     evidence: tuple[str, ...] = ()
 
 
-Details = MatchDetails | CountDetails | CommandDetails | CallDetails
+class SourceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.read.source.v1"):
+    """Source as it is. `more` is what to read next where it was too long; `others` bear the same name."""
+
+    source: str
+    language: str
+    name: str = ""
+    more: str = ""
+    others: tuple[Candidate, ...] = ()
+
+
+Details = MatchDetails | CountDetails | CommandDetails | CallDetails | SourceDetails
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):

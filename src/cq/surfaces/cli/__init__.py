@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("cq.surfaces.cli.search", "where a name or text is: defined, called, used, mentioned"),
     "calls": ("cq.surfaces.cli.calls", "every call site of a function: what is passed, and from where"),
+    "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),
     "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
     "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
@@ -31,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "languages": ("cq.surfaces.cli.languages", "the languages that are read, and what each offers"),
     "schema": ("cq.surfaces.cli.schema", "the JSON Schema of what cq writes"),
     "doctor": ("cq.surfaces.cli.doctor", "what is installed, what is wrong, and what to do about it"),
+    "mcp": ("cq.surfaces.cli.mcp", "answer an agent over the Model Context Protocol"),
     "daemon": ("cq.surfaces.cli.daemon", "a process that keeps answers warm: start, stop, status"),
     "config": ("cq.surfaces.cli.config", "your own settings"),
 }

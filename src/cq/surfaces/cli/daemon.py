@@ -116,7 +116,7 @@ def _render(status: DaemonStatus) -> str:
         "",
     ]
     rows = [
-        [str(row["pid"]), "running" if row["running"] else "idle", str(row["served"]), str(row["memory_mb"]), row["place"]]
+        ["running" if row["running"] else "idle", *(str(row[name]) for name in ("pid", "served", "memory_mb", "place"))]
         for row in status.workers
-    ]  # fmt: skip
-    return "\n".join(lines) + render_table(["worker", "state", "served", "MB", "last directory"], rows) + "\n"
+    ]
+    return "\n".join(lines) + render_table(["worker", "pid", "served", "MB", "last directory"], rows) + "\n"

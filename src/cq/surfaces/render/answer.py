@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, Section
-from cq.surfaces.render import one_line, render_heading
+from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, Section, SourceDetails
+from cq.surfaces.render import one_line, render_block, render_heading
 
 _INDENT = "    "
 _SHOWN_EVENTS = 6
@@ -20,6 +20,12 @@ def render_answer(answer: Answer) -> str:
         lines += [*_render_section(section), ""]
     lines += _render_notes(answer)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def render_card(answer: Answer) -> list[str]:
+    """The card and what was left out or not done, without headings."""
+    card = _render_card(answer, answer.insight) if answer.insight else _render_nothing(answer)
+    return [*card, *_render_notes(answer)[1:]]
 
 
 def render_plain(answer: Answer) -> str:
@@ -39,7 +45,16 @@ def find_rows(answer: Answer) -> list[Finding]:
     ]
 
 
-_SITES = (MatchDetails, CallDetails)
+def render_source(answer: Answer) -> str:
+    """Nothing but the source, or the lines of the outline."""
+    return "".join(
+        finding.details.source if isinstance(finding.details, SourceDetails) else f"{finding.message}\n"
+        for section in answer.sections
+        for finding in section.findings
+    )
+
+
+_SITES = (MatchDetails, CallDetails, SourceDetails)
 
 
 def _render_card(answer: Answer, insight: Insight) -> list[str]:
@@ -93,11 +108,11 @@ def _render_section(section: Section) -> list[str]:
         title += f" ({shown} of {section.total:,})" if shown else f" ({section.total:,})"
     lines = [render_heading(title) + (f" {section.note}" if section.note else "")]
     for finding in section.findings:
-        lines += _render_finding(finding)
+        lines += render_finding(finding)
     return lines
 
 
-def _render_finding(finding: Finding) -> list[str]:
+def render_finding(finding: Finding) -> list[str]:
     where, details = finding.location, finding.details
     if where is None:
         return [_INDENT + one_line(finding.message)]
@@ -105,6 +120,8 @@ def _render_finding(finding: Finding) -> list[str]:
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
         return [f"{_INDENT}{place} {details.status}{caller}: {finding.message.strip()}"]
+    if isinstance(details, SourceDetails):
+        return [*_render_source(place, where.end_line, details)]
     if not isinstance(details, MatchDetails):
         return [f"{_INDENT}{place}: {one_line(finding.message)}"]
     scope = f" ({details.scope})" if details.scope else ""
@@ -114,6 +131,12 @@ def _render_finding(finding: Finding) -> list[str]:
         return [f"{head}: {finding.message.strip()}"]
     rows = [f"{_INDENT}  {details.context_line + at:>5} {line}".rstrip() for at, line in enumerate(details.context)]
     return [head, *rows]
+
+
+def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:
+    rows = [f"{place} to line {last}", render_block(details.source.splitlines(), details.language)]
+    rows += [f"read on: cq read {details.more}"] if details.more else []
+    return rows + [f"also: {other.kind} {other.name} {other.path}:{other.line}" for other in details.others]
 
 
 _TITLED = frozenset({"definition", "callsite", "import", "from_import"})

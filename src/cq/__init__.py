@@ -9,17 +9,19 @@ TYPE_CHECKING = False  # of `typing`, which would cost more than all the rest of
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
     from cq.features.page import Page
+    from cq.features.read import ReadOptions
     from cq.features.search import SearchOptions
     from cq.model.answer import Answer
     from cq.workspace import Workspace
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "CallsOptions", "Page", "SearchOptions", "Workspace", "__version__"]
+__all__ = ["Answer", "CallsOptions", "Page", "ReadOptions", "SearchOptions", "Workspace", "__version__"]
 
 _HOMES = {
     "Answer": "cq.model.answer",
     "CallsOptions": "cq.features.calls",
     "Page": "cq.features.page",
+    "ReadOptions": "cq.features.read",
     "SearchOptions": "cq.features.search",
     "Workspace": "cq.workspace",
 }

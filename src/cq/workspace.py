@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
-    from cq.model.answer import Answer, ArtifactRef
+    from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
     from cq.store.overflow import StoredArtifact
     from cq.store.read import Reader, Tree
@@ -82,6 +82,13 @@ class IndexedChunk(msgspec.Struct, frozen=True):
     chunk_uid: str
     parent_chunk_uid: str  # "" at root level
     chunk: Chunk
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """What a word may become; each in the order of its letters."""
+
+    names: tuple[str, ...]
+    paths: tuple[str, ...]
 
 
 class Workspace:
@@ -278,6 +285,24 @@ class Workspace:
                 return finish(read(self._disk_files(), options))
             with self._reading() as (reader, tree):
                 return finish(read(IndexedFiles(reader, tree), options), tree=tree)
+
+    def entry_points(self) -> tuple[Target, ...]:
+        """Where programs begin, as far as names say it; the nearest to the root first."""
+        from cq.features.entry_points import find_entry_points
+        from cq.features.files import IndexedFiles
+
+        self._keep_fresh()
+        with self._reading() as (reader, tree):
+            return find_entry_points(IndexedFiles(reader, tree))
+
+    def complete(self, prefix: str, *, limit: int = 50) -> Completion:
+        """Names and paths that begin so, by the index as it lies; a path up to its next directory. Milliseconds."""
+        with self._reading() as (reader, tree):
+            names = reader.find_prefix(tree.id, prefix, limit)
+            deep = reader.find_paths(tree.id, prefix, limit * 20)
+            ends = (path.find("/", len(prefix)) + 1 or len(path) for path in deep)
+            paths = dict.fromkeys(path[:end] for path, end in zip(deep, ends, strict=True))
+            return Completion(tuple(names), tuple(paths)[:limit])
 
     def artifacts(self) -> list[StoredArtifact]:
         """What recent answers were too short for, by name."""
@@ -537,9 +562,13 @@ def find_root(start: Path) -> Path:
     """The nearest directory at or above that holds a repository, else `start` itself."""
     start = start.resolve()
     for folder in (start, *start.parents):
-        if any((folder / mark).exists() for mark in _MARKS):
+        if is_repository(folder):
             return folder
     return start
+
+
+def is_repository(root: Path) -> bool:
+    return any((root / mark).exists() for mark in _MARKS)
 
 
 def get_language_id(name: str) -> str:

@@ -209,6 +209,23 @@ class Reader:
         )
         return [SymbolRow(*row) for row in rows]
 
+    def find_prefix(self, tree: int, prefix: str, limit: int) -> list[str]:
+        """Names of definitions that begin so."""
+        rows = self._db.execute(
+            "SELECT DISTINCT s.name FROM symbol s WHERE s.name>=? AND s.name<? AND EXISTS"
+            " (SELECT 1 FROM file f WHERE f.content=s.content AND f.tree=?) ORDER BY s.name LIMIT ?",
+            (prefix, prefix + "\U0010ffff", tree, limit),
+        )
+        return [row[0] for row in rows]
+
+    def find_paths(self, tree: int, prefix: str, limit: int) -> list[str]:
+        """Paths that begin so, in their order."""
+        rows = self._db.execute(
+            "SELECT path FROM file WHERE tree=? AND path>=? AND path<? ORDER BY path LIMIT ?",
+            (tree, prefix, prefix + "\U0010ffff", limit),
+        )
+        return [row[0] for row in rows]
+
     def find_trigram(self, literal: str) -> list[int] | None:
         """Contents that may hold the literal, any case; None when it has no three characters on one line."""
         pieces = {line[at : at + 3] for line in literal.split("\n") for at in range(len(line) - 2)}

@@ -46,4 +46,7 @@ def one_line(text: str) -> str:
 
 
 def _has_colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """NO_COLOR outranks FORCE_COLOR, which outranks what the terminal says of itself."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")

@@ -23,7 +23,7 @@ import msgspec
 import cq
 from bench.corpora import CorpusError
 
-PARTS = {"syntax": "bench.syntax", "index": "bench.index", "search": "bench.search"}
+PARTS = {"syntax": "bench.syntax", "index": "bench.index", "search": "bench.search", "surfaces": "bench.surfaces"}
 RESULTS = Path(__file__).with_name("results")
 
 

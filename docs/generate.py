@@ -1,6 +1,7 @@
 """Writes the generated parts of the docs; `--check` only says which are stale, and fails if one is.
 
-The manual page `cq.1` is made as a whole. In the others a generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the rest of a page is written by hand.
+The manual page `cq.1` is made as a whole. In the pages a generated part stands between `<!-- generated: NAME -->` and
+`<!-- end -->`; the rest of a page is written by hand.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Path:
     (root / "src" / "db.py").write_text(
         "class Store:\n    def save(self, row):\n        return row[0]\n\n\ndef save(): ...\n"
     )
-    (root / "src" / "app.py").write_text("from db import save\n\n\ndef main():\n    save()\n")
+    (root / "src" / "app.py").write_text("from db import save\n\n\ndef main():\n    save()\n\n\nmain()\n")
     return root
 
 
@@ -41,7 +41,7 @@ def cq(root: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[
 def test_alone_it_says_what_is_here_and_what_to_ask(root: Path):
     done = cq(root)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "2 files, 11 lines: python 2" in done.stdout
+    assert "2 files, 14 lines: python 2" in done.stdout
     assert "src/app.py:4: def main()" in done.stdout
     commands = [line.split("  ")[2].strip() for line in done.stdout.splitlines() if line.startswith("    cq ")]
     assert len(commands) == 5

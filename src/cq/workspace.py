@@ -444,11 +444,30 @@ class Workspace:
             return "compared"
         if self._max_stale > 0 and self._is_recent():
             return "recent"
+        from cq.indexing import events
+
+        key = (
+            (os.fspath(self._open_place().file), os.fspath(self.root), self._settings().key())
+            if events.enabled
+            else None
+        )
+        if key and events.is_unchanged(key):
+            return "refreshed"
         report = self.refresh()
         if report.busy and not report.generation:
             # Nothing to answer from yet: the one case where a question waits.
-            self.refresh(wait=True)
+            report = self.refresh(wait=True)
+        if key and not report.busy:
+            events.note_refresh(key, self._find_ground())
         return "refreshed"
+
+    def _find_ground(self) -> set[str]:
+        """Everything whose change could make a refresh find something: directories, and the rules beside the tree."""
+        with self._reading() as (reader, tree):
+            listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
+            names = {path for path, _, _ in reader.stats(tree.id).values()} | reader.skips(tree.id).keys()
+        folders = {name.rpartition("/")[0] for name in names} | listed.directories.keys()
+        return {f"{self.root}/{folder}".rstrip("/") or "/" for folder in folders} | listed.watched.keys()
 
     def _is_recent(self) -> bool:
         import time
@@ -590,6 +609,8 @@ class _Listed(msgspec.Struct, frozen=True):
 
     notes: tuple[str, ...] = ()
     truncated: bool = False
+    directories: dict[str, Any] = {}
+    watched: dict[str, Any] = {}
 
 
 def _find_files(reader: Reader, tree: Tree) -> Iterator[IndexedFile]:

@@ -149,6 +149,12 @@ class Daemon:
             self._stop_listening()
             for worker in self._workers:
                 worker.channel.close()  # which ends it
+            until = time.monotonic() + _GRACE_SECONDS
+            for worker in self._workers:
+                while os.waitpid(worker.pid, os.WNOHANG) == (0, 0):
+                    if time.monotonic() > until:
+                        _kill(worker, signal.SIGKILL)
+                    time.sleep(0.005)
             os.close(lock)
 
     def _is_over(self) -> bool:
@@ -369,7 +375,10 @@ class _Tell(io.FileIO):
 
 def _work(channel: int) -> NoReturn:
     """The life of a worker: requests one by one, until the daemon closes the channel."""
+    from cq.indexing import events
+
     os.setsid()
+    events.enabled = True
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  clients must hear it when the daemon dies

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import anyio
 import pytest
@@ -21,12 +21,13 @@ from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import ListRootsResult, Root
 
+from cq.surfaces.cli import COMMANDS
 from cq.surfaces.mcp import server
 from cq.surfaces.mcp.content import count_tokens
 from cq.surfaces.mcp.process import Done
 from cq.surfaces.mcp.server import make_server
 from cq.surfaces.mcp.stdio import greet
-from cq.surfaces.mcp.tools import SCHEMA_VERSION, TOOLS, describe_tools, parse_arguments
+from cq.surfaces.mcp.tools import SCHEMA_VERSION, TOOLS, CodebaseContext, describe_tools, parse_arguments
 
 _HELLO = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'  # noqa: E501
 SNAPSHOT = Path(__file__).parent / "mcp_tools.json"
@@ -67,6 +68,7 @@ def test_the_tools_are_the_ones_published():
     now = {"schema_version": SCHEMA_VERSION, "tools": describe_tools()}
     assert json.loads(SNAPSHOT.read_text()) == now
     assert len(TOOLS) <= 6
+    assert set(get_args(get_type_hints(CodebaseContext)["what"])) <= set(COMMANDS)
     assert count_tokens(json.dumps(describe_tools(), separators=(",", ":"))) <= 1500
 
 

@@ -29,7 +29,8 @@ INTERRUPT = b"i"  # what it is told
 
 def main() -> int:
     argv = sys.argv[1:]
-    if not AT_HOME.intersection(argv[:1]):
+    before = 2 if argv[:1] == ["--color"] else 1 if argv and argv[0].startswith("--color=") else 0
+    if not AT_HOME.intersection(argv[before : before + 1]):
         status = _ask_daemon(argv)
         if status is not None:
             return status

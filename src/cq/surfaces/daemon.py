@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -28,7 +29,7 @@ from cq.surfaces.client import DONE, IDENTITY, MAX_REQUEST, REFUSE, REPLACE, WRI
 
 IDLE_SECONDS = 1800.0
 MEMORY_MB = 1024
-_MAX_QUEUE = 1000
+_MAX_QUEUE = 200  # each holds four descriptors; who comes on top helps itself
 _HEAD_SECONDS = 5.0  # for a request to be complete
 _GRACE_SECONDS = 2.0  # for a worker whose client left
 _STOP_SECONDS = 5.0  # for what runs when the daemon is told to stop
@@ -130,6 +131,8 @@ class Daemon:
             raise DaemonError(f"{folder} belongs to someone else", hint="remove it, or set XDG_RUNTIME_DIR")
         folder.chmod(0o700)
         lock = _take_lock(f"{self._path}.lock")
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         self._stamp = _stamp_code()
         _preload()
         gc.collect()
@@ -179,7 +182,7 @@ class Daemon:
             link, _ = self._listener.accept()
         except OSError:
             return
-        if not is_own(link):
+        if not is_own(link) or len(self._reading) >= _MAX_QUEUE:
             link.close()
             return
         link.setblocking(False)

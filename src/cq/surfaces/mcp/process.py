@@ -28,8 +28,9 @@ class Done(msgspec.Struct, frozen=True):
 
 async def run_command(argv: list[str], root: str, told: Told) -> Done:
     """`told` hears the progress of an index that is made."""
+    name, *rest = argv
     process = await anyio.open_process(
-        [sys.executable, "-P", "-m", "cq", *argv],
+        [sys.executable, "-P", "-m", "cq", name, f"--root={root}", *rest],
         cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     out: list[bytes] = []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
+from weakref import WeakKeyDictionary
 
 import anyio
 import mcp_types as types
@@ -21,6 +23,7 @@ from cq import __version__
 from cq.surfaces.mcp.content import render_pieces
 from cq.surfaces.mcp.process import Done, run_command
 from cq.surfaces.mcp.tools import CODES, INSTRUCTIONS, TOOLS, describe_tools, parse_arguments
+from cq.workspace import find_root
 
 Context = ServerRequestContext[Any, Any]
 INVALID, INTERNAL = -32602, -32603
@@ -61,7 +64,7 @@ def make_server(root: str) -> Server[Any]:
 class _Surface:
     def __init__(self, root: str) -> None:
         self._root = root
-        self._roots: dict[int, str] = {}  # by session
+        self._roots: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # by session
         self._background: set[asyncio.Task[Done]] = set()
         self.server: Server[Any] = Server(
             "cq", version=__version__, instructions=INSTRUCTIONS,
@@ -126,10 +129,9 @@ class _Surface:
     async def _find_root(self, context: Context) -> str:
         if self._root:
             return self._root
-        key = id(context.session)
-        if key not in self._roots:
-            self._roots[key] = await _ask_root(context)
-        return self._roots[key]
+        if context.session not in self._roots:
+            self._roots[context.session] = await _ask_root(context)
+        return self._roots[context.session]
 
     async def _list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
         done = await run_command(["artifact", "list", "--format=json"], await self._find_root(context), _hush)
@@ -205,7 +207,7 @@ async def _ask_root(context: Context) -> str:
                 path = Path(unquote(place.path))
                 if place.scheme == "file" and path.is_dir():
                     return str(path)
-    return str(Path.cwd())
+    return os.environ.get("CQ_ROOT") or str(find_root(Path.cwd()))
 
 
 async def _hush(_: float, __: float, ___: str) -> None:

@@ -23,7 +23,7 @@ import msgspec
 import cq
 from bench.corpora import CorpusError
 
-PARTS = {name: f"bench.{name}" for name in ("syntax", "index", "search", "query", "graph", "providers")}
+PARTS = {name: f"bench.{name}" for name in ("syntax", "index", "search", "query", "graph", "providers", "surfaces")}
 RESULTS = Path(__file__).with_name("results")
 
 

@@ -1,6 +1,7 @@
 """Writes the generated parts of the docs; `--check` only says which are stale, and fails if one is.
 
-A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the rest of a page is written by hand.
+The manual page `cq.1` is made as a whole. In the pages a generated part stands between `<!-- generated: NAME -->` and
+`<!-- end -->`; the rest of a page is written by hand.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from cq import __version__
 from cq.query.vocabulary import ATTRIBUTES, METAVARIABLE, TOKENS
 from cq.surfaces.cli import COMMANDS
 from cq.surfaces.render import render_table
@@ -24,9 +26,9 @@ _PART = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def main(argv: list[str]) -> int:
     stale: list[str] = []
-    for page in sorted(DOCS.glob("*.md")):
-        text = page.read_text("utf-8")
-        fresh = _PART.sub(_replace, text)
+    for page in sorted((*DOCS.glob("*.md"), DOCS / "cq.1")):
+        text = page.read_text("utf-8") if page.exists() else ""
+        fresh = _PART.sub(_replace, text) if page.suffix == ".md" else _render_manual()
         if fresh != text:
             stale.append(f"docs/{page.name}")
             if "--check" not in argv:
@@ -48,17 +50,53 @@ def _replace(part: re.Match[str]) -> str:
 
 
 def _render_options(command: str) -> str:
-    """The options of a command as its own parser knows them."""
+    rows, examples = _read_options(command)
+    table = render_table(["option", "meaning"], [[f"`{name}`", line] for name, line in rows])
+    return f"{table}\n\n```text\n{_dedent(examples)}\n```\n"
+
+
+def _read_options(command: str) -> tuple[list[tuple[str, str]], str]:
+    """(option, meaning) as the command's own parser knows them, and its examples."""
     module, line = COMMANDS[command]
     parser = ArgumentParser(prog=f"cq {command}", description=line, add_help=False)
     import_module(module).configure(parser)
-    rows: list[list[str]] = []
+    rows: list[tuple[str, str]] = []
     for action in parser._actions:
-        value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
-        name = " ".join(filter(None, [", ".join(action.option_strings), str(value)]))
-        rows.append([f"`{name}`", "" if action.help in (None, SUPPRESS) else str(action.help)])
-    examples = (parser.epilog or "").removeprefix("examples:\n")
-    return f"{render_table(['option', 'meaning'], rows)}\n\n```text\n{_dedent(examples)}\n```\n"
+        if action.help != SUPPRESS:
+            value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
+            name = " ".join(filter(None, [", ".join(action.option_strings), str(value)]))
+            rows.append((name, str(action.help or "")))
+    return rows, (parser.epilog or "").removeprefix("examples:\n")
+
+
+def _render_manual() -> str:
+    """`man docs/cq.1`; no date, so that the same program has the same page."""
+    lines = [
+        f'.TH CQ 1 "" "cq {__version__}" "User Commands"',
+        ".SH NAME",
+        "cq \\- answers questions about code, with evidence",
+        ".SH SYNOPSIS",
+        ".B cq",
+        "[\\-\\-color WHEN] [COMMAND [OPTION...]]",
+        ".SH DESCRIPTION",
+        "Reads a repository, keeps an index of it fresh, and answers where a name is, who calls it and what it says.",
+        "Without a command it says what is here and what to ask.",
+        ".SH COMMANDS",
+    ]
+    for command, (_, line) in COMMANDS.items():
+        options, examples = _read_options(command)
+        lines += [f".SS cq {command}", _escape(line)]
+        for name, meaning in options:
+            lines += [".TP", f".B {_escape(name)}", _escape(meaning)]
+        lines += [".PP", ".nf", _escape(_dedent(examples)), ".fi"] if examples else []
+    lines += [".SH EXIT STATUS", "0 found, 1 nothing found, 2 error, 130 interrupted."]
+    return "\n".join(lines) + "\n"
+
+
+def _escape(text: str) -> str:
+    """For troff: a backslash, a hyphen that can be pasted, and no line that begins as a request."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in text.splitlines())
 
 
 def _dedent(text: str) -> str:

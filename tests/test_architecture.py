@@ -48,7 +48,16 @@ def test_every_pure_package_is_under_the_contract_against_io():
 
 
 def test_public_names():
-    assert cq.__all__ == ["Answer", "CallsOptions", "Page", "SearchOptions", "Workspace", "__version__", "query"]
+    assert cq.__all__ == [
+        "Answer",
+        "CallsOptions",
+        "Page",
+        "ReadOptions",
+        "SearchOptions",
+        "Workspace",
+        "__version__",
+        "query",
+    ]
     assert all(getattr(cq, name) is not None for name in cq.__all__)
     with pytest.raises(AttributeError):
         _ = cq.nothing_of_that_name

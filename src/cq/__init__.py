@@ -5,23 +5,24 @@ Importing this package costs nothing: each public name is loaded when it is firs
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # of `typing`, which would cost more than all the rest of a start
 if TYPE_CHECKING:
     from cq import query
     from cq.features.calls import CallsOptions
     from cq.features.page import Page
+    from cq.features.read import ReadOptions
     from cq.features.search import SearchOptions
     from cq.model.answer import Answer
     from cq.workspace import Workspace
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "CallsOptions", "Page", "SearchOptions", "Workspace", "__version__", "query"]
+__all__ = ["Answer", "CallsOptions", "Page", "ReadOptions", "SearchOptions", "Workspace", "__version__", "query"]
 
 _HOMES = {
     "Answer": "cq.model.answer",
     "CallsOptions": "cq.features.calls",
     "Page": "cq.features.page",
+    "ReadOptions": "cq.features.read",
     "SearchOptions": "cq.features.search",
     "Workspace": "cq.workspace",
 }

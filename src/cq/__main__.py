@@ -1,6 +1,6 @@
 """`python -m cq` is `cq`."""
 
-from cq.surfaces.cli import main
+from cq.surfaces.client import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
     from cq.features.rank import RankOptions
+    from cq.features.read import ReadOptions
     from cq.features.relations import Relations
     from cq.features.search import SearchOptions
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
-    from cq.model.answer import Answer, ArtifactRef
+    from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
     from cq.query import PlainWords, Query
     from cq.store.overflow import StoredArtifact
@@ -88,6 +89,13 @@ class IndexedChunk(msgspec.Struct, frozen=True):
     chunk_uid: str
     parent_chunk_uid: str  # "" at root level
     chunk: Chunk
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """What a word may become; each in the order of its letters."""
+
+    names: tuple[str, ...]
+    paths: tuple[str, ...]
 
 
 class Workspace:
@@ -328,6 +336,36 @@ class Workspace:
         with self._asking(command) as finish, self._reading() as (reader, tree):
             return finish(ask(Relations(reader, tree, IndexedFiles(reader, tree))), tree=tree)
 
+    def read(self, question: str | ReadOptions) -> Answer:
+        """The exact source of a symbol or of lines, or the outline of a file. See ReadOptions."""
+        from cq.features.files import IndexedFiles
+        from cq.features.read import ReadOptions, read
+
+        options = ReadOptions(question) if isinstance(question, str) else question
+        with self._asking("read") as finish:
+            if self._has_no_index():
+                return finish(read(self._disk_files(), options))
+            with self._reading() as (reader, tree):
+                return finish(read(IndexedFiles(reader, tree), options), tree=tree)
+
+    def entry_points(self) -> tuple[Target, ...]:
+        """Where programs begin, as far as names say it; the nearest to the root first."""
+        from cq.features.entry_points import find_entry_points
+        from cq.features.files import IndexedFiles
+
+        self._keep_fresh()
+        with self._reading() as (reader, tree):
+            return find_entry_points(IndexedFiles(reader, tree))
+
+    def complete(self, prefix: str, *, limit: int = 50) -> Completion:
+        """Names and paths that begin so, by the index as it lies; a path up to its next directory. Milliseconds."""
+        with self._reading() as (reader, tree):
+            names = reader.find_prefix(tree.id, prefix, limit)
+            deep = reader.find_paths(tree.id, prefix, limit * 20)
+            ends = (path.find("/", len(prefix)) + 1 or len(path) for path in deep)
+            paths = dict.fromkeys(path[:end] for path, end in zip(deep, ends, strict=True))
+            return Completion(tuple(names), tuple(paths)[:limit])
+
     def artifacts(self) -> list[StoredArtifact]:
         """What recent answers were too short for, by name."""
         from cq.store import overflow
@@ -513,11 +551,30 @@ class Workspace:
             return "compared"
         if self._max_stale > 0 and self._is_recent():
             return "recent"
+        from cq.indexing import events
+
+        key = (
+            (os.fspath(self._open_place().file), os.fspath(self.root), self._settings().key())
+            if events.enabled
+            else None
+        )
+        if key and events.is_unchanged(key):
+            return "refreshed"
         report = self.refresh()
         if report.busy and not report.generation:
             # Nothing to answer from yet: the one case where a question waits.
-            self.refresh(wait=True)
+            report = self.refresh(wait=True)
+        if key and not report.busy:
+            events.note_refresh(key, self._find_ground())
         return "refreshed"
+
+    def _find_ground(self) -> set[str]:
+        """Everything whose change could make a refresh find something: directories, and the rules beside the tree."""
+        with self._reading() as (reader, tree):
+            listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
+            names = {path for path, _, _ in reader.stats(tree.id).values()} | reader.skips(tree.id).keys()
+        folders = {name.rpartition("/")[0] for name in names} | listed.directories.keys()
+        return {f"{self.root}/{folder}".rstrip("/") or "/" for folder in folders} | listed.watched.keys()
 
     def _is_recent(self) -> bool:
         import time
@@ -631,9 +688,13 @@ def find_root(start: Path) -> Path:
     """The nearest directory at or above that holds a repository, else `start` itself."""
     start = start.resolve()
     for folder in (start, *start.parents):
-        if any((folder / mark).exists() for mark in _MARKS):
+        if is_repository(folder):
             return folder
     return start
+
+
+def is_repository(root: Path) -> bool:
+    return any((root / mark).exists() for mark in _MARKS)
 
 
 def get_language_id(name: str) -> str:
@@ -655,6 +716,8 @@ class _Listed(msgspec.Struct, frozen=True):
 
     notes: tuple[str, ...] = ()
     truncated: bool = False
+    directories: dict[str, Any] = {}
+    watched: dict[str, Any] = {}
 
 
 def _find_files(reader: Reader, tree: Tree) -> Iterator[IndexedFile]:

@@ -74,7 +74,7 @@ def test_python_m_cq_is_cq():
 def test_help_lists_every_command_with_examples(capsys: pytest.CaptureFixture[str]):
     assert cli.main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(name in out and line in out for name, (_, line) in cli.COMMANDS.items())
+    assert all(out.count(f"  {name} ") == 1 and line in out for name, (_, line) in cli.COMMANDS.items())
     assert "examples:" in out
 
 
@@ -97,7 +97,9 @@ def test_arguments_and_exit_code_pass_through(fake: Callable[..., None]):
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        ([], "no command given"),
+        (["--color", "maybe"], "--color is auto, always or never"),
+        (["help", "a", "b"], "unexpected argument 'b'"),
+        (["help", "fakt"], "unknown command 'fakt' (did you mean 'fake'?"),
         (["fakt"], "unknown command 'fakt' (did you mean 'fake'?"),
         (["zzz"], "unknown command 'zzz' (see `cq --help`)"),
         (["--verison"], "unknown option '--verison' (did you mean '--version'?"),

@@ -285,7 +285,19 @@ class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     counts: dict[str, int] = {}
 
 
-Details = MatchDetails | CallDetails | NodeDetails | QueryDetails | LinkDetails | FactDetails | CountDetails
+class SourceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.read.source.v1"):
+    """Source as it is. `more` is what to read next where it was too long; `others` bear the same name."""
+
+    source: str
+    language: str
+    name: str = ""
+    more: str = ""
+    others: tuple[Candidate, ...] = ()
+
+
+Details = (
+    MatchDetails | CallDetails | NodeDetails | QueryDetails | LinkDetails | FactDetails | CountDetails | SourceDetails
+)
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -230,6 +230,23 @@ class Reader:
         )
         return [SymbolRow(*row) for row in rows]
 
+    def find_prefix(self, tree: int, prefix: str, limit: int) -> list[str]:
+        """Names of definitions that begin so."""
+        rows = self._db.execute(
+            "SELECT DISTINCT s.name FROM symbol s WHERE s.name>=? AND s.name<? AND EXISTS"
+            " (SELECT 1 FROM file f WHERE f.content=s.content AND f.tree=?) ORDER BY s.name LIMIT ?",
+            (prefix, prefix + "\U0010ffff", tree, limit),
+        )
+        return [row[0] for row in rows]
+
+    def find_paths(self, tree: int, prefix: str, limit: int) -> list[str]:
+        """Paths that begin so, in their order."""
+        rows = self._db.execute(
+            "SELECT path FROM file WHERE tree=? AND path>=? AND path<? ORDER BY path LIMIT ?",
+            (tree, prefix, prefix + "\U0010ffff", limit),
+        )
+        return [row[0] for row in rows]
+
     def find_kinds(self, tree: int, kinds: Sequence[str]) -> list[tuple[int, str, str]]:
         """(content, name, qualified name) of every definition of these kinds, parameters and locals apart."""
         return self._db.execute(

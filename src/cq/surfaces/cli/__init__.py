@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
+    "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),
     "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
     "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
@@ -39,14 +40,31 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "languages": ("cq.surfaces.cli.languages", "the languages that are read, and what each offers"),
     "schema": ("cq.surfaces.cli.schema", "the JSON Schema of what cq writes"),
     "doctor": ("cq.surfaces.cli.doctor", "what is installed, what is wrong, and what to do about it"),
+    "mcp": ("cq.surfaces.cli.mcp", "answer an agent over the Model Context Protocol"),
+    "daemon": ("cq.surfaces.cli.daemon", "a process that keeps answers warm: start, stop, status"),
+    "config": ("cq.surfaces.cli.config", "your own settings"),
+    "init": ("cq.surfaces.cli.init", "let an agent use cq: configuration for its client"),
+    "completion": ("cq.surfaces.cli.completion", "complete commands, names and paths in your shell"),
 }
 
+# How --help sorts them; a command that is in none of these is a question.
+GROUPS = {
+    "the index": ("index", "status", "watch", "validate", "export", "doctor", "languages"),
+    "for programs": ("mcp", "schema", "artifact"),
+    "to feel at home": ("init", "completion", "daemon", "config"),
+}
+
+# The process whose user waits, as /proc names it; the daemon sets it to its client's.
+asker = "self"
+
 EXAMPLES = """\
+  cq                                   what is here, and where to start
+  cq search get_or_create              where a name is defined, called, used
+  cq calls QuerySet.get_or_create      who calls it, with what
+  cq read src/app.py                   the outline of a file
+  cq search save --format json         the same, for a program
   cq q 'entity=function has="await $X"'  functions that await something
-  cq status                            what is indexed here; indexes first if need be
-  cq facts src/app.py                  the facts of one file, to read
-  cq facts src/app.py --format json    the same, for a program
-  cq languages                         what each language offers"""
+  cq impact save                       what depends on it"""
 
 
 class Command(Protocol):
@@ -75,18 +93,37 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(argv: list[str]) -> int:
-    if not argv:
-        raise UsageError("no command given", hint="`cq --help` lists them")
-    name, rest = argv[0], argv[1:]
+    if argv and argv[0].startswith("--color"):
+        argv = _take_color(argv)
+    name, rest = (argv[0], argv[1:]) if argv else ("", [])
+    if name == "help":
+        if len(rest) > 1:
+            raise UsageError(f"unexpected argument {rest[1]!r}", hint="see `cq --help`")
+        name, rest = (rest[0], ["--help"]) if rest else ("--help", [])
+    if not name or name == "--root" or name.startswith("--root="):
+        return _run_command("", argv)
     if name in ("-V", "--version"):
         return _print_version()
     if name in ("-h", "--help"):
         return _print_help()
     if name not in COMMANDS:
         what = "option" if name.startswith("-") else "command"
-        known = ["--help", "--version"] if what == "option" else COMMANDS
+        known = ["--help", "--version", "--color", "--root"] if what == "option" else COMMANDS
         raise UsageError(f"unknown {what} {name!r}", hint=_did_you_mean(name, known, "cq"))
     return _run_command(name, rest)
+
+
+def _take_color(argv: list[str]) -> list[str]:
+    """For the colours of this command; in the environment, where what it starts sees it too."""
+    option, equals, when = argv[0].partition("=")
+    rest = argv[1:] if equals else argv[2:]
+    when = when if equals else argv[1] if len(argv) > 1 else ""
+    if option != "--color" or when not in ("auto", "always", "never"):
+        raise UsageError(f"--color is auto, always or never, not {when!r}", hint="see `cq --help`")
+    if when != "auto":
+        os.environ.pop("NO_COLOR", None)
+        os.environ |= {"FORCE_COLOR": "1"} if when == "always" else {"NO_COLOR": "1"}
+    return rest
 
 
 def _print_version() -> int:
@@ -98,13 +135,21 @@ def _print_version() -> int:
 
 def _print_help() -> int:
     width = max(map(len, COMMANDS))
-    commands = "\n".join(f"  {name:<{width}}  {line}" for name, (_, line) in COMMANDS.items())
+    grouped = {name for names in GROUPS.values() for name in names}
+    groups = {"questions": [name for name in COMMANDS if name not in grouped], **GROUPS}
+    commands = "\n\n".join(
+        f"{title}:\n" + "\n".join(f"  {name:<{width}}  {COMMANDS[name][1]}" for name in names)
+        for title, names in groups.items()
+    )
     print(
-        f"usage: cq COMMAND [OPTION…]\n\nAnswers questions about code, with evidence.\n\ncommands:\n{commands}\n\n"
-        f"options:\n  -h, --help     this text; `cq COMMAND --help` for one command\n  -V, --version  the version\n\n"
+        f"usage: cq [--color WHEN] [COMMAND [OPTION…]]\n\n"
+        f"Answers questions about code, with evidence.\n\n{commands}\n\n"
+        f"options:\n  -h, --help     this text; `cq COMMAND --help` or `cq help COMMAND` for one command\n"
+        f"  -V, --version  the version\n  --color WHEN   auto (default: on a terminal), always or never\n\n"
         f"environment:\n  CQ_ROOT        the directory that holds the code\n"
         f"  CQ_INDEX_DIR   where indexes are kept\n"
-        f"  CQ_VERBOSE=1   show the traceback of an internal error\n\n"
+        f"  CQ_FORMAT      the format of answers\n"
+        f"  CQ_VERBOSE=1   show the traceback of an internal error\n  NO_COLOR       no colours\n\n"
         f"examples:\n{EXAMPLES}\n\nexit status: 0 found, 1 nothing found, 2 error"
     )
     return 0
@@ -118,11 +163,11 @@ def _run_command(name: str, argv: list[str]) -> int:
         def error(self, message: str) -> NoReturn:
             raise _usage_error(message, name)
 
-    module, line = COMMANDS[name]
+    module, line = COMMANDS[name] if name else ("cq.surfaces.cli.welcome", "what is here, and what to ask next")
     command = cast("Command", cast("object", import_module(module)))
     # An abbreviated option would change its meaning the day a longer one is added.
     parser = Parser(
-        prog=f"cq {name}", description=line, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+        prog=f"cq {name}".strip(), description=line, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
     )
     command.configure(parser)
     try:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cq.model.errors import UsageError
+from cq.surfaces import cli
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,9 +83,11 @@ def add_answer_options(parser: ArgumentParser, *, formats: tuple[str, ...], limi
 
 
 def _add_size_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit: int) -> None:
-    parser.add_argument("--limit", metavar="N", type=_count, help=f"findings on a page (default: {limit})")
-    parser.add_argument("--budget", metavar="TOKENS", type=_count, help="how long the answer may be (default: 8000)")
-    parser.add_argument("--page", metavar="N", type=_count, default=1, help="the next findings")
+    parser.add_argument("--limit", metavar="N", type=read_count, help=f"findings on a page (default: {limit})")
+    parser.add_argument(
+        "--budget", metavar="TOKENS", type=read_count, help="how long the answer may be (default: 8000)"
+    )
+    parser.add_argument("--page", metavar="N", type=read_count, default=1, help="the next findings")
     parser.add_argument("--all", action="store_true", help="everything on one page, however long")
     default = os.environ.get("CQ_FORMAT", "")
     if default and default not in _FORMATS:
@@ -193,14 +196,15 @@ def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
 def _process_ms() -> float:
     """Since the process began, as its user sees it."""
     try:
-        stat = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        stat = Path(f"/proc/{cli.asker}/stat").read_text().rpartition(")")[2].split()
         started = int(stat[19]) / os.sysconf("SC_CLK_TCK")
         return round((time.clock_gettime(time.CLOCK_BOOTTIME) - started) * 1000, 1)
     except (OSError, ValueError, IndexError, AttributeError):
         return round(time.process_time() * 1000, 1)
 
 
-def _count(text: str) -> int:
+def read_count(text: str) -> int:
+    """For options: a number above 0."""
     try:
         value = int(text)
     except ValueError:

@@ -14,6 +14,7 @@ from cq.model.artifact import FILES, ExportReport, Row, Validation
 from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
 from cq.model.status import Check, Status
+from cq.surfaces.daemon import DaemonStatus
 from cq.surfaces.render import render_json, render_table
 from cq.surfaces.render.status import Cost
 from cq.workspace import LanguageRow
@@ -38,6 +39,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "answer": (Answer, "the answer of every question: search, calls, graph, impact, …"),
     "cq.toml": (ConfigFile, "a configuration file"),
     "config": (Configuration, "the answer of cq status --config"),
+    "daemon": (DaemonStatus, "the answer of cq daemon status"),
     "doctor": (tuple[Check, ...], "the answer of cq doctor"),
     "export": (ExportReport, "the answer of cq export"),
     "index": (Indexed, "the answer of cq index"),

@@ -24,12 +24,12 @@ def render_heading(text: str, level: int = 2) -> str:
     return f"\x1b[1m{heading}\x1b[0m" if _has_colour() else heading
 
 
-def render_block(lines: list[str]) -> str:
+def render_block(lines: list[str], language: str = "text") -> str:
     """Lines as they are, in a fence longer than any inside: source is never read as markup."""
     bars = "```"
     while any(bars in line for line in lines):
         bars += "`"
-    return "\n".join([f"{bars}text", *lines, bars])
+    return "\n".join([f"{bars}{language}", *lines, bars])
 
 
 def render_table(columns: list[str], rows: list[list[str]]) -> str:
@@ -58,4 +58,7 @@ def show_source(line: str) -> str:
 
 
 def _has_colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """NO_COLOR outranks FORCE_COLOR, which outranks what the terminal says of itself."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")

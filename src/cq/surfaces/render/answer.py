@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, NodeDetails, Section
-from cq.surfaces.render import one_line, render_heading, show_path, show_source
+from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, NodeDetails, Section, SourceDetails
+from cq.surfaces.render import one_line, render_block, render_heading, show_path, show_source
 
 _INDENT = "    "
 _SHOWN_EVENTS = 6
@@ -23,6 +23,12 @@ def render_answer(answer: Answer) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+def render_card(answer: Answer) -> list[str]:
+    """The card and what was left out or not done, without headings."""
+    card = _render_card(answer, answer.insight) if answer.insight else _render_nothing(answer)
+    return [*card, *_render_notes(answer)[1:]]
+
+
 def render_plain(answer: Answer) -> str:
     """`path:line:col: text`, one per line, for pipes and editors."""
     return "".join(
@@ -40,7 +46,16 @@ def find_rows(answer: Answer) -> list[Finding]:
     ]
 
 
-_SITES = (MatchDetails, CallDetails, NodeDetails)
+def render_source(answer: Answer) -> str:
+    """Nothing but the source, or the lines of the outline."""
+    return "".join(
+        finding.details.source if isinstance(finding.details, SourceDetails) else f"{finding.message}\n"
+        for section in answer.sections
+        for finding in section.findings
+    )
+
+
+_SITES = (MatchDetails, CallDetails, NodeDetails, SourceDetails)
 
 
 def _render_card(answer: Answer, insight: Insight) -> list[str]:
@@ -102,11 +117,11 @@ def _render_section(section: Section) -> list[str]:
         title += f" ({shown} of {section.total:,})" if shown else f" ({section.total:,})"
     lines = [render_heading(title) + (f" {section.note}" if section.note else "")]
     for finding in section.findings:
-        lines += _render_finding(finding)
+        lines += render_finding(finding)
     return lines
 
 
-def _render_finding(finding: Finding) -> list[str]:
+def render_finding(finding: Finding) -> list[str]:
     where, details = finding.location, finding.details
     if where is None:
         return [_INDENT + show_path(one_line(finding.message))]
@@ -115,6 +130,8 @@ def _render_finding(finding: Finding) -> list[str]:
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
         return [f"{_INDENT}{place} {details.status}{caller}: {text.strip()}"]
+    if isinstance(details, SourceDetails):
+        return [*_render_source(place, where.end_line, details)]
     if not isinstance(details, MatchDetails):
         return [f"{_INDENT}{place}: {one_line(text)}"]
     scope = f" ({details.scope})" if details.scope else ""
@@ -125,6 +142,12 @@ def _render_finding(finding: Finding) -> list[str]:
     numbered = enumerate(map(show_source, details.context), details.context_line)
     rows = [f"{_INDENT}  {number:>5} {line}".rstrip() for number, line in numbered]
     return [head, *rows]
+
+
+def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:
+    rows = [f"{place} to line {last}", render_block(details.source.splitlines(), details.language)]
+    rows += [f"read on: cq read {details.more}"] if details.more else []
+    return rows + [f"also: {other.kind} {other.name} {other.path}:{other.line}" for other in details.others]
 
 
 _TITLED = frozenset({"definition", "callsite", "import", "from_import"})

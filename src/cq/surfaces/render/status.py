@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.model.answer import Target
 from cq.model.config import Configuration
 from cq.model.status import Check, Freshness, Status
 from cq.surfaces.render import one_line, render_heading, render_table
@@ -43,6 +44,37 @@ def render_status(status: Status) -> str:
         lines += ["", render_heading("Degraded"), ""]
         lines += [f"- {event.severity}: {one_line(event.message)}" for event in status.degraded[:20]]
         lines += [f"- and {len(status.degraded) - 20} more"] if len(status.degraded) > 20 else []
+    return "\n".join(lines) + "\n"
+
+
+def render_welcome(status: Status, entry_points: Sequence[Target]) -> str:
+    """A first look: what is here, where it begins, what to ask. Every command can be pasted."""
+    shares = [f"{row.language} {row.files:,}" for row in status.languages[:6]]
+    more = len(status.languages) - 6
+    lines = [
+        render_heading(one_line(status.root), 1),
+        "",
+        f"{status.files:,} files, {status.lines:,} lines: {', '.join(shares)}" + (f", {more} more" if more > 0 else ""),
+        _describe_counts(status.counts),
+        "",
+    ]
+    if entry_points:
+        lines += [render_heading("Where it begins"), ""]
+        lines += [
+            f"    {row.location.path}:{row.location.start_line}: {one_line(row.signature)}" for row in entry_points
+        ]
+        lines.append("")
+    name = entry_points[0].name if entry_points else "NAME"
+    path = entry_points[0].location.path if entry_points else "PATH"
+    lines += [
+        render_heading("What to ask"),
+        "",
+        f"    {f'cq search {name}':<40} where a name or text is defined, called, used",
+        f"    {f'cq calls {name}':<40} who calls it, with what",
+        f"    {f'cq read {path}':<40} the outline of a file; with a name, its source",
+        f"    {'cq init claude':<40} let an agent ask (cursor, vscode)",
+        f"    {'cq --help':<40} every question",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,119 @@
+"""Knowing without looking that a tree is as it was: the kernel's own list of what moved (inotify), read at every
+question. For processes that answer many questions; a new process looks at every file, which is as right and slower.
+
+An event is in the list before the call that caused it returns, so nothing that was saved before a question is missed.
+What the kernel does not tell (a file changed through another of its hard links or through a memory map, another machine
+on a network disk) is seen by the look that is due every few seconds all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import time
+from pathlib import Path
+
+TRUST_SECONDS = 5.0
+_MOST = 4  # trees
+# MODIFY ATTRIB MOVED_FROM MOVED_TO CREATE DELETE DELETE_SELF MOVE_SELF
+_MASK = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
+_LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
+
+enabled = False  # a process that lives on sets it
+
+Key = tuple[str, str, str]  # index file, root, settings
+
+
+class _Watch:
+    """`sure_until` is 0 until a look at the files that began after the watches were set found nothing new.
+
+    Once something moved its watches are set anew: a directory may have been replaced by one of the same name.
+    """
+
+    def __init__(self, handle: int, index: os.stat_result, paths: set[str]) -> None:
+        self.handle = handle
+        self.index = (index.st_dev, index.st_ino)
+        self.paths = paths
+        self.moved = False
+        self.sure_until = 0.0
+
+    def is_still(self) -> bool:
+        """Whether nothing moved since this was last asked."""
+        try:
+            while os.read(self.handle, 1 << 16):
+                self.moved = True
+        except BlockingIOError:
+            return not self.moved and self.sure_until > time.monotonic()
+        return False
+
+
+def is_unchanged(key: Key) -> bool:
+    """True when it is known that a refresh would find nothing to do."""
+    watch = _watches.get(key)
+    if watch is None or not watch.is_still():
+        return False
+    try:
+        now = os.stat(key[0])  # noqa: PTH116
+    except OSError:
+        return False
+    return (now.st_dev, now.st_ino) == watch.index
+
+
+def note_refresh(key: Key, paths: set[str]) -> None:
+    """After a refresh that began after `is_unchanged` was asked. `paths` is all that its listing rests on."""
+    watch = _watches.get(key)
+    if watch is not None and not watch.moved and watch.paths == paths:
+        watch.sure_until = time.monotonic() + TRUST_SECONDS
+        return
+    forget(key)
+    watch = _set_watches(key, paths)
+    if watch is not None:
+        _watches[key] = watch
+    for old in list(_watches)[:-_MOST]:
+        forget(old)
+
+
+def forget(key: Key) -> None:
+    watch = _watches.pop(key, None)
+    if watch is not None:
+        os.close(watch.handle)
+
+
+def _set_watches(key: Key, paths: set[str]) -> _Watch | None:
+    """None where the kernel cannot tell everything: another system, a network disk, too many directories."""
+    if sys.platform != "linux" or _find_system(key[1]) not in _LOCAL:
+        return None
+    libc = ctypes.CDLL(None)
+    handle: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if handle < 0:
+        return None
+    try:
+        watch = _Watch(handle, os.stat(key[0]), paths)  # noqa: PTH116
+    except OSError:
+        os.close(handle)
+        return None
+    for path in paths:
+        while not os.path.lexists(path):  # what is missing appears in the nearest directory that is there
+            path = os.path.dirname(path) or "/"  # noqa: PTH120
+        if libc.inotify_add_watch(handle, os.fsencode(path), _MASK) < 0:
+            os.close(handle)
+            return None
+    return watch
+
+
+def _find_system(path: str) -> str:
+    """The kind of the file system that holds it, as the mount nearest to it says."""
+    best, kind = "", ""
+    with contextlib.suppress(OSError, IndexError):
+        for line in Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines():
+            left, _, right = line.partition(" - ")
+            mount = left.split()[4].encode().decode("unicode_escape", "replace")
+            inside = path == mount or path.startswith(mount.rstrip("/") + "/")
+            if inside and len(mount) >= len(best):
+                best, kind = mount, right.split()[0]
+    return kind
+
+
+_watches: dict[Key, _Watch] = {}

@@ -1,0 +1,32 @@
+"""`cq` alone: what is here, and what to ask next."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from cq.surfaces.cli.options import add_place_options, open_workspace
+from cq.surfaces.render.progress import ProgressLine
+from cq.surfaces.render.status import render_welcome
+from cq.workspace import is_repository
+
+
+def configure(parser: ArgumentParser) -> None:
+    add_place_options(parser)
+
+
+def run(args: Namespace) -> int:
+    """A directory that is no repository is not indexed unasked: it may be someone's whole home."""
+    progress = ProgressLine()
+    with open_workspace(args, progress) as workspace:
+        if not is_repository(workspace.root):
+            print("There is no repository around this directory: go into one, or name it with --root.\n\n"
+                  "  cq status --root DIR        index DIR and say what is there\n"
+                  "  cq --help                   every question")  # fmt: skip
+            return 0
+        try:
+            status, entry_points = workspace.status(), workspace.entry_points()
+        finally:
+            progress.clear()
+    sys.stdout.write(render_welcome(status, entry_points))
+    return 0

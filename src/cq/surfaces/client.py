@@ -1,0 +1,167 @@
+"""`cq` as its user starts it: asks the daemon where one runs, else does the work itself.
+
+Through the daemon a command costs little more than the start of the interpreter, so this module imports next to
+nothing. The daemon is handed the standard streams themselves: what it writes is what the command would have written.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from cq import __version__
+
+TYPE_CHECKING = False  # of `typing`, which costs more than this module
+if TYPE_CHECKING:
+    from _socket import socket as Socket
+
+# These run long, measure themselves or are about the daemon: they are never handed over.
+AT_HOME = frozenset({"config", "daemon", "index", "init", "mcp", "watch", "-V", "--version"})
+MODES = ("auto", "manual", "off")
+MAX_REQUEST = 4 * 1024 * 1024
+# What is handed over only to the same code: its version, its place, and the interpreter that runs it.
+IDENTITY = f"{__version__} {os.path.dirname(os.path.dirname(__file__))} {sys.version}"  # noqa: PTH120  see above
+
+# What the daemon says, a byte each; after DONE comes the exit status.
+WRITING, DONE, REPLACE, REFUSE = b"w", b"x", b"r", b"n"
+INTERRUPT = b"i"  # what it is told
+
+
+def main() -> int:
+    argv = sys.argv[1:]
+    before = 2 if argv[:1] == ["--color"] else 1 if argv and argv[0].startswith("--color=") else 0
+    if not AT_HOME.intersection(argv[before : before + 1]):
+        status = _ask_daemon(argv)
+        if status is not None:
+            return status
+    from cq.surfaces.cli import main as run
+
+    return run(argv)
+
+
+def find_socket() -> str:
+    """In a directory that is the user's alone; "" where the system has no place for one."""
+    base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    path = f"{base}/cq/daemon/socket"
+    return path if path.startswith("/") and len(os.fsencode(path)) < 100 and sys.platform == "linux" else ""
+
+
+def find_settings() -> str:
+    """The user's own settings, which no repository decides about."""
+    return f"{os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')}/cq/settings.toml"  # noqa: PTH111
+
+
+def read_mode() -> str:
+    """`auto` starts a daemon when one is missing, `manual` uses one that runs, `off` never does."""
+    try:
+        with open(find_settings(), encoding="utf-8") as file:  # noqa: PTH123
+            text = file.read(4096)
+    except (OSError, ValueError):
+        return "manual"
+    # `cq config` writes it, one line a setting: a parser would cost more than the question.
+    return next((mode for mode in MODES if f'daemon = "{mode}"' in text.splitlines()), "manual")
+
+
+def pack_request(verb: str, argv: list[str]) -> bytes:
+    """Length, then what the command can see of its caller, separated by NUL as the system separates it."""
+    umask = os.umask(0o77)
+    os.umask(umask)
+    head = (IDENTITY, verb, str(os.getpid()), str(umask), os.getcwd(), str(len(argv)), *argv)  # noqa: PTH109
+    body = b"\0".join([*map(os.fsencode, head), *(b"%s=%s" % item for item in os.environb.items())])
+    return len(body).to_bytes(4, "big") + body
+
+
+def connect(path: str) -> Socket | None:
+    """A connection to the daemon of this user, or None."""
+    # The module `socket` costs a third of the whole start; what it is made of does as well.
+    import _socket
+
+    try:
+        folder = os.stat(os.path.dirname(path))  # noqa: PTH116, PTH120
+        if folder.st_uid != os.getuid() or folder.st_mode & 0o77:
+            return None
+        link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        link.connect(path)
+    except OSError:
+        return None
+    return link
+
+
+def spawn_daemon(path: str, options: tuple[str, ...] = ()) -> int:
+    """Starts one in the background, in a session of its own; returns its process id."""
+    import subprocess
+
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
+    log = os.open(f"{path}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "cq", "daemon", "run", *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, cwd="/", start_new_session=True,
+        ).pid  # fmt: skip
+    finally:
+        os.close(log)
+
+
+def _ask_daemon(argv: list[str]) -> int | None:
+    """The exit status, or None where the command is to be done here."""
+    path, mode = find_socket(), read_mode()
+    if not path or mode == "off":
+        return None
+    try:
+        for stream in (0, 1, 2):
+            os.fstat(stream)  # one that the caller closed cannot be handed over, and its number is not ours to take
+    except OSError:
+        return None
+    link = connect(path)
+    if link is None:
+        if mode == "auto":
+            spawn_daemon(path)
+        return None
+    try:
+        return _converse(link, path, argv)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        link.close()
+
+
+def _converse(link: Socket, path: str, argv: list[str]) -> int | None:
+    import _socket
+
+    writing = interrupted = False
+    streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+    try:
+        request = pack_request("run", argv)
+        if len(request) > MAX_REQUEST:
+            return None
+        sent = link.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+        if sent < len(request):  # even nothing cannot be sent once the answer is there and the daemon has hung up
+            link.sendall(request[sent:])
+    except OSError:
+        return None
+    while True:
+        try:
+            said = link.recv(1)
+            if said == DONE:
+                return ord(link.recv(1))
+            if said == WRITING:
+                writing = True
+            elif said == REPLACE:
+                spawn_daemon(path)
+                return None
+            else:
+                break
+        except (OSError, TypeError):
+            break
+        except KeyboardInterrupt:
+            if interrupted:
+                return 130
+            interrupted = True
+            try:  # noqa: SIM105  contextlib would cost every start
+                link.sendall(INTERRUPT)
+            except OSError:
+                pass  # it has answered meanwhile; that is what comes next
+    if not writing:
+        return 130 if interrupted else None
+    print("cq: io: the daemon ended before the answer did (ask again)", file=sys.stderr)
+    return 2

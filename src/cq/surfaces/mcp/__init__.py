@@ -1,0 +1,1 @@
+"""The Model Context Protocol: tools that are commands, answered by the same program over stdio or HTTP."""

@@ -1,0 +1,229 @@
+"""The server itself, on the official SDK: passes tools, resources and prompts on to commands."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+from weakref import WeakKeyDictionary
+
+import anyio
+import mcp_types as types
+import msgspec
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+
+from cq import __version__
+from cq.surfaces.mcp.content import render_pieces
+from cq.surfaces.mcp.process import Done, run_command
+from cq.surfaces.mcp.tools import CODES, INSTRUCTIONS, TOOLS, describe_tools, parse_arguments
+from cq.workspace import find_root
+
+Context = ServerRequestContext[Any, Any]
+INVALID, INTERNAL = -32602, -32603
+_LONGEST = 600.0  # seconds for one answer
+_SOON = 1.8  # seconds until a first index is not waited for any more
+
+TEMPLATES = {
+    "cq://file/{+path}": ("file", "The text of a file, as indexed."),
+    "cq://symbol/{+name}": ("symbol", "The source of a definition: Name or Class.method."),
+    "cq://artifact/{id}": ("artifact", "What an answer was too short for, as JSON."),
+}
+
+# Name -> (description, arguments, text).
+PROMPTS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "explain_symbol": (
+        "Explain a symbol", ("symbol",),
+        "Explain `{symbol}`: read it with codebase_read, then see who calls it with codebase_context (what=calls). Say "
+        "what it does, what it expects of its callers, and what is surprising; cite path:line.",
+    ),
+    "what_breaks_if": (
+        "What breaks if a symbol changes", ("symbol", "change"),
+        "I want to change `{symbol}`: {change}. List every call site with codebase_context (what=calls), page by page, "
+        "and say for each whether it breaks and why; then the tests that cover it. Cite path:line.",
+    ),
+    "where_to_start": (
+        "Where to start in this repository", (),
+        "Get an overview: index_status, then the outline (codebase_read) of the likely entry points. Say what the "
+        "program does, its main parts, and the five files to read first.",
+    ),
+}  # fmt: skip
+
+
+def make_server(root: str) -> Server[Any]:
+    """`root` pins the repository; "" takes the client's first root, else the working directory."""
+    return _Surface(root).server
+
+
+class _Surface:
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._roots: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # by session
+        self._background: set[asyncio.Task[Done]] = set()
+        self.server: Server[Any] = Server(
+            "cq", version=__version__, instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools, on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources, on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource, on_list_prompts=self._list_prompts, on_get_prompt=self._get_prompt,
+        )  # fmt: skip
+
+    async def _list_tools(self, _: Context, __: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in describe_tools()])
+
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if params.name not in TOOLS:
+            message = f"there is no tool {params.name!r}; there are {', '.join(TOOLS)}"
+            raise MCPError(INVALID, message, {"code": "CAPABILITY_MISSING"})
+        try:
+            argv = parse_arguments(params.name, params.arguments or {})
+        except ValueError as error:
+            return _refuse("INVALID_REQUEST", str(error))
+        try:
+            done = await self._answer(context, argv)
+        except TimeoutError:
+            return _refuse("TIMEOUT", f"no answer within {_LONGEST:.0f} s")
+        if done.status not in (0, 1):
+            return _refuse(*_explain(done.errors))
+        answer = msgspec.json.decode(done.out, type=TOOLS[params.name][1])
+        content: list[Any] = [
+            types.TextContent(
+                type="text", text=text, annotations=types.Annotations(audience=["assistant"], priority=priority)
+            )
+            for text, priority in render_pieces(answer)
+        ]
+        return types.CallToolResult(content=content, structured_content=msgspec.to_builtins(answer))
+
+    async def _answer(self, context: Context, argv: list[str]) -> Done:
+        """The command's answer; while a first index is made, soon, from the files as they lie."""
+        root, indexing = await self._find_root(context), False
+
+        async def tell(done: float, total: float, message: str) -> None:
+            nonlocal indexing
+            indexing = total > 0
+            await context.session.report_progress(done, total or None, message)
+
+        name, *rest = argv
+        ask = [name, "--format=json", "--progress=json"]
+        with anyio.fail_after(_LONGEST):
+            first = asyncio.ensure_future(run_command([*ask, *rest], root, tell))
+            tasks = {first}
+            try:
+                await asyncio.wait(tasks, timeout=_SOON)
+                if indexing and not first.done() and name != "status":
+                    tasks.add(asyncio.ensure_future(run_command([*ask, "--no-refresh", *rest], root, _hush)))
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                if not first.done():
+                    self._background.add(first)  # the index is finished for the next question
+                    first.add_done_callback(self._background.discard)
+                return next(task for task in (first, *tasks) if task.done()).result()
+            finally:
+                for task in tasks - self._background:
+                    task.cancel()
+
+    async def _find_root(self, context: Context) -> str:
+        if self._root:
+            return self._root
+        if context.session not in self._roots:
+            self._roots[context.session] = await _ask_root(context)
+        return self._roots[context.session]
+
+    async def _list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
+        done = await run_command(["artifact", "list", "--format=json"], await self._find_root(context), _hush)
+        rows: list[dict[str, Any]] = msgspec.json.decode(done.out) if done.status in (0, 1) and done.out else []
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(uri=f"cq://artifact/{row['id']}", name=row["id"], mime_type="application/json")
+                for row in rows[:50]
+            ]
+        )
+
+    async def _list_templates(self, _: Context, __: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(uri_template=uri, name=name, description=line)
+                for uri, (name, line) in TEMPLATES.items()
+            ]
+        )
+
+    async def _read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:  # fmt: skip
+        uri = params.uri
+        found = re.fullmatch(r"cq://(file|symbol|artifact)/(.+)", uri, re.DOTALL)
+        if not found:
+            raise MCPError(INVALID, f"there is no resource {uri!r}", {"uri": uri, "code": "NOT_FOUND"})
+        kind, name = found[1], unquote(found[2])
+        command = {
+            "file": ["read", "--format=plain", "--all", "--", f"{name}:1-"],
+            "symbol": ["read", "--format=plain", "--all", "--", name],
+            "artifact": ["artifact", "get", "--", name],
+        }[kind]
+        done = await run_command(command, await self._find_root(context), _hush)
+        if done.status:
+            code, message = _explain(done.errors) if done.status > 1 else ("NOT_FOUND", f"nothing is named {name}")
+            raise MCPError(INVALID, message, {"uri": uri, "code": "NOT_FOUND" if code == "INVALID_REQUEST" else code})
+        mime = "application/json" if kind == "artifact" else "text/plain"
+        text = done.out.decode("utf-8", "replace")
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=mime, text=text)])
+
+    async def _list_prompts(self, _: Context, __: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=name, description=line,
+                    arguments=[types.PromptArgument(name=argument, required=True) for argument in arguments],
+                )
+                for name, (line, arguments, _) in PROMPTS.items()
+            ]
+        )  # fmt: skip
+
+    async def _get_prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name not in PROMPTS:
+            raise MCPError(INVALID, f"there is no prompt {params.name!r}; there are {', '.join(PROMPTS)}")
+        line, names, text = PROMPTS[params.name]
+        given = params.arguments or {}
+        if set(given) != set(names):
+            raise MCPError(INVALID, f"{params.name} takes {', '.join(names) or 'no arguments'}")
+        for name in names:  # not str.format: what is given is text, whatever it holds
+            text = text.replace(f"{{{name}}}", given[name])
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+        return types.GetPromptResult(description=line, messages=[message])
+
+
+async def _ask_root(context: Context) -> str:
+    """The client's first root that is a directory here, else where the server was started."""
+    capabilities = context.session.client_capabilities
+    if capabilities is not None and capabilities.roots is not None and context.session.can_send_request:
+        with suppress(MCPError, TimeoutError), warnings.catch_warnings(), anyio.fail_after(2):
+            warnings.simplefilter("ignore")  # the SDK deprecates roots; clients of today have them
+            for root in (await context.session.list_roots()).roots:
+                place = urlparse(str(root.uri))
+                path = Path(unquote(place.path))
+                if place.scheme == "file" and path.is_dir():
+                    return str(path)
+    return os.environ.get("CQ_ROOT") or str(find_root(Path.cwd()))
+
+
+async def _hush(_: float, __: float, ___: str) -> None:
+    return
+
+
+def _explain(errors: str) -> tuple[str, str]:
+    """(code, message) of what the command said last."""
+    line = errors.strip().rpartition("\n")[2].removeprefix("cq: ")
+    code, _, message = line.partition(": ")
+    return CODES.get(code, "INTERNAL"), message or line or "the command ended without a word"
+
+
+def _refuse(code: str, message: str) -> types.CallToolResult:
+    return types.CallToolResult.model_validate({
+        "content": [{"type": "text", "text": f"{code}: {message}"}],
+        "isError": True,
+        "_meta": {"cq/error": {"code": code, "message": message}},
+    })  # fmt: skip

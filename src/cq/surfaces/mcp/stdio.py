@@ -1,0 +1,113 @@
+"""The protocol over standard input and output. Greets the client at once and imports the SDK behind the greeting:
+hosts start every server they know and wait for each."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+from cq import __version__
+from cq.surfaces.mcp.tools import INSTRUCTIONS
+
+_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+_MOST = 4 * 1024 * 1024  # bytes of a first message
+CAPABILITIES: dict[str, Any] = {
+    "prompts": {"listChanged": False},
+    "resources": {"subscribe": False, "listChanged": False},
+    "tools": {"listChanged": False},
+}
+
+
+def serve_stdio(root: str) -> None:
+    """Until the client closes its end. Nothing but the protocol is written to standard output."""
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # what a library prints goes astray harmlessly
+    first = _read_line(wire_in)
+    if not first:
+        return
+    greeting = greet(first)
+    if greeting is not None:
+        os.write(wire_out, json.dumps(greeting, separators=(",", ":")).encode() + b"\n")
+
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    from cq.surfaces.mcp.server import make_server
+
+    server = make_server(root)
+
+    async def run() -> None:
+        with os.fdopen(wire_in, encoding="utf-8", errors="replace") as source, os.fdopen(wire_out, "wb") as sink:
+            lines = _Lines(first, anyio.wrap_file(source))
+            wire = _Wire(anyio.wrap_file(sink), None if greeting is None else greeting["id"])
+            async with stdio_server(lines, wire) as (read, write):  # pyright: ignore
+                await server.run(read, write, server.create_initialization_options())
+
+    anyio.run(run)
+
+
+def greet(line: bytes) -> dict[str, Any] | None:
+    """The answer to `initialize`, as the SDK gives it; None for anything else."""
+    try:
+        request = json.loads(line)
+        version = request["params"]["protocolVersion"]
+        if request["method"] != "initialize" or request["jsonrpc"] != "2.0" or not isinstance(version, str):
+            return None
+        if not isinstance(request["params"]["capabilities"], dict) or not request["params"]["clientInfo"]["name"]:
+            return None
+    except (ValueError, KeyError, TypeError):
+        return None
+    result = {
+        "protocolVersion": version if version in _VERSIONS else _VERSIONS[-1],
+        "capabilities": CAPABILITIES,
+        "serverInfo": {"name": "cq", "version": __version__},
+        "instructions": INSTRUCTIONS,
+    }
+    return {"jsonrpc": "2.0", "id": request["id"], "result": result}
+
+
+def _read_line(source: int) -> bytes:
+    """Byte by byte: what follows it is not ours."""
+    line = bytearray()
+    while not line.endswith(b"\n") and len(line) < _MOST:
+        byte = os.read(source, 1)
+        if not byte:
+            break
+        line += byte
+    return bytes(line)
+
+
+class _Lines:
+    """The first line again, then the others."""
+
+    def __init__(self, first: bytes, rest: Any) -> None:
+        self._first = first
+        self._rest = rest
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        yield self._first.decode("utf-8", "replace")
+        async for line in self._rest:
+            yield line
+
+
+class _Wire:
+    """What the SDK writes, without its own answer to what was answered already."""
+
+    def __init__(self, sink: Any, greeted: object) -> None:
+        self._sink = sink
+        self._greeted = greeted
+
+    async def write(self, text: str) -> None:
+        if self._greeted is not None:
+            said = json.loads(text)
+            if said.get("id") == self._greeted and "method" not in said:
+                self._greeted = None
+                return
+        await self._sink.write(text.encode("utf-8", "replace"))
+
+    async def flush(self) -> None:
+        await self._sink.flush()

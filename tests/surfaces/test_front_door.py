@@ -1,0 +1,196 @@
+"""What a newcomer meets: `cq` alone, help, exact source, completion in a real shell, configuration for agents."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cq.surfaces.cli.completion import SCRIPTS
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    (root / ".git").mkdir(parents=True)
+    (root / "src").mkdir()
+    (root / "src" / "db.py").write_text(
+        "class Store:\n    def save(self, row):\n        return row[0]\n\n\ndef save(): ...\n"
+    )
+    (root / "src" / "app.py").write_text("from db import save\n\n\ndef main():\n    save()\n\n\nmain()\n")
+    return root
+
+
+def environment(root: Path) -> dict[str, str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("CQ_", "NO_COLOR"))}
+    return clean | {"XDG_CACHE_HOME": str(root.parent / "cache")}
+
+
+def cq(root: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cq", *arguments], cwd=root, env=environment(root) | more,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_alone_it_says_what_is_here_and_what_to_ask(root: Path):
+    done = cq(root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2 files, 14 lines: python 2" in done.stdout
+    assert "src/app.py:4: def main()" in done.stdout
+    commands = [line.split("  ")[2].strip() for line in done.stdout.splitlines() if line.startswith("    cq ")]
+    assert len(commands) == 5
+    for command in commands:
+        assert cq(root, *command.split()[1:]).returncode == 0, command
+    assert cq(root.parent, "--root", str(root)).stdout == done.stdout
+
+
+def test_alone_outside_of_a_repository_it_indexes_nothing(tmp_path: Path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    done = cq(bare)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "There is no repository" in done.stdout
+    assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").rglob("*.db"))
+
+
+def test_help_of_one_command_both_ways(root: Path):
+    assert cq(root, "help", "calls").stdout == cq(root, "calls", "--help").stdout != ""
+    assert cq(root, "help").stdout == cq(root, "--help").stdout != ""
+
+
+@pytest.mark.parametrize(
+    ("target", "source"),
+    [
+        ("Store.save", "    def save(self, row):\n        return row[0]\n"),
+        ("symbol = Store > save", "    def save(self, row):\n        return row[0]\n"),
+        ("src/db.py:2", "    def save(self, row):\n        return row[0]\n"),
+        ("src/db.py:3-3", "        return row[0]\n"),
+        ("src/db.py:5-", "\ndef save(): ...\n"),
+        ("src/db.py", "class Store\n  def save(self, row)\ndef save()\n"),
+    ],
+)
+def test_source_is_read_as_it_stands(root: Path, target: str, source: str):
+    done = cq(root, "read", target, "--format", "plain")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.rstrip("\n") == source.rstrip("\n")
+
+
+def test_reading_says_what_else_bears_the_name_and_how_to_read_on(root: Path):
+    answer = json.loads(cq(root, "read", "save", "--format", "json").stdout)
+    assert (answer["insight"]["target"]["of"], answer["summary"]["definitions"]) == (2, 2)
+    (finding,) = answer["sections"][0]["findings"]
+    assert finding["details"]["others"][0]["path"] == "src/db.py"
+    (root / "long.py").write_text("def long():\n" + "    call()\n" * 200)
+    short = json.loads(cq(root, "read", "long", "--budget", "100", "--format", "json").stdout)
+    (finding,) = short["sections"][0]["findings"]
+    rest = cq(root, "read", finding["details"]["more"], "--format", "plain").stdout
+    assert finding["details"]["source"] + rest == (root / "long.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "words"),
+    [
+        ("svae", 1, "near names: save"),
+        ("src/db.py:9-12", 2, "has no lines 9"),
+        ("src/nowhere.py:1-2", 2, "not indexed"),
+        ("../../etc/passwd:1-2", 2, "not indexed"),
+        (" ", 2, "target is empty"),
+    ],
+)
+def test_what_cannot_be_read_is_said(root: Path, target: str, status: int, words: str):
+    done = cq(root, "read", target)
+    assert done.returncode == status
+    assert words in done.stdout + done.stderr
+
+
+def test_colours_are_asked_for_or_left(root: Path):
+    assert "\x1b[1m" in cq(root, "--color", "always", "search", "save").stdout
+    assert "\x1b" not in cq(root, "--color=never", "search", "save", FORCE_COLOR="1").stdout
+    assert "\x1b" not in cq(root, "search", "save").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["sea"], ["search"]),
+        (["help", "comp"], ["completion"]),
+        (["calls", "sa"], ["save"]),
+        (["calls", "St"], ["Store"]),
+        (["read", "src/"], ["src/app.py", "src/db.py"]),
+        (["facts", "s"], ["src/"]),
+        (["search", "x", "--forma"], ["--format"]),
+        (["search", "x", "--format", "js"], ["json", "jsonl"]),
+        (["nothing", "x"], []),
+    ],
+)
+def test_words_that_complete(root: Path, words: list[str], found: list[str]):
+    cq(root, "index")
+    assert cq(root, "completion", "words", "--", *words).stdout.split() == found
+
+
+@pytest.mark.parametrize("shell", SCRIPTS)
+def test_completion_scripts_are_read_by_their_shells(root: Path, shell: str):
+    script = cq(root, "completion", shell).stdout
+    assert "completion words" in script
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} on this system")
+    subprocess.run([shell, "-n"], input=script, text=True, check=True, timeout=20)
+
+
+def test_completion_in_bash(root: Path, tmp_path: Path):
+    cq(root, "index")
+    command = tmp_path / "bin" / "cq"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cq "$@"\n')
+    command.chmod(0o755)
+    script = cq(root, "completion", "bash").stdout
+    script += 'COMP_WORDS=(cq calls Sto); COMP_CWORD=2; _cq 2>/dev/null; printf "%s\\n" "${COMPREPLY[@]}"\n'
+    path = f"{command.parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash"], input=script, cwd=root, env=environment(root) | {"PATH": path}, capture_output=True, text=True,
+        timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout == "Store\n"
+
+
+@pytest.mark.parametrize(
+    ("client", "config", "key", "guidance"),
+    [
+        ("claude", ".mcp.json", "mcpServers", "CLAUDE.md"),
+        ("cursor", ".cursor/mcp.json", "mcpServers", ".cursor/rules/cq.mdc"),
+        ("vscode", ".vscode/mcp.json", "servers", ".github/copilot-instructions.md"),
+    ],
+)
+def test_an_agent_is_set_up(root: Path, client: str, config: str, key: str, guidance: str):
+    shown = cq(root, "init", client).stdout
+    assert config in shown
+    assert not (root / config).exists()
+    (root / config).parent.mkdir(exist_ok=True)
+    (root / config).write_text(json.dumps({key: {"other": {"command": "é"}}, "more": 1}))
+    (root / guidance).parent.mkdir(parents=True, exist_ok=True)
+    (root / guidance).write_text("# Mine\n")
+    assert cq(root, "init", client, "--write").stderr.count("written") == 2
+    settings = json.loads((root / config).read_text())
+    assert (settings["more"], settings[key]["other"], settings[key]["cq"]["args"]) == (1, {"command": "é"}, ["mcp"])
+    text = (root / guidance).read_text()
+    assert text.startswith("# Mine\n")
+    assert "codebase_search" in text
+    assert cq(root, "init", client, "--write").stderr.count("up to date") == 2
+    assert (root / guidance).read_text() == text
+
+
+def test_files_that_are_not_ours_to_change_are_left(root: Path, tmp_path: Path):
+    (root / ".mcp.json").write_text("{ // a comment\n}")
+    done = cq(root, "init", "claude", "--write")
+    assert (done.returncode, "is not JSON that can be changed" in done.stderr) == (2, True)
+    (root / ".mcp.json").unlink()
+    (root / ".mcp.json").symlink_to(tmp_path / "elsewhere.json")
+    done = cq(root, "init", "claude", "--write")
+    assert (done.returncode, "leads out of the repository" in done.stderr) == (2, True)
+    assert not (tmp_path / "elsewhere.json").exists()

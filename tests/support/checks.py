@@ -34,13 +34,13 @@ def check_page_case(language: str, snippet: str, hidden: Collection[str] = ()) -
     assert {text.count(b"\n", 0, problem.start) for problem in facts.problems} == lines
 
 
-def check_calls(snippet: str) -> None:
+def check_calls(snippet: str, main: str = "main.py") -> None:
     """Every mark under a call's name says what it means: `calls a.f` or `calls b.py:a.f`, `maybe f, g` in this order,
     `external os.path.join`, `unknown`. Calls without a mark may mean anything."""
     fixture = parse_fixture(snippet)
     units, names = [], {}
     for path, text in fixture.files.items():
-        path = f"{path}.py" if path == "main" else path
+        path = main if path == "main" else path
         facts = check_document(text.encode(), detect_language(path, b""))
         assert facts.code is not None
         units.append(Unit(path, facts.language, facts.code))
@@ -54,7 +54,7 @@ def check_calls(snippet: str) -> None:
     resolver = Resolver(linker, units)
     found = {}
     for unit in units:
-        text = fixture.files["main" if unit.path == "main.py" else unit.path].encode()
+        text = fixture.files["main" if unit.path == main else unit.path].encode()
         for number, call in enumerate(extract_facts(text, unit.language).calls):
             meaning = resolver.call(unit, number)
             places = [
@@ -67,7 +67,7 @@ def check_calls(snippet: str) -> None:
                 "unresolved": "unknown",
             }[meaning.status]
             found[unit.path, call.name_start if call.name_start >= 0 else call.start] = said
-    marked = {("main.py" if mark.path == "main" else mark.path, mark.start): mark.label for mark in fixture.marks}
+    marked = {(main if mark.path == "main" else mark.path, mark.start): mark.label for mark in fixture.marks}
     said = {place: found.get(place, "no call") for place in marked}
     assert said == marked, "\n".join(
         f"{at}: {said[at]!r}, not {marked[at]!r}" for at in marked if said[at] != marked[at]

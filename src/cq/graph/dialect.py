@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.things import Class, External, Function, Thing
-from cq.model.code import Definition, Value
+from cq.model.code import Definition, Site, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -27,6 +27,10 @@ class Dialect:
     # What an operation on an instance calls: iter next enter item call and operators, each a member's name.
     protocols: ClassVar[dict[str, str]] = {}
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding
+    core: ClassVar[str] = "builtins"  # the module of the language's own names
+    # A language whose types are written: names, members and results are found by its own rules (`find_name`,
+    # `find_member`, `give`, `find_parameter`), and an unknown beside a known type is that type.
+    is_static: ClassVar[bool] = False
 
     def __init__(self, paths: Iterable[str]) -> None:
         """`paths` are those of all files of the repository."""
@@ -54,6 +58,27 @@ class Dialect:
     def access(self, linker: Linker, function: Function, receiver: Thing, *, on_class: bool) -> Values:
         """A function found as a member of a class, as the reader of the member gets it."""
         return {function: 0}
+
+    def find_name(self, linker: Linker, unit: Unit, scope: int, name: str, position: int) -> Values:
+        return linker.unknown
+
+    def find_member(self, linker: Linker, thing: Thing, name: str, level: int) -> Values:
+        return linker.unknown
+
+    def find_parameter(self, linker: Linker, function: Function, number: int) -> Values:
+        return linker.unknown
+
+    def give(self, linker: Linker, thing: Thing, receiver: Thing | None, unit: Unit | None, number: int) -> Values:
+        """What calling a function or a Native gives."""
+        return linker.unknown
+
+    def operate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+        """Operations that the language adds to those of cq.model.code."""
+        return linker.unknown
+
+    def is_candidate(self, site: Site, definition: Definition) -> bool:
+        """Whether a call on an unknown receiver may mean a method, by its name and shape."""
+        return True
 
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
         """Instances of a type as written in an annotation. Static: it must not read cells."""

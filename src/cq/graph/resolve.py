@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cq.graph.link import Linker
 from cq.graph.things import (
+    UNKNOWN,
     Bound,
     Class,
     External,
@@ -51,6 +52,8 @@ class Resolver:
         """What a call runs: a function, or the class it makes an instance of."""
         site = unit.code.sites[number]
         values = self.linker.link(unit, number)
+        if len(values) > 1 and UNKNOWN in values and self.linker.dialect(unit).is_static:
+            values = {thing: level for thing, level in values.items() if thing is not UNKNOWN}
         meaning = self.mean(values)
         if meaning.status == "unresolved" and site.name and site.name != site.callee:
             return self._by_name(unit, site, site.name)
@@ -103,10 +106,14 @@ class Resolver:
         found = self._named.get(key)
         if found is None:
             near = self.imports(unit)
+            dialect = self.linker.dialect(unit)
             fitting = [
                 (distance(unit.path, other.path, near), other.path, other.document, definition.symbol, other)
                 for other, definition in methods
-                if fits(definition, *shape(site)) and (other is unit or other.path in self.imported_paths)
+                if fits(definition, *shape(site))
+                and (other is unit or other.path in self.imported_paths)
+                and self.linker.dialect(other) is dialect
+                and dialect.is_candidate(site, definition)
             ]
             fitting.sort(key=lambda item: item[:4])
             places = tuple((other, symbol) for *_, symbol, other in fitting[:MAX_CANDIDATES])

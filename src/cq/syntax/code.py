@@ -60,11 +60,10 @@ class CodeDraft:
         return Code(tuple(definitions), binds, stores, tuple(sites), tuple(sorted(self.loops)), public)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes) -> list[Definition]:
-        by_start = {
-            draft.head: (number, draft)
-            for number, draft in enumerate(drafts)
-            if draft.body_start >= 0 and draft.head in self.definitions
-        }
+        by_start: dict[int, tuple[int, Draft]] = {}
+        for number, draft in enumerate(drafts):
+            if draft.head in self.definitions and (draft.body_start >= 0 or draft.head not in by_start):
+                by_start[draft.head] = (number, draft)
         named = {draft.body_start: number for number, draft in enumerate(drafts) if draft.kind == "function"}
         returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
         starts = sorted(by_start.keys() | self.lambdas.keys())
@@ -75,6 +74,8 @@ class CodeDraft:
         for start, scope in zip(starts, owners, strict=True):
             if start in by_start:
                 number, draft = by_start[start]
+                if scope == number:  # where heads are code of what they announce, its own scope begins with them
+                    scope = draft.parent
                 while at < len(decorators) and decorators[at][0] < draft.start:
                     at += 1
                 first = at
@@ -96,6 +97,8 @@ class CodeDraft:
             else:
                 _, body_start, parameters, value = self.lambdas[start]
                 symbol = named.get(body_start, -1)
+                if scope == symbol >= 0:
+                    scope = drafts[symbol].parent
                 name = drafts[symbol].name if symbol >= 0 else ""
                 found.append(Definition("function", name, symbol, scope, start, parameters, returns=(value,)))
         return found

@@ -321,6 +321,7 @@ _GENERIC = re.compile(rb"<[^<>]*>")
 _QUALIFIED = re.compile(rb"<[^<>]*?(?:\bas\s+(?P<trait>[\w:]+)|(?P<type>[\w:]+))\s*>::(?P<rest>[\w:]+)")
 
 
+@lru_cache(maxsize=1 << 13)
 def read_path(text: bytes) -> str | None:
     """`a::B::<T>::c`, `B<T>` and `<B as C>::d` as plain paths."""
     text = b"".join(text.split()) if b" as " not in text else text
@@ -346,19 +347,20 @@ def read_callee(text: bytes, start: int, end: int, name: str, name_start: int, k
     if kind != "call":
         path = read_path(text[start:end])
         return None if path is None else path + _MARKS.get(kind, "")
-    if _PLAIN_CALLEE.fullmatch(text, start, end):
-        callee = text[start:end].decode("utf-8", "replace")
-        if "r#" in callee:
-            callee = callee.replace("r#", "")
-        return f"{callee}(" if "." in callee else callee
+    if end - start < _SHORT and (callee := _read_plain(text[start:end])):
+        return callee
     before = text[max(start, name_start - _TAIL_BYTES) : name_start].rstrip()
     if before.endswith(b"::"):
         return read_path(_TURBOFISH.sub(b"", text[start:end]) if text[end - 1] == 62 else text[start:end])
     if not before.endswith(b"."):
         return name if name_start == start else None
-    before = before[:-1]
-    found = _ON_CALL.search(before)
-    if found is not None and text[start] != 40:
+    before = before[:-1].rstrip()
+    if text[start] == 40:
+        return None
+    if before.endswith(b")"):
+        return [".", max(start, name_start - _TAIL_BYTES) + len(before), f"{name}("]
+    found = _ON_CALL.search(before) if b")" in before else None
+    if found is not None:
         offset = max(start, name_start - _TAIL_BYTES) + found.start() + 1
         value: Value = ["?", offset] if b"?" in found[1] else offset
         fields = b"".join(found[2].split()).decode("utf-8", "replace")
@@ -370,6 +372,15 @@ def read_callee(text: bytes, start: int, end: int, name: str, name_start: int, k
 
 
 _MARKS = {"macro": "!", "new": "{", "decorator": "#"}
+_SHORT = 60
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_plain(callee: bytes) -> str:
+    if _PLAIN_CALLEE.fullmatch(callee) is None:
+        return ""
+    written = callee.decode("utf-8", "replace").replace("r#", "")
+    return f"{written}(" if "." in written else written
 
 
 # -- expressions ------------------------------------------------------------------------------------
@@ -596,22 +607,28 @@ def close_binds(collector: Collector) -> None:
     waiting = sorted((bind[0], number) for number, bind in enumerate(binds) if bind[4] <= IN_BLOCK)
     if not waiting:
         return
-    hidden = sorted([(s, -e) for s, e, _ in collector.opaque] + [(s, e) for s, e in collector.comments])
+    find = text.find
+    spans = [(s, -e) for s, e, _ in collector.opaque] + collector.comments
+    hidden = {
+        offset
+        for s, e in spans
+        if find(b"{", s, e) >= 0 or find(b"}", s, e) >= 0
+        for offset in range(s, e)
+        if text[offset] in b"{}"
+    }
     finish = collector.span[1]
     blocks: list[list[int]] = [[]]
     following: list[int] = []
     ends: dict[int, int] = {}
-    at = hide = 0
-    for found in _BRACES.finditer(text, *collector.span):
-        offset = found.start()
-        while hide < len(hidden) and hidden[hide][1] <= offset:
-            hide += 1
-        if hide < len(hidden) and hidden[hide][0] <= offset:
+    at, (coming, _) = 0, waiting[0]
+    for offset in [found.start() for found in _BRACES.finditer(text, *collector.span)]:
+        if offset in hidden:
             continue
-        while at < len(waiting) and waiting[at][0] <= offset:
+        while coming <= offset:
             number = waiting[at][1]
             (blocks[-1] if binds[number][4] == IN_BLOCK else following).append(number)
             at += 1
+            coming = waiting[at][0] if at < len(waiting) else finish + 1
         if text[offset] == 123:
             blocks.append(following)
             following = []

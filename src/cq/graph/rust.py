@@ -231,6 +231,8 @@ class RustDialect(Dialect):
         if head == "":
             return self._crate(linker, unit, rest[0]) and self._crate(linker, unit, rest.pop(0)) if rest else []
         found = self._lookup(linker, unit, scope, head, space)
+        if not found and space == "macro" and head not in MACROS:
+            found = self._find_macros(linker, self._root(unit.path), head)
         if found:
             return found
         if space == "type":
@@ -239,6 +241,20 @@ class RustDialect(Dialect):
                 return crate
         outside = self._outside(unit, scope, head, space, is_head=bool(rest))
         return [linker.external(outside)] if outside else []
+
+    def _find_macros(self, linker: Linker, root: str | None, name: str) -> list[Thing]:
+        """`macro_rules!` of a crate, wherever they stand: exported ones are items of its root, and others are known
+        in the text behind them."""
+        key = f"macro {name}"
+        linker.record(stored_key(key))
+        found: list[Thing] = []
+        for unit in linker.corpus.storing(key) or ():
+            if self._root(unit.path) == root:
+                for store in unit.stores_by_name.get(key, ()):
+                    definition = unit.by_symbol.get(store.scope)
+                    if definition is not None and definition.kind == "macro":
+                        found.append(linker.thing(unit, definition.start))
+        return found
 
     def _outside(self, unit: Unit, scope: int, name: str, space: str, *, is_head: bool) -> str:
         """What needs no binding, and crates that the repository does not hold."""
@@ -342,7 +358,12 @@ class RustDialect(Dialect):
         if isinstance(thing, External):
             return [linker.external(f"{thing.name}::{name}")]
         if isinstance(thing, Module):
-            return [] if thing.unit is None else list(self._scope_items(linker, thing.unit, ROOT, name, space))
+            if thing.unit is None:
+                return []
+            found = self._scope_items(linker, thing.unit, ROOT, name, space)
+            if not found and space in ("macro", "") and self._root(thing.path) == thing.path:
+                return self._find_macros(linker, thing.path, name)
+            return list(found)
         if isinstance(thing, Class):
             definition = thing.definition
             if definition.kind == "mod":
@@ -351,13 +372,16 @@ class RustDialect(Dialect):
                 kind = self._type(linker, thing.unit, definition.symbol, definition.type, {})
                 return [] if kind is None else self._inner(linker, kind, name, space)
             if definition.kind == "enum":
-                linker.record(thing.unit.member_key(definition.symbol, name))
-                for bind in thing.unit.scopes.get(definition.symbol, {}).get(name, ()):
-                    if type(bind.value) is list and bind.value[0] == "def":
-                        return [self._thing(linker, thing.unit, bind.value[1])]
+                variant = self._variant(linker, thing, name)
+                if variant is not None:
+                    return [variant]
             if is_glob:
                 return []
             thing = thing.instance
+        elif (kind := _class_of(thing)) is not None and kind.definition.kind == "enum":
+            variant = self._variant(linker, kind, name)
+            if variant is not None:
+                return [variant]
         if isinstance(thing, Applied) and isinstance(thing.kind, str):
             found = [other for other, _ in self._find_std_extension(linker, thing, name, dotted=False)]
             return found or [linker.external(f"std::{thing.kind}::{name}")]
@@ -365,6 +389,13 @@ class RustDialect(Dialect):
             alias = self._find_alias(linker, thing, name)
             return [] if alias is None else [alias]
         return list(self._find_method(linker, thing, name, dotted=False))
+
+    def _variant(self, linker: Linker, kind: Class, name: str) -> Thing | None:
+        linker.record(kind.unit.member_key(kind.definition.symbol, name))
+        for bind in kind.unit.scopes.get(kind.definition.symbol, {}).get(name, ()):
+            if type(bind.value) is list and bind.value[0] == "def":
+                return self._thing(linker, kind.unit, bind.value[1])
+        return None
 
     # -- names in expressions --------------------------------------------------------------------
 
@@ -421,6 +452,8 @@ class RustDialect(Dialect):
                 values[thing.type if thing.type.definition.kind != "trait" else thing] = max(level, MRO)
             elif isinstance(thing, Applied) and isinstance(thing.kind, Class):
                 values[thing.kind] = max(level, MRO)
+            elif isinstance(thing, External) and thing.name == "std::None":
+                values[self.apply("Option", (None,))] = level
             else:
                 values[thing] = level
         return values or linker.unknown
@@ -704,7 +737,7 @@ class RustDialect(Dialect):
                 own = self._own(linker, impl, name, dotted=dotted)
                 if own is not None and _class_of(self._target(linker, impl)) is kind:
                     return {own: MRO}
-            return self._find_blanket(linker, name, dotted=dotted) or self._find_std(linker, thing, name)
+            return self._find_blanket(linker, thing, name, dotted=dotted) or self._find_std(linker, thing, name)
         traited: list[Function] = []
         traits: list[Class] = []
         outside: list[str] = []
@@ -740,7 +773,7 @@ class RustDialect(Dialect):
         if dotted and ("Iterator" in outside) and find_rule("Iterator", name) is not None:
             item = self._find_alias(linker, thing, "Item")
             return {self._std_method(self.apply("Iterator", (item,)), name): MRO}
-        return self._find_blanket(linker, name, dotted=dotted) or self._find_std(linker, thing, name)
+        return self._find_blanket(linker, thing, name, dotted=dotted) or self._find_std(linker, thing, name)
 
     def _find_const(self, linker: Linker, kind: Class, name: str) -> Values:
         for impl in self._impls_of(linker, kind):
@@ -766,16 +799,38 @@ class RustDialect(Dialect):
             return found
         return NOTHING
 
-    def _find_blanket(self, linker: Linker, name: str, *, dotted: bool) -> Values:
-        """`impl<T> Trait for T`."""
+    def _find_blanket(self, linker: Linker, thing: Thing, name: str, *, dotted: bool) -> Values:
+        """`impl<T: Bound> Trait for T`, where the type has the bounds; of those of other crates nobody knows."""
+        found: Values = {}
         for impl in self._find_impls(linker, "impl *")[0]:
             own = self._own(linker, impl, name, dotted=dotted)
             trait = self._trait(linker, impl)
             if own is None and isinstance(trait, Class):
                 own = self._own(linker, trait, name, dotted=dotted)
-            if own is not None:
-                return {own: INFERRED} if isinstance(trait, Class) else NOTHING
-        return NOTHING
+            if own is None or not isinstance(trait, Class):
+                continue
+            bound = dict(impl.definition.keywords).get(str(impl.definition.type))
+            level = INFERRED
+            for part in bound[1:] if type(bound) is list else ():
+                needed = self._type(linker, impl.unit, impl.definition.symbol, part, {})
+                needed_class = _class_of(needed)
+                if needed_class is None:
+                    level = PARAMETER
+                elif not self._implements(linker, thing, needed_class):
+                    break
+            else:
+                found[own] = level
+        return found if len(found) == 1 else dict.fromkeys(found, PARAMETER)
+
+    def _implements(self, linker: Linker, thing: Thing, trait: Class) -> bool:
+        kind = _class_of(thing)
+        if isinstance(thing, Variable):
+            kind = _class_of(self._bound_of(linker, thing))
+        if kind is None:
+            return False
+        if kind.definition.kind == "trait":
+            return trait in self._supers(linker, kind)
+        return any(self._trait(linker, impl) is trait for impl in self._impls_of(linker, kind))
 
     def _find_std(self, linker: Linker, thing: Thing, name: str) -> Values:
         """What every type may have from the traits of the standard library, by derive or blanket impl."""
@@ -822,7 +877,7 @@ class RustDialect(Dialect):
                 extended = self._find_std_extension(linker, thing, name, dotted=True)
                 if extended:
                     return {linker.bind(own, thing): max(level, at) for own, at in extended}
-                blanket = NOTHING if name in STD_METHODS else self._find_blanket(linker, name, dotted=True)
+                blanket = NOTHING if name in STD_METHODS else self._find_blanket(linker, thing, name, dotted=True)
                 if blanket:
                     return {linker.bind(own, thing): max(level, PARAMETER) for own in blanket}
             return {self._std_method(thing, name): max(level, IMPORT)}

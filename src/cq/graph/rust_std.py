@@ -184,5 +184,9 @@ STD_METHODS = frozenset(
     "wrapping_add saturating_sub saturating_add checked_add checked_sub abs pow clamp type_id by_ref step_by windows "
     "chunks get_or_insert_with flush finish write_str write_fmt write_char build spawn unwrap_err rsplit "
     "nth take_while skip_while partition max_by_key min_by_key find_map swap as_mut_slice append split_at "
+    "is_ascii is_alphabetic is_numeric is_uppercase is_lowercase is_control is_ascii_alphabetic is_ascii_alphanumeric "
+    "is_ascii_uppercase is_ascii_lowercase is_ascii_hexdigit is_ascii_punctuation is_ascii_whitespace is_digit to_digit "
+    "len_utf8 is_char_boundary trim_end_matches trim_start_matches trim_matches rsplitn splitn lines split_whitespace "
+    "as_mut_ptr as_ptr is_positive is_negative to_le_bytes min_by max_by count_ones leading_zeros is_power_of_two "
     "binary_search to_ascii_lowercase eq_ignore_ascii_case char_indices set".split()
 )

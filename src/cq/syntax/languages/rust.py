@@ -199,6 +199,8 @@ class Rust(Language):
         if kind == "macro" or kind == "module":
             if kind == "macro" or draft.body_start >= 0:
                 code.definitions[start] = ("macro" if kind == "macro" else "mod", (), None, (), ())
+            if kind == "macro":
+                code.stores.append((start, "macro", f"macro {draft.name}", None, None))
         elif kind in _DEFINED:
             known = read_signature(kind, draft.signature)
             code.definitions[start] = known

@@ -90,6 +90,7 @@ class RustDialect(Dialect):
         self._variables: dict[tuple[Unit, int, str], Variable] = {}
         self._methods: dict[tuple[Thing, str], StdMethod] = {}
         self._found: dict[tuple[Unit, int, str, str], tuple[tuple[Thing, ...], set[int]]] = {}
+        self._known: dict[tuple[Thing, str, bool], tuple[Values, set[int]]] = {}
         self._impls: dict[str, tuple[list[Class], bool]] = {}
         self._targets: dict[Class, tuple[Type, set[int]]] = {}
         self._traits: dict[Class, tuple[Type, set[int]]] = {}
@@ -252,7 +253,7 @@ class RustDialect(Dialect):
             if self._root(unit.path) == root:
                 for store in unit.stores_by_name.get(key, ()):
                     definition = unit.by_symbol.get(store.scope)
-                    if definition is not None and definition.kind == "macro":
+                    if definition is not None and definition.kind in ("macro", "function"):
                         found.append(linker.thing(unit, definition.start))
         return found
 
@@ -714,6 +715,21 @@ class RustDialect(Dialect):
 
     def _find_method(self, linker: Linker, thing: Thing, name: str, *, dotted: bool, derefs: int = 0) -> Values:
         """Methods and associated functions of a type: its own, those of its traits, those of what it points to."""
+        key = (thing, name, dotted)
+        known = self._known.get(key)
+        if known is None:
+            if key in self._open:
+                return NOTHING
+            self._open.add(key)
+            keys: set[int] = set()
+            with linker.recording(keys):
+                found = self._search_method(linker, thing, name, dotted=dotted, derefs=derefs)
+            self._open.discard(key)
+            known = self._known[key] = (found, keys)
+        linker.record_all(known[1])
+        return known[0]
+
+    def _search_method(self, linker: Linker, thing: Thing, name: str, *, dotted: bool, derefs: int) -> Values:
         if isinstance(thing, Variable):
             bound = self._bound_of(linker, thing)
             if bound is not None and derefs < MAX_DEREFS:
@@ -1264,7 +1280,7 @@ def _fits(thing: Thing, space: str) -> bool:
     if not space or isinstance(thing, External):
         return True
     if isinstance(thing, Function):
-        return space == "value"
+        return space != "type"
     if isinstance(thing, Class):
         # Literals of variants are looked up among types.
         return _is_in(thing.definition.kind, space) or thing.definition.kind == "variant"

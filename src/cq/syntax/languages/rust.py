@@ -1045,6 +1045,11 @@ class Rust(Language):
             else:
                 found.append(attribute.removeprefix("#[").removesuffix("]").strip())
         draft.decorators = tuple(found)
+        for name in found:
+            if name.startswith("proc_macro"):
+                derived = _DERIVED.match(name)
+                name = draft.name if derived is None else derived[1]
+                collector.code.stores.append((draft.head, "macro", f"macro {name}", None, None))
         if docs:
             draft.doc = self._doc_of_leads(collector, draft.start, draft.head)
         if draft.kind == "macro" and any(name.startswith("macro_export") for name in found):
@@ -1072,6 +1077,7 @@ _TAKERS = frozenset(
     {"Some", "Ok", "Err", "new", "from", "zip", "chain", "Borrowed", "Owned", "take", "replace", "fold", "map_or",
      "clone", "once", "map", "filter_map", "and_then", "flat_map", "then", "then_some", "ok_or", "unwrap_or"}
 )  # fmt: skip
+_DERIVED = re.compile(r"proc_macro_derive\s*\(\s*(\w+)")
 _BINDS = re.compile(rb"(?<![\w:.'\"])[a-z_]\w*(?!\w*(?:::|!|\())")
 
 

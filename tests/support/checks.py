@@ -54,7 +54,7 @@ def check_calls(snippet: str, main: str = "main.py") -> None:
     resolver = Resolver(linker, units)
     found = {}
     for unit in units:
-        text = fixture.files["main" if unit.path == main else unit.path].encode()
+        text = fixture.files.get(unit.path, fixture.files.get("main", "")).encode()
         for number, call in enumerate(extract_facts(text, unit.language).calls):
             meaning = resolver.call(unit, number)
             places = [

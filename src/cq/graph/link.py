@@ -14,6 +14,7 @@ from cq.graph.corpus import Corpus, called_key, stored_key
 from cq.graph.dialect import Dialect
 from cq.graph.python import PythonDialect
 from cq.graph.rust import RustDialect
+from cq.graph.tables import TablesDialect
 from cq.graph.things import (
     TOP,
     UNKNOWN,
@@ -49,7 +50,7 @@ from cq.graph.values import (
 )
 from cq.model.code import Bind, Definition, Site, Store, Value
 
-DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, RustDialect)
+DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, RustDialect, TablesDialect)
 
 
 # The class that has a member, its bindings and stores there, and how sure that is.

@@ -24,9 +24,21 @@ from cq.graph.rust_std import (
     Shape,
     find_rule,
 )
-from cq.graph.things import Bound, Class, External, Function, Instance, Module, Native, OwnClass, Thing, UNKNOWN
-from cq.graph.unit import ANYWHERE, ROOT, Unit
-from cq.graph.values import ANNOTATION, ATTRIBUTE, EVERYTHING, IMPORT, INFERRED, MRO, NOTHING, PARAMETER, SCOPE, Values, join
+from cq.graph.things import UNKNOWN, Bound, Class, External, Function, Instance, Module, Native, OwnClass, Thing
+from cq.graph.unit import ROOT, Unit
+from cq.graph.values import (
+    ANNOTATION,
+    ATTRIBUTE,
+    EVERYTHING,
+    IMPORT,
+    INFERRED,
+    MRO,
+    NOTHING,
+    PARAMETER,
+    SCOPE,
+    Values,
+    join,
+)
 from cq.model.code import Bind, Definition, Site, Value
 
 if TYPE_CHECKING:
@@ -384,8 +396,8 @@ class RustDialect(Dialect):
             if variant is not None:
                 return [variant]
         if isinstance(thing, Applied) and isinstance(thing.kind, str):
-            found = [other for other, _ in self._find_std_extension(linker, thing, name, dotted=False)]
-            return found or [linker.external(f"std::{thing.kind}::{name}")]
+            extended = self._find_std_extension(linker, thing, name, dotted=False)
+            return [own for own, _ in extended] if extended else [linker.external(f"std::{thing.kind}::{name}")]
         if space == "type":
             alias = self._find_alias(linker, thing, name)
             return [] if alias is None else [alias]
@@ -437,7 +449,7 @@ class RustDialect(Dialect):
             found = [linker.external(outside)] if outside else []
         return self._as_values(linker, unit, found)
 
-    def _as_values(self, linker: Linker, unit: Unit, found: list[Thing], *, literal: bool = False) -> Values:
+    def _as_values(self, linker: Linker, unit: Unit, found: Sequence[Thing], *, literal: bool = False) -> Values:
         values: Values = {}
         doubt = PARAMETER if len(found) > 1 and any(_is_declared(thing) for thing in found) else SCOPE
         for thing in found:
@@ -499,9 +511,7 @@ class RustDialect(Dialect):
             scope = definition.scope
         return None
 
-    def _type(
-        self, linker: Linker, unit: Unit, scope: int, kind: Value, env: Env, steps: int = MAX_STEPS
-    ) -> Type:
+    def _type(self, linker: Linker, unit: Unit, scope: int, kind: Value, env: Env, steps: int = MAX_STEPS) -> Type:
         """A type as written, seen from a scope. Static: reads no cell."""
         if kind is None or steps <= 0:
             return None
@@ -560,7 +570,11 @@ class RustDialect(Dialect):
             if kind == "Iterator":
                 for part in args:
                     if _is_named(part) and part[1] == "Item":
-                        item = part[2][1] if type(part[2]) is list and part[2][0] == "dyn" and len(part[2]) == 2 else part[2]
+                        item = (
+                            part[2][1]
+                            if type(part[2]) is list and part[2][0] == "dyn" and len(part[2]) == 2
+                            else part[2]
+                        )
                         return self.apply(kind, (self._type(linker, unit, scope, item, env, steps - 1),))
             return self.apply(kind, tuple(inner(at) for at in range({"Map": 2, "Result": 2, "str": 0}.get(kind, 1))))
         return linker.external(f"{thing.name}()")
@@ -572,7 +586,11 @@ class RustDialect(Dialect):
             kind = self._type(linker, unit, scope, bound, env, steps - 1)
             if kind is not None and kind not in found:
                 found.append(kind)
-        own = [kind for kind in found if _class_of(kind) is not None or (isinstance(kind, Applied) and kind.kind == "Iterator")]
+        own = [
+            kind
+            for kind in found
+            if _class_of(kind) is not None or (isinstance(kind, Applied) and kind.kind == "Iterator")
+        ]
         if len(own) > 1:
             return self.apply("dyn", tuple(own))
         return own[0] if own else found[0] if found else None
@@ -719,13 +737,15 @@ class RustDialect(Dialect):
         known = self._known.get(key)
         if known is None:
             if key in self._open:
+                self._cuts += 1
                 return NOTHING
             self._open.add(key)
-            keys: set[int] = set()
+            cuts, keys = self._cuts, set[int]()
             with linker.recording(keys):
-                found = self._search_method(linker, thing, name, dotted=dotted, derefs=derefs)
+                known = (self._search_method(linker, thing, name, dotted=dotted, derefs=derefs), keys)
             self._open.discard(key)
-            known = self._known[key] = (found, keys)
+            if self._cuts == cuts:
+                self._known[key] = known
         linker.record_all(known[1])
         return known[0]
 
@@ -1090,7 +1110,9 @@ class RustDialect(Dialect):
                 elif thing.args and thing.kind not in ("tuple", "fn", "dyn"):
                     inner = thing.args[0]
                 elif thing.kind == "dyn":
-                    inner = next((k.args[0] for k in thing.args if isinstance(k, Applied) and k.kind == "Iterator"), None)
+                    inner = next(
+                        (k.args[0] for k in thing.args if isinstance(k, Applied) and k.kind == "Iterator"), None
+                    )
             elif isinstance(thing, (Instance, Native)):
                 inner = self._find_alias(linker, thing, "Item")
             found = join(found, linker.unknown if inner is None else {inner: max(level, INFERRED)})
@@ -1132,7 +1154,7 @@ class RustDialect(Dialect):
         if operation == "nth":
             found = NOTHING
             for thing, level in inner.items():
-                part = thing.args[value[2]] if _is_tuple(thing, value[2]) else None
+                part = self._find_field(linker, thing, str(value[2])) if isinstance(thing, Applied) else None
                 found = join(found, linker.unknown if part is None else {part: max(level, INFERRED)})
             return found
         if operation == "index":
@@ -1302,10 +1324,6 @@ def _as_type(thing: Thing) -> Type:
     if isinstance(thing, Class):
         return thing.instance
     return thing if isinstance(thing, (Instance, Native, External)) else None
-
-
-def _is_tuple(thing: Thing, at: int) -> bool:
-    return isinstance(thing, Applied) and thing.kind == "tuple" and at < len(thing.args)
 
 
 def _is_named(part: Value) -> bool:

@@ -829,9 +829,7 @@ class Rust(Language):
         if kind == "assign":
             target = captures["target"][0]
             self._add_assignment(collector, node, _text(collector, target), value)
-            bind_pattern(
-                collector, target, read_value(collector, value), node.end_byte, node.start_byte, IN_NEXT_BLOCK
-            )
+            bind_pattern(collector, target, read_value(collector, value), node.end_byte, node.start_byte, IN_NEXT_BLOCK)
         elif kind == "result":
             self._add_annotation(collector, value.start_byte, value.end_byte, "return", value)
         else:
@@ -1095,6 +1093,8 @@ def _impl_name(kind: Value, generics: Keywords) -> str:
     if type(kind) is not str:
         return "()"
     return "*" if any(name == kind for name, _ in generics) else kind.rpartition("::")[2]
+
+
 _HEADS = frozenset({"function", "method", "struct", "enum_member", "constant", "variable", "type", "module"})
 
 

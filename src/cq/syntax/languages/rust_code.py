@@ -228,7 +228,9 @@ class _Reader:
                 self.skip_group()
             first = self.at
             self.skip_to(":", ",", closer)
-            words = [word for word in self.tokens[first : self.at] if word not in ("mut", "ref", "&") and word[0] != "'"]
+            words = [
+                word for word in self.tokens[first : self.at] if word not in ("mut", "ref", "&") and word[0] != "'"
+            ]
             name = words[0].removeprefix("r#") if len(words) == 1 and words[0].isidentifier() else ""
             kind = None
             if self.take(":"):
@@ -552,7 +554,9 @@ def bind_pattern(collector: Collector, node: Node, value: Value, start: int, sta
     while todo and len(names) < _MAX_NAMES:
         inner, part, depth = todo.pop()
         if depth <= MAX_NESTED:
-            todo += reversed([(child, what, depth + 1) for child, what in _split_pattern(collector, inner, part, names)])
+            todo += reversed(
+                [(child, what, depth + 1) for child, what in _split_pattern(collector, inner, part, names)]
+            )
     for name, values in names.items():
         binds.append((start, statement, name, values[0] if len(values) == 1 else ["|", *values], end))
 

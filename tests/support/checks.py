@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from textwrap import dedent
 
-from cq.graph.corpus import WholeCorpus
-from cq.graph.link import Linker
-from cq.graph.resolve import Resolver
+from cq.graph.links import is_by_name, link_units
+from cq.graph.names import Method, find_by_name, find_imported, find_methods
 from cq.graph.unit import Unit
+from cq.model.edge import SymbolRef
 from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.source.language import detect_language
-from cq.syntax import extract_facts
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
 
@@ -38,40 +37,47 @@ def check_calls(snippet: str, main: str = "main.py") -> None:
     """Every mark under a call's name says what it means: `calls a.f` or `calls b.py:a.f`, `maybe f, g` in this order,
     `external os.path.join`, `unknown`. Calls without a mark may mean anything."""
     fixture = parse_fixture(snippet)
-    units, names = [], {}
-    for path, text in fixture.files.items():
-        path = main if path == "main" else path
-        facts = check_document(text.encode(), detect_language(path, b""))
-        assert facts.code is not None
-        units.append(Unit(path, facts.language, facts.code))
-        names |= {(path, number): symbol.qualified_name for number, symbol in enumerate(facts.symbols)}
-        names[path, -1] = "module"
-    linker = Linker(WholeCorpus(units))
-    for unit in units:
-        for number in range(len(unit.code.sites)):
-            linker.link(unit, number)
-    linker.settle()
-    resolver = Resolver(linker, units)
-    found = {}
-    for unit in units:
-        text = fixture.files.get(unit.path, fixture.files.get("main", "")).encode()
-        for number, call in enumerate(extract_facts(text, unit.language).calls):
-            meaning = resolver.call(unit, number)
-            places = [
-                (f"{at.path}:" if at is not unit else "") + names[at.path, symbol] for at, symbol in meaning.places
-            ]
-            said = {
-                "resolved": f"calls {', '.join(places)}",
-                "ambiguous": f"maybe {', '.join(places)}",
-                "external": f"external {meaning.module}",
+    files = {main if path == "main" else path: text.encode() for path, text in fixture.files.items()}
+    facts = {path: check_document(text, detect_language(path)) for path, text in files.items()}
+    found: dict[tuple[str, int], str] = {}
+    for path, refs in link_calls(facts).items():
+        for call, ref in zip(facts[path].calls, refs, strict=True):
+            names = ", ".join(
+                (f"{place.path}:" if place.path != path else "") + (place.name or "module") for place in ref.candidates
+            )
+            found[path, call.name_start if call.name_start >= 0 else call.start] = {
+                "resolved": f"calls {names}",
+                "ambiguous": f"maybe {names}",
+                "external": f"external {ref.module}",
                 "unresolved": "unknown",
-            }[meaning.status]
-            found[unit.path, call.name_start if call.name_start >= 0 else call.start] = said
+            }[ref.status]
     marked = {(main if mark.path == "main" else mark.path, mark.start): mark.label for mark in fixture.marks}
     said = {place: found.get(place, "no call") for place in marked}
     assert said == marked, "\n".join(
         f"{at}: {said[at]!r}, not {marked[at]!r}" for at in marked if said[at] != marked[at]
     )
+
+
+def link_calls(facts: dict[str, FileFacts]) -> dict[str, list[SymbolRef]]:
+    """What every call of a repository means, by path."""
+    units = [Unit(path, document.code) for path, document in facts.items() if document.code is not None]
+    all_links = link_units(units)
+    methods: dict[str, list[Method]] = {}
+    for unit in units:
+        for name, method in find_methods(unit):
+            methods.setdefault(name, []).append(method)
+    imported = {path for links in all_links.values() for path in find_imported(links)}
+    found: dict[str, list[SymbolRef]] = {}
+    for unit in units:
+        links = all_links[unit]
+        refs = found[unit.path] = []
+        for number, site in zip(links.calls, unit.code.sites, strict=True):
+            ref = links.refs[number]
+            if is_by_name(ref):
+                near = find_imported(links)
+                ref = find_by_name(ref, unit.path, site, methods.get(ref.name, ()), near, imported.__contains__)
+            refs.append(ref)
+    return found
 
 
 def facts_of(language: str, source: str) -> FileFacts:

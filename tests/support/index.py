@@ -10,6 +10,7 @@ from typing import Any
 
 from cq.indexing.refresh import Report, Settings, refresh
 from cq.store import database
+from cq.store.codec import decode_links
 from cq.store.read import Reader
 
 
@@ -36,7 +37,32 @@ def dump(index: Path, root: Path) -> dict[str, Any]:
             (contents[row[0]], *row[1:]) for row in connection.execute("SELECT * FROM symbol") if row[0] in contents
         )
         rows["terms"] = _terms(connection, contents)
+        rows |= _links(connection, contents, tree.id)
         return rows
+
+
+def _links(connection: sqlite3.Connection, contents: dict[int, str], tree: int) -> dict[str, Any]:
+    return {
+        "links": [
+            (path, decode_links(links), keys, targets)
+            for path, links, keys, targets in connection.execute(
+                "SELECT path, links, keys, targets FROM link WHERE tree=? ORDER BY path", (tree,)
+            )
+        ],
+        "targets": connection.execute(
+            "SELECT key, path, calls FROM target JOIN link ON id=link WHERE tree=? ORDER BY key, path", (tree,)
+        ).fetchall(),
+        "named": sorted(
+            (name, kind, contents[number])
+            for name, kind, number in connection.execute("SELECT * FROM named")
+            if number in contents
+        ),
+        "methods": sorted(
+            (name, contents[number], methods)
+            for name, number, methods in connection.execute("SELECT * FROM method")
+            if number in contents
+        ),
+    }
 
 
 def _terms(connection: sqlite3.Connection, contents: dict[int, str]) -> list[tuple[Any, ...]]:

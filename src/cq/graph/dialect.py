@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.things import Class, External, Function, Thing
-from cq.model.code import Definition, Site, Value
+from cq.model.code import Site, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -26,6 +26,8 @@ class Dialect:
     constructors: ClassVar[tuple[str, ...]] = ()  # the member that runs when a class is called
     # What an operation on an instance calls: iter next enter item call and operators, each a member's name.
     protocols: ClassVar[dict[str, str]] = {}
+    # The language's own functions that call what they are given -> the argument, by position or keyword.
+    callers: ClassVar[dict[str, int | str]] = {}
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding
     core: ClassVar[str] = "builtins"  # the module of the language's own names
     # A language whose types are written: names, members and results are found by its own rules (`find_name`,
@@ -76,21 +78,32 @@ class Dialect:
         """Operations that the language adds to those of cq.model.code."""
         return linker.unknown
 
-    def is_candidate(self, site: Site, definition: Definition) -> bool:
-        """Whether a call on an unknown receiver may mean a method, by its name and shape."""
+    def is_method_call(self, site: Site) -> bool:
+        """Whether a call that nobody knows may mean any method of its name."""
         return True
 
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
         """Instances of a type as written in an annotation. Static: it must not read cells."""
         return linker.unknown
 
+    def find_type_names(self, kinds: Iterable[Value]) -> list[str]:
+        """The names in annotations, each once."""
+        found: dict[str, None] = {}
+        todo = list(kinds)
+        while todo:
+            kind = todo.pop()
+            if type(kind) is str and kind[0] not in "'#=":
+                found[kind] = None
+            elif type(kind) is str and kind[0] == "'":
+                todo.append(self.parse_type(kind[1:]))
+            elif type(kind) is list:
+                todo += kind[1:]
+        return sorted(found)
+
+    def parse_type(self, text: str) -> Value:
+        """An annotation that is written as a string."""
+        return None
+
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
         """What a call to the language's own function gives, where it passes values on; None: it does not."""
         return None
-
-    def find_callbacks(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
-        """What the language's own function calls of what a call passes to it."""
-        return {}
-
-    def is_generator(self, definition: Definition) -> bool:
-        return "generator" in definition.modifiers

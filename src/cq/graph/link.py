@@ -57,7 +57,7 @@ DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, RustDialect, TablesDialect
 Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
 
 MAX_VALUES = 24  # of one cell; more are as good as anything
-MAX_CALLERS = 40  # call sites of a name that are asked for a parameter's values
+MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
 MAX_PATH = 12  # attributes in one chain of names
@@ -93,6 +93,7 @@ class Linker:
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}
         self._callees: dict[tuple[Unit, int], Cell] = {}
+        self._shared: dict[tuple[Unit, int, str], Cell] = {}
         self._results: dict[tuple[Unit, int], Cell] = {}
         self._returns: dict[Function, Cell] = {}
         self._parameters: dict[tuple[Function, int], Cell] = {}
@@ -130,18 +131,19 @@ class Linker:
     # -- cells -----------------------------------------------------------------------------------
 
     def read(self, cell: Cell) -> Values:
-        current = self._current
-        if current is not None:
-            if cell.readers is None:
-                cell.readers = {current: None}
-            else:
-                cell.readers[current] = None
         if not cell.state:
             if self._depth < MAX_PULL:
                 self._run(cell)
             elif not cell.is_queued:
                 cell.is_queued = True
                 self._work.append(cell)
+        # Told only of what comes later: what the cell has by now is read here.
+        current = self._current
+        if current is not None:
+            if cell.readers is None:
+                cell.readers = {current: None}
+            else:
+                cell.readers[current] = None
         return cell.values
 
     def _run(self, cell: Cell) -> None:
@@ -176,9 +178,15 @@ class Linker:
         cell = self._callees.get(key)
         if cell is None:
             site = unit.code.sites[number]
-            cell = self._callees[key] = Cell(
-                unit.home(site.scope), self.evaluate, unit, site.scope, site.callee, site.start
-            )
+            scope, callee = site.scope, site.callee
+            # Most names are bound once in their scope: they mean the same wherever they stand in it.
+            shared = (unit, scope, callee) if type(callee) is str and unit.is_fixed(scope, callee) else None
+            cell = self._shared.get(shared) if shared else None
+            if cell is None:
+                cell = Cell(unit.home(scope), self.evaluate, unit, scope, callee, site.start)
+                if shared:
+                    self._shared[shared] = cell
+            self._callees[key] = cell
         return cell
 
     def result(self, unit: Unit, number: int) -> Values:
@@ -266,7 +274,7 @@ class Linker:
             made = self.make(unit, definition.scope, definition.type, ANYWHERE)
             if made and UNKNOWN not in made:
                 return made
-        if self.dialect(unit).is_generator(definition):
+        if "generator" in definition.modifiers:
             value = self._generators.get(function)
             if value is None:
                 value = self._generators[function] = ["each", "generator", ["|", *definition.yields]]
@@ -332,6 +340,7 @@ class Linker:
         if name in self.dialect(function.unit).constructors and function.owner is not None:
             name = function.owner.definition.name
         self.record(called_key(name))
+        self.record(function.unit.name_key("()"))
         units = self.corpus.calling(name) if name else ()
         if units is None:
             return []
@@ -537,7 +546,7 @@ class Linker:
         if dialect.is_static:
             return dialect.find_name(self, unit, scope, name, position)
         binds = unit.find(scope, name, position)
-        self.record(unit.name_key(name) if not binds or binds[0].scope == ROOT else unit.home(binds[0].scope))
+        self.record(unit.scope_key(binds[0].scope if binds else ROOT, name))
         if len(binds) == 1:
             return self.bound(unit, binds[0])
         if binds:
@@ -545,10 +554,9 @@ class Linker:
             for bind in binds:
                 found = join(found, self.bound(unit, bind))
             return found
-        if unit.stars:
-            found = self._starred(unit, name, {unit})
-            if found is not None:
-                return found
+        found = self._starred(unit, name, {unit})
+        if found is not None:
+            return found
         if name in dialect.builtins:
             return {self.external(f"builtins.{name}"): SCOPE}
         if name == "__class__":
@@ -568,9 +576,7 @@ class Linker:
                 for bind in reached:
                     found = join(found, self.bound(unit, bind))
                 return raised(found, IMPORT)
-        if unit.stars:
-            return self._starred(unit, name, seen or {unit})
-        return None
+        return self._starred(unit, name, seen or {unit})
 
     def _starred(self, unit: Unit, name: str, seen: set[Unit]) -> Values | None:
         """Through `from m import *`; the last one wins."""

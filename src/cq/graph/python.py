@@ -38,69 +38,74 @@ class PythonDialect(Dialect):
         "|": "__or__", "&": "__and__", "^": "__xor__", "@": "__matmul__", "**": "__pow__", "<<": "__lshift__",
         ">>": "__rshift__",
     }  # fmt: skip
+    callers: ClassVar[dict[str, int | str]] = {
+        "builtins.map": 0, "builtins.filter": 0, "functools.reduce": 0, "builtins.sorted": "key", "builtins.max": "key",
+        "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
+        "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
+        "multiprocessing.Process": "target", "atexit.register": 0,
+    }  # fmt: skip
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._files = {path for path in paths if path.endswith((".py", ".pyi"))}
+        self._files: set[str] = set()
         self._folders: set[str] = set()
-        self._modules: dict[str, list[tuple[str, str]]] = {}  # dotted name -> (root, path of a file or a folder)
+        self._projects = {"", "src", "lib", "python"}  # folders that modules are named from, wherever they are imported
+        self._found: dict[tuple[str, str], str | None] = {}
         self._strings: dict[str, Value] = {}
         self._made_up: dict[tuple[Unit, int], Value] = {}
-        self._find_modules(sorted(paths))
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if name.endswith((".py", ".pyi")):
+                self._files.add(path)
+                while folder and folder not in self._folders:
+                    self._folders.add(folder)
+                    folder = folder.rpartition("/")[0]
+            if name in ("pyproject.toml", "setup.py", "setup.cfg"):
+                folder = path.rpartition("/")[0]
+                self._projects |= {folder, f"{folder}/src" if folder else "src"}
 
     # -- modules ---------------------------------------------------------------------------------
 
-    def _find_modules(self, paths: list[str]) -> None:
-        """A module is named from its root: the first folder above it that is no package, the repository itself, and
-        folders that hold a project."""
-        projects = {"", "src", "lib", "python"}
-        for path in paths:
-            folder, _, name = path.rpartition("/")
-            if name in ("pyproject.toml", "setup.py", "setup.cfg"):
-                projects |= {folder, f"{folder}/src" if folder else "src"}
-        self._projects = projects
-        for path in sorted(self._files):
-            folder = path.rpartition("/")[0]
-            roots = {""} | {root for root in projects if root and path.startswith(f"{root}/")}
-            above = folder
-            while above and f"{above}/__init__.py" in self._files:
-                above = above.rpartition("/")[0]
-            roots.add(above)
-            while folder and folder not in self._folders:
-                self._folders.add(folder)
-                self._name(folder, roots)
-                folder = folder.rpartition("/")[0]
-            self._name(path, roots)
-
-    def _name(self, path: str, roots: Iterable[str]) -> None:
-        stem = path.removesuffix(".pyi").removesuffix(".py")
-        if path in self._files:
-            stem = stem.removesuffix("/__init__")
-        for root in roots:
-            if not root or stem.startswith(f"{root}/"):
-                dotted = (stem[len(root) + 1 :] if root else stem).replace("/", ".")
-                places = self._modules.setdefault(dotted, [])
-                if (root, path) not in places:
-                    places.append((root, path))
-
     def find_module(self, linker: Linker, unit: Unit, dotted: str) -> Thing | None:
         """The module of that name as the unit would import it; an External when the repository has none."""
-        best: tuple[tuple[int, int, int, str], str] | None = None
         here = unit.path.rpartition("/")[0]
+        key = (here, dotted)
+        if key not in self._found:
+            self._found[key] = self._find_path(here, dotted)
+        path = self._found[key]
+        if path is not None:
+            return linker.module(path)
         top = dotted.partition(".")[0]
-        for root, path in self._modules.get(dotted, ()):
-            if root not in self._projects and not (here == root or here.startswith(f"{root}/")):
-                continue
-            if top in sys.stdlib_module_names and root != here and root not in self._projects:
-                continue
-            rank = (path not in self._files, path.endswith(".pyi"), -_common(here, root), path)
-            if best is None or rank < best[0]:
-                best = (rank, path)
-        if best is not None:
-            return linker.module(best[1])
-        if "." in dotted and isinstance(self.find_module(linker, unit, top), Module):
+        if top != dotted and isinstance(self.find_module(linker, unit, top), Module):
             return None
         return linker.external(dotted)
+
+    def _find_path(self, here: str, dotted: str) -> str | None:
+        """Of a file, else of a folder. A module is named from a project's folder, or from the first folder above it
+        that is no package; those are roots for what lies inside them only. The nearest root wins."""
+        stem, top = dotted.replace(".", "/"), dotted.partition(".")[0]
+        roots = list(self._projects)
+        above = here
+        while above:
+            if above not in self._projects and (above == here or top not in sys.stdlib_module_names):
+                roots.append(above)
+            above = above.rpartition("/")[0]
+        roots.sort(key=lambda root: (-_common(here, root), root))
+        folder: str | None = None
+        for root in roots:
+            base = f"{root}/{stem}" if root else stem
+            for path in (f"{base}/__init__.py", f"{base}.py", f"{base}/__init__.pyi", f"{base}.pyi"):
+                if path in self._files and (root in self._projects or self._root_of(path) == root):
+                    return path
+            if folder is None and base in self._folders and root in self._projects:
+                folder = base
+        return folder
+
+    def _root_of(self, path: str) -> str:
+        folder = path.rpartition("/")[0]
+        while folder and f"{folder}/__init__.py" in self._files:
+            folder = folder.rpartition("/")[0]
+        return folder
 
     def find_submodule(self, linker: Linker, folder: str, name: str) -> Thing | None:
         """`folder` may also be the path of a package's own file."""
@@ -190,16 +195,14 @@ class PythonDialect(Dialect):
         path = value.split(".")
         found: Thing | None = None
         binds = unit.find(scope, path[0], position)
-        at = binds[0].scope if binds else ROOT
-        linker.record(unit.name_key(path[0]) if at == ROOT else unit.home(at))
+        linker.record(unit.scope_key(binds[0].scope if binds else ROOT, path[0]))
         for bind in binds:
             if bind.value is not None:
                 found = self.find_static(linker, unit, bind.scope, bind.value, bind.start - 1, steps - 1)
             if isinstance(found, (Class, Module)):
                 break
         if not binds:
-            if unit.stars:
-                found = self._find_starred(linker, unit, path[0], steps - 1)
+            found = self._find_starred(linker, unit, path[0], steps - 1)
             if found is None and path[0] in self.builtins:
                 found = linker.external(f"builtins.{path[0]}")
         return self._find_inner(linker, found, path[1:], steps - 1)
@@ -234,7 +237,7 @@ class PythonDialect(Dialect):
                     found = self.find_static(linker, unit, ROOT, bind.value, bind.start - 1, steps - 1)
                 if isinstance(found, (Class, Module)):
                     break
-            if found is None and unit.stars and not binds:
+            if found is None and not binds:
                 found = self._find_starred(linker, unit, name, steps - 1)
             if found is not None:
                 return found
@@ -289,7 +292,7 @@ class PythonDialect(Dialect):
             return linker.unknown
         if type(kind) is str:
             if kind[0] == "'":
-                return self.make(linker, unit, scope, self._parse(kind[1:]), position)
+                return self.make(linker, unit, scope, self.parse_type(kind[1:]), position)
             if kind == "=None":
                 return {}
             return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
@@ -324,7 +327,7 @@ class PythonDialect(Dialect):
         if name in ("Awaitable", "Coroutine"):
             return self.make(linker, unit, scope, kinds[-1], position)
         if name in ("Type", "type"):
-            value = self._parse(kinds[0][1:]) if type(kinds[0]) is str and kinds[0][0] == "'" else kinds[0]
+            value = self.parse_type(kinds[0][1:]) if type(kinds[0]) is str and kinds[0][0] == "'" else kinds[0]
             found = self.find_static(linker, unit, scope, value, position)
             return {found: 0} if isinstance(found, (Class, External)) else linker.unknown
         if name in _MAPPINGS and len(kinds) == 2:
@@ -353,7 +356,7 @@ class PythonDialect(Dialect):
             return linker.unknown
         return {linker.external(f"{thing.name}()"): 0}
 
-    def _parse(self, text: str) -> Value:
+    def parse_type(self, text: str) -> Value:
         if text not in self._strings:
             try:
                 self._strings[text] = _annotation(ast.parse(text.strip(), mode="eval").body)
@@ -367,7 +370,7 @@ class PythonDialect(Dialect):
         site = unit.code.sites[number]
         if thing.owner is not None:
             return self._call_container(linker, thing, thing.owner, unit, number)
-        name, args = thing.name, site.args
+        name, args = thing.name, list(site.args)
         if name == "builtins.super":
             return self._super(linker, unit, number)
         if not args:
@@ -420,17 +423,6 @@ class PythonDialect(Dialect):
         if name in ("builtins.vars", "builtins.globals", "builtins.eval", "importlib.import_module"):
             return linker.unknown
         return None
-
-    def find_callbacks(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
-        place = _CALLERS.get(thing.name)
-        site = unit.code.sites[number]
-        if isinstance(place, str):
-            for name, value in site.keywords:
-                if name == place:
-                    return linker.evaluate(unit, site.scope, value, site.start)
-        elif place is not None and len(site.args) > place:
-            return linker.evaluate(unit, site.scope, site.args[place], site.start)
-        return {}
 
     def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
         site = unit.code.sites[number]
@@ -571,10 +563,3 @@ _SAME = frozenset({
     "functools.lru_cache", "functools.lru_cache()", "functools.cache", "functools.wraps()", "abc.abstractmethod",
     "contextlib.contextmanager", "contextlib.asynccontextmanager",
 })  # fmt: skip
-# Functions that call what they are given: by position or by keyword.
-_CALLERS = {
-    "builtins.map": 0, "builtins.filter": 0, "functools.reduce": 0, "builtins.sorted": "key", "builtins.max": "key",
-    "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
-    "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
-    "multiprocessing.Process": "target", "atexit.register": 0, "contextlib.ExitStack().callback": 0,
-}  # fmt: skip

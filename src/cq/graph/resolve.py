@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from cq.graph.link import Linker
+from cq.graph.link import Linker, Member
 from cq.graph.things import (
     UNKNOWN,
     Bound,
@@ -37,26 +36,38 @@ class Meaning(NamedTuple):
 
 
 UNRESOLVED = Meaning("unresolved", "")
+BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
 
 
 class Resolver:
     """Asks a settled linker. Every list is in a fixed order."""
 
-    def __init__(self, linker: Linker, units: Iterable[Unit]) -> None:
+    def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self.units = list(units)  # those whose methods are candidates by name
-        self._named: dict[tuple[str, str, int, tuple[str, ...]], Meaning] = {}
-        self._imports: dict[Unit, frozenset[str]] = {}
 
-    def call(self, unit: Unit, number: int) -> Meaning:
-        """What a call runs: a function, or the class it makes an instance of."""
-        site = unit.code.sites[number]
-        values = self.linker.link(unit, number)
-        if len(values) > 1 and UNKNOWN in values and self.linker.dialect(unit).is_static:
+    def visit(self, unit: Unit) -> None:
+        """Asks everything once, so that settling makes all answers final."""
+        for number in range(len(unit.code.sites)):
+            self.callbacks(unit, number, self.linker.link(unit, number))
+        for scope, start, value in unit.code.raises:
+            self.raised(unit, scope, start, value)
+        for definition in unit.code.definitions:
+            if definition.bases:
+                self.bases(unit, definition)
+        for _ in self.imported(unit):
+            pass
+
+    def call(self, unit: Unit, number: int, values: Values) -> Meaning:
+        """What a call runs: a function, or the class it makes an instance of. On a receiver that nobody knows any
+        method of the name may be meant: see cq.graph.names."""
+        dialect = self.linker.dialect(unit)
+        if dialect.is_static and len(values) > 1 and UNKNOWN in values:
             values = {thing: level for thing, level in values.items() if thing is not UNKNOWN}
         meaning = self.mean(values)
-        if meaning.status == "unresolved" and site.name and site.name != site.callee:
-            return self._by_name(unit, site, site.name)
+        if meaning.status == "unresolved":
+            site = unit.code.sites[number]
+            if site.name and site.name != site.callee and dialect.is_method_call(site):
+                return BY_NAME
         return meaning
 
     def mean(self, values: Values) -> Meaning:
@@ -99,83 +110,39 @@ class Resolver:
                 return (holder.unit, holder.unit.definitions[binds[0].value[1]].symbol)
         return None
 
-    def _by_name(self, unit: Unit, site: Site, name: str) -> Meaning:
-        """Methods of that name that could take these arguments, nearest first. Never a single link."""
-        methods = self.methods.get(name, ())
-        key = (unit.path, name, *shape(site))
-        found = self._named.get(key)
-        if found is None:
-            near = self.imports(unit)
-            dialect = self.linker.dialect(unit)
-            fitting = [
-                (distance(unit.path, other.path, near), other.path, other.document, definition.symbol, other)
-                for other, definition in methods
-                if fits(definition, *shape(site))
-                and (other is unit or other.path in self.imported_paths)
-                and self.linker.dialect(other) is dialect
-                and dialect.is_candidate(site, definition)
-            ]
-            fitting.sort(key=lambda item: item[:4])
-            places = tuple((other, symbol) for *_, symbol, other in fitting[:MAX_CANDIDATES])
-            omitted = max(0, len(fitting) - MAX_CANDIDATES)
-            found = Meaning("ambiguous", EVIDENCE[NAME], places, omitted=omitted) if places else UNRESOLVED
-            self._named[key] = found
-        return found
-
-    @cached_property
-    def methods(self) -> dict[str, list[tuple[Unit, Definition]]]:
-        found: dict[str, list[tuple[Unit, Definition]]] = {}
-        for unit in self.units:
-            for definition in unit.methods:
-                found.setdefault(definition.name, []).append((unit, definition))
-        return found
-
-    @cached_property
-    def imported_paths(self) -> set[str]:
-        """What nobody imports is known in its own file only."""
-        return {path for unit in self.units for path in self.imports(unit)}
-
-    def imports(self, unit: Unit) -> frozenset[str]:
-        """Paths of the modules that a document imports, or takes names from."""
-        found = self._imports.get(unit)
-        if found is None:
-            paths: set[str] = set()
-            dialect = self.linker.dialect(unit)
-            for bind in unit.code.binds:
-                if type(bind.value) is list and bind.value[0] == "import":
-                    _, level, module, name = bind.value
-                    for thing in dialect.resolve_import(self.linker, unit, level, module, "*"):
-                        if isinstance(thing, Module):
-                            paths.add(thing.path)
-                    if name != "*":
-                        for thing in dialect.resolve_import(self.linker, unit, level, module, name):
-                            if isinstance(thing, Module):
-                                paths.add(thing.path)
-                            elif isinstance(thing, (Class, Function)):
-                                paths.add(thing.unit.path)
-            found = self._imports[unit] = frozenset(paths)
-        return found
-
     # -- what is no call -------------------------------------------------------------------------
 
-    def imported(self, unit: Unit) -> Iterator[tuple[int, str, Meaning]]:
-        """Every import: (bind number, name, what it means)."""
+    def imported(self, unit: Unit) -> Iterator[tuple[str, Meaning]]:
+        """Every name that an import binds, with what it means; "*" for all of a module."""
         dialect = self.linker.dialect(unit)
-        for number, bind in enumerate(unit.code.binds):
+        for bind in unit.code.binds:
             if type(bind.value) is list and bind.value[0] == "import":
                 _, level, module, name = bind.value
-                meaning = self.mean(raised(dialect.resolve_import(self.linker, unit, level, module, name), IMPORT))
-                yield number, bind.name, meaning
+                yield (
+                    bind.name,
+                    self._ask(unit, lambda v=(level, module, name): dialect.resolve_import(self.linker, unit, *v)),
+                )
 
     def bases(self, unit: Unit, definition: Definition) -> list[Meaning]:
-        return [self.value(unit, definition.scope, base, definition.start) for base in definition.bases]
+        return [
+            self._ask(unit, lambda base=base: self.linker.evaluate(unit, definition.scope, base, definition.start))
+            for base in definition.bases
+        ]
 
     def overridden(self, unit: Unit, definition: Definition) -> Meaning | None:
         """The method of a base that this one takes the place of."""
         function = self.linker.thing(unit, definition.start)
         if not isinstance(function, Function) or function.owner is None:
             return None
-        holder, binds, _, _ = self.linker.find_member(function.owner, definition.name, behind=True)
+        member: list[Member] = []
+        owner = function.owner
+
+        def find() -> Values:
+            member.append(self.linker.find_member(owner, definition.name, behind=True))
+            return {}
+
+        self.linker.ask(unit, find)
+        holder, binds, _, _ = member[0]
         if not isinstance(holder, Class) or not binds:
             return None
         value = binds[0].value
@@ -183,22 +150,50 @@ class Resolver:
             return None
         return Meaning("resolved", "mro", ((holder.unit, holder.unit.definitions[value[1]].symbol),))
 
-    def value(self, unit: Unit, scope: int, value: Value, position: int) -> Meaning:
-        return self.mean(self.linker.evaluate(unit, scope, value, position))
+    def types(self, unit: Unit, scope: int, kinds: Iterable[Value], position: int) -> list[Meaning]:
+        """Classes of the repository that annotations name."""
+        linker, dialect = self.linker, self.linker.dialect(unit)
+        found: dict[Meaning, None] = {}
+        for name in dialect.find_type_names(kinds):
+            meaning = self._ask(
+                unit, lambda name=name: _single(dialect.find_static(linker, unit, scope, name, position))
+            )
+            if meaning.places:
+                found[meaning] = None
+        return list(found)
 
-    def callbacks(self, unit: Unit, number: int) -> Meaning | None:
+    def raised(self, unit: Unit, scope: int, start: int, value: Value) -> Meaning:
+        """The class of what is raised, be it made there or not."""
+        if type(value) is int and value in unit.site_at:
+            return self.mean(self.linker.link(unit, unit.site_at[value]))
+        return self._ask(unit, lambda: self.linker.evaluate(unit, scope, value, start))
+
+    def _ask(self, unit: Unit, question: Callable[[], Values]) -> Meaning:
+        return self.mean(raised(self.linker.ask(unit, question), IMPORT))
+
+    def callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
         """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
         found: Values = {}
-        for thing in self.linker.link(unit, number):
-            if isinstance(thing, External):
-                found = join(found, self.linker.dialect(unit).find_callbacks(self.linker, thing, unit, number))
+        callers = self.linker.dialect(unit).callers
+        for thing in values:
+            if isinstance(thing, External) and thing.name in callers:
+                place, site = callers[thing.name], unit.code.sites[number]
+                if isinstance(place, str):
+                    value = next((value for name, value in site.keywords if name == place), None)
+                else:
+                    value = site.args[place] if len(site.args) > place else None
+                if value is not None:
+                    found = join(found, self._evaluate(unit, site, value))
         meaning = self.mean(found) if found else UNRESOLVED
         return meaning if meaning.places else None
 
-    def construct(self, unit: Unit, number: int) -> Meaning | None:
+    def _evaluate(self, unit: Unit, site: Site, value: Value) -> Values:
+        return self.linker.ask(unit, lambda: self.linker.evaluate(unit, site.scope, value, site.start))
+
+    def construct(self, values: Values) -> Meaning | None:
         """The constructor that runs when a call makes an instance of a class of the repository."""
         places: list[Place] = []
-        for thing in self.linker.link(unit, number):
+        for thing in values:
             kind = thing.type if isinstance(thing, OwnClass) else thing
             if isinstance(kind, Class):
                 for name in self.linker.dialect(kind.unit).constructors:
@@ -212,38 +207,8 @@ class Resolver:
         return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
 
 
-def shape(site: Site) -> tuple[int, tuple[str, ...]]:
-    """How many arguments a call passes by position, -1 when that is open, and the names of the others."""
-    spread = any(type(value) is list and value[0] == "*" for value in site.args)
-    return -1 if spread else len(site.args), tuple(sorted(key for key, _ in site.keywords))
-
-
-def distance(path: str, other: str, imports: Collection[str]) -> int:
-    """How far a candidate by name is: in the same file, imported, in the same folder, elsewhere."""
-    if other == path:
-        return 0
-    if other in imports:
-        return 1
-    return 2 if other.rpartition("/")[0] == path.rpartition("/")[0] else 3
-
-
-def fits(definition: Definition, count: int, keywords: Sequence[str]) -> bool:
-    """Whether a method could take so many arguments by position (-1: any number) and these by keyword."""
-    parameters = definition.parameters
-    skipped = 0 if "static" in definition.modifiers else 1
-    by_position = [p for p in parameters if p.kind in ("", "/")][skipped:]
-    takes_rest = any(p.kind == "*" for p in parameters)
-    takes_keywords = any(p.kind == "**" for p in parameters)
-    if count > len(by_position) and not takes_rest:
-        return False
-    names = {p.name for p in parameters if p.kind in ("", "k")}
-    if not takes_keywords and any(key not in names and key != "**" for key in keywords):
-        return False
-    if count < 0 or "**" in keywords:
-        return True
-    missing = [p for p in by_position[max(count, 0) :] if not p.optional and p.name not in keywords]
-    missing += [p for p in parameters if p.kind == "k" and not p.optional and p.name not in keywords]
-    return not missing
+def _single(thing: Thing | None) -> Values:
+    return {} if thing is None else {thing: IMPORT}
 
 
 def _module_of(name: str) -> str:

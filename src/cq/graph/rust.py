@@ -48,6 +48,7 @@ MAX_STEPS = 24  # imports and aliases on the way to one item
 MAX_DEPTH = 5  # of parameters inside parameters
 MAX_FAMILY = 16  # implementations of a trait's method that a call through the trait may mean
 MAX_DEREFS = 4
+MAX_HOLDERS = 60  # documents with impls of one type, or of one trait
 
 Type = Thing | None
 Env = dict[str, Type]  # what type parameters stand for
@@ -261,7 +262,7 @@ class RustDialect(Dialect):
         key = f"macro {name}"
         linker.record(stored_key(key))
         found: list[Thing] = []
-        for unit in linker.corpus.storing(key) or ():
+        for unit in linker.corpus.storing(key, MAX_HOLDERS) or ():
             if self._root(unit.path) == root:
                 for store in unit.stores_by_name.get(key, ()):
                     definition = unit.by_symbol.get(store.scope)
@@ -292,7 +293,7 @@ class RustDialect(Dialect):
             if space == "type":
                 for known, bound in definition.keywords:
                     if known == name:
-                        linker.record(unit.home_of(definition))
+                        linker.record(_key_of(unit, definition))
                         return [self._variable(unit, scope, name, bound)]
             if definition.kind not in ("impl", "trait", "enum"):
                 found = self._scope_items(linker, unit, scope, name, space)
@@ -340,7 +341,7 @@ class RustDialect(Dialect):
         if own or imported:
             return own or imported
         if unit.stars:
-            linker.record(unit.name_key("*"))
+            linker.record(unit.scope_key(scope, "*"))
         outside = ""
         for star in unit.stars:
             if star.scope != scope:
@@ -353,9 +354,10 @@ class RustDialect(Dialect):
                         imported += self._scope_items(linker, source.unit, ROOT, name, space)
                 elif isinstance(source, Class):
                     imported += self._inner(linker, source, name, space, is_glob=True)
-        if not imported and outside and not self._outside(unit, scope, name, space, is_head=False):
-            if not (space == "type" and self._crate(linker, unit, name)) and not name[:1].islower():
-                return [linker.external(f"{outside}::{name}")]
+        # Nothing of the repository has the name, so a type or variant can only come from there.
+        is_free = name[:1].isupper() and not self._outside(unit, scope, name, space, is_head=False)
+        if not imported and outside and is_free:
+            return [linker.external(f"{outside}::{name}")]
         return list(dict.fromkeys(imported))
 
     def _thing(self, linker: Linker, unit: Unit, start: int) -> Class | Function:
@@ -425,7 +427,9 @@ class RustDialect(Dialect):
                 return {linker.external(f"std::{last}"): SCOPE} if last in ATTRIBUTES else linker.unknown
             return self._as_values(linker, unit, found, literal=mark == "{")
         if "::" in name:
-            return self._as_values(linker, unit, self._path(linker, unit, scope, name.split("::"), "value"))
+            path = name.split("::")
+            found = self._path(linker, unit, scope, path, "value") or self._path(linker, unit, scope, path, "type")
+            return self._as_values(linker, unit, found)
         at = scope
         while at != ROOT:
             definition = unit.by_symbol.get(at)
@@ -443,7 +447,8 @@ class RustDialect(Dialect):
             at = definition.scope
         if name == "Self":
             return self._as_values(linker, unit, self._path(linker, unit, scope, ["Self"], "value"))
-        found = self._lookup(linker, unit, scope, name, "value")
+        # Bases and types are asked for here too: no value has the name of a trait or an enum.
+        found = self._lookup(linker, unit, scope, name, "value") or self._lookup(linker, unit, scope, name, "type")
         if not found:
             outside = self._outside(unit, scope, name, "value", is_head=False)
             found = [linker.external(outside)] if outside else []
@@ -455,6 +460,7 @@ class RustDialect(Dialect):
         for thing in found:
             level = max(SCOPE if getattr(thing, "unit", None) is unit else IMPORT, doubt)
             if isinstance(thing, Class) and thing.definition.kind in ("const", "alias"):
+                linker.record(thing.unit.member_key(thing.definition.symbol, ""))
                 scope, kind = thing.definition.scope, thing.definition.type
                 made = self._type(linker, thing.unit, scope, kind, {})
                 if literal and made is not None:
@@ -539,6 +545,7 @@ class RustDialect(Dialect):
         if isinstance(thing, Class):
             inner = tuple(self._type(linker, unit, scope, part, env, steps - 1) for part in args if not _is_named(part))
             if thing.definition.kind == "alias":
+                linker.record(thing.unit.member_key(thing.definition.symbol, ""))
                 names = [name for name, _ in thing.definition.keywords]
                 inner_env = dict(zip(names, inner, strict=False))
                 if thing.definition.type is None:
@@ -602,7 +609,7 @@ class RustDialect(Dialect):
         linker.record(stored_key(key))
         known = self._impls.get(key)
         if known is None:
-            units = linker.corpus.storing(key)
+            units = linker.corpus.storing(key, MAX_HOLDERS)
             found: list[Class] = []
             for unit in units or ():
                 for store in unit.stores_by_name.get(key, ()):
@@ -622,6 +629,7 @@ class RustDialect(Dialect):
             keys: set[int] = set()
             with linker.recording(keys):
                 definition = impl.definition
+                linker.record(impl.unit.member_key(definition.symbol, ""))
                 kind = self._type(linker, impl.unit, definition.symbol, definition.type, {})
             known = self._targets[impl] = (kind, keys)
         linker.record_all(known[1])
@@ -632,6 +640,7 @@ class RustDialect(Dialect):
         if known is None:
             keys: set[int] = set()
             with linker.recording(keys):
+                linker.record(impl.unit.member_key(impl.definition.symbol, ""))
                 kind = impl.definition.bases[0] if impl.definition.bases else None
                 if type(kind) is list and kind[0] == "[]":
                     kind = kind[1]
@@ -653,6 +662,7 @@ class RustDialect(Dialect):
         """A trait and those it asks for."""
         found = [trait]
         for known in found:
+            linker.record(known.unit.member_key(known.definition.symbol, ""))
             for bound in known.definition.bases:
                 kind = _class_of(self._type(linker, known.unit, known.definition.symbol, bound, {}))
                 if kind is not None and kind not in found and len(found) < MAX_STEPS:
@@ -697,12 +707,16 @@ class RustDialect(Dialect):
                 if type(bind.value) is list and bind.value[0] == "def":
                     definition = unit.definitions[bind.value[1]]
                     if definition.kind == "alias":
+                        linker.record(unit.member_key(definition.symbol, ""))
                         env = self._env(linker, holder, thing)
                         value = definition.type if definition.type is not None else definition.bases[0]
                         return self._type(linker, unit, symbol, value, env)
         return None
 
     def _bound_of(self, linker: Linker, variable: Variable) -> Type:
+        holder = variable.unit.by_symbol.get(variable.scope)
+        if holder is not None:
+            linker.record(_key_of(variable.unit, holder))
         if variable.bound is None or ("bound", variable) in self._open:
             return None
         self._open.add(("bound", variable))
@@ -939,7 +953,7 @@ class RustDialect(Dialect):
 
     def _field(self, linker: Linker, kind: Class, name: str, receiver: Type) -> Type:
         definition = kind.definition
-        linker.record(kind.unit.member_key(definition.symbol, name))
+        linker.record(kind.unit.member_key(definition.symbol, ""))
         for parameter in definition.parameters:
             if parameter.name == name:
                 env = self._env(linker, kind, receiver)
@@ -1154,7 +1168,7 @@ class RustDialect(Dialect):
         if operation == "nth":
             found = NOTHING
             for thing, level in inner.items():
-                part = self._find_field(linker, thing, str(value[2])) if isinstance(thing, Applied) else None
+                part = self._find_field(linker, thing, value[2][1:]) if isinstance(thing, Applied) else None
                 found = join(found, linker.unknown if part is None else {part: max(level, INFERRED)})
             return found
         if operation == "index":
@@ -1224,7 +1238,8 @@ class RustDialect(Dialect):
 
     def _closure(self, linker: Linker, unit: Unit, value: Value) -> Values:
         """What a closure's parameter is: the callee that it is passed to says so."""
-        _, end, number, at = value
+        _, end, *places = value
+        number, at = (int(place[1:]) for place in places)
         site_number = unit.site_at.get(end)
         if site_number is None:
             return linker.unknown
@@ -1272,11 +1287,15 @@ class RustDialect(Dialect):
 
     # -- by name ---------------------------------------------------------------------------------
 
-    def is_candidate(self, site: Site, definition: Definition) -> bool:
+    def is_method_call(self, site: Site) -> bool:
         callee = site.callee[2] if type(site.callee) is list and site.callee[0] == "." else site.callee
-        if type(callee) is str and not callee.endswith("("):
-            return False  # a path says what it means, or is not known
-        return _takes_self(definition) and definition.name not in STD_METHODS
+        # A path says what it means, or is not known. What any value may have is most likely not ours.
+        return (type(callee) is not str or callee.endswith("(")) and site.name not in STD_METHODS
+
+
+def _key_of(unit: Unit, definition: Definition) -> int:
+    """Of what a head says: signature, fields, type parameters."""
+    return unit.home_of(definition) if definition.kind == "function" else unit.member_key(definition.symbol, "")
 
 
 def _takes_self(definition: Definition) -> bool:

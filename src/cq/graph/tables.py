@@ -35,6 +35,7 @@ _PLAIN_CLASSES = frozenset({"java", "kotlin", "scala", "php", "cpp"})
 _REPLACEABLE = frozenset({"ruby", "lua", "shell", "sql"})
 _HOISTING = frozenset({"php", "ruby", "csharp", "swift", "shell", "sql"})  # a block knows what stands below
 _SELF = frozenset({"this", "self", "$this", "Self", "static"})
+MAX_HOLDERS = 60  # documents that define one name: with more, nobody is asked
 _SEPARATORS = re.compile(r"[.\\/:]+")
 
 
@@ -263,7 +264,7 @@ class TablesDialect(Dialect):
         kin = _KIN.get(unit.language, (unit.language,))
         folder = unit.path.rpartition("/")[0]
         found: Values = {}
-        for other in linker.corpus.storing(key) or ():
+        for other in linker.corpus.storing(key, MAX_HOLDERS) or ():
             if other.language not in kin:
                 continue
             for store in other.stores_by_name.get(key, ()):
@@ -274,7 +275,7 @@ class TablesDialect(Dialect):
                 found[linker.thing(other, definition.start)] = PARAMETER if is_near else NAME
         return found or linker.unknown
 
-    def is_candidate(self, site: Site, definition: Definition) -> bool:
+    def is_method_call(self, site: Site) -> bool:
         return False  # `_by_name` has said what there is
 
 

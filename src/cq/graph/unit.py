@@ -25,8 +25,8 @@ def part_key(*names: str) -> int:
 class Unit:
     """`scopes` maps a scope (a symbol, or ROOT) to what it binds."""
 
-    def __init__(self, path: str, language: str, code: Code, document: int = 0) -> None:
-        self.path, self.language, self.code, self.document = path, language, code, document
+    def __init__(self, path: str, code: Code, document: int = 0) -> None:
+        self.path, self.language, self.code, self.document = path, code.language, code, document
         self.definitions: dict[int, Definition] = {}  # by start
         self.by_symbol: dict[int, Definition] = {}
         self.scopes: dict[int, dict[str, list[Bind]]] = {ROOT: {}}
@@ -34,8 +34,9 @@ class Unit:
         self.stars: list[Bind] = []
         self.item_stores: dict[str, list[Store]] = {}
         self.things: dict[int, Class | Function] = {}
-        self._keys: dict[str, int] = {}
+        self.part_keys: dict[str, int] = {}  # those of its own parts that were asked for
         self._nowhere = self.name_key("")
+        self._homes: dict[int, int] = {}
         self._own_stores: dict[int, dict[str, list[Store]]] | None = None
         for definition in code.definitions:
             self.definitions[definition.start] = definition
@@ -90,6 +91,20 @@ class Unit:
             # A lambda or comprehension at class level is no scope of its own here, so this is good enough for it.
             is_own = False
 
+    def is_fixed(self, scope: int, value: str) -> bool:
+        """Whether a dotted name means the same at every place of a scope."""
+        name = value.partition(".")[0]
+        while True:
+            names = self.scopes.get(scope)
+            if names is not None and name in names:
+                binds = names[name]
+                if len(binds) > 1 or binds[0].inner:
+                    return False
+            if scope == ROOT:
+                return True
+            definition = self.by_symbol.get(scope)
+            scope = ROOT if definition is None else definition.scope
+
     def reach(self, binds: list[Bind], position: int, is_own: bool) -> Sequence[Bind]:
         """Straight-line code hides what was bound before; branches and loops join."""
         if len(binds) == 1 and not binds[0].inner:
@@ -120,9 +135,9 @@ class Unit:
 
     def name_key(self, name: str) -> int:
         """What the document binds to a name at root level; `*`, `__all__` and `[]x` for what is near it."""
-        key = self._keys.get(name)
+        key = self.part_keys.get(name)
         if key is None:
-            key = self._keys[name] = part_key(self.path, str(self.document), name)
+            key = self.part_keys[name] = part_key(self.path, str(self.document), name)
         return key
 
     def member_key(self, symbol: int, name: str) -> int:
@@ -131,10 +146,19 @@ class Unit:
 
     def home(self, scope: int) -> int:
         """All code of a function; what stands in a class or at root level is reached through its names."""
-        definition = self.by_symbol.get(scope)
-        if definition is None or definition.kind != "function":
-            return self._nowhere
-        return self.home_of(definition)
+        key = self._homes.get(scope)
+        if key is None:
+            definition = self.by_symbol.get(scope)
+            is_function = definition is not None and definition.kind == "function"
+            key = self._homes[scope] = self.home_of(definition) if definition and is_function else self._nowhere
+        return key
+
+    def scope_key(self, scope: int, name: str) -> int:
+        """What a scope binds to a name."""
+        if scope == ROOT:
+            return self.name_key(name)
+        home = self.home(scope)
+        return self.member_key(scope, name) if home == self._nowhere else home
 
     def home_of(self, definition: Definition) -> int:
         if definition.symbol < 0:
@@ -145,11 +169,14 @@ class Unit:
     def qualified_names(self) -> dict[int, str]:
         """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
         names: dict[int, str] = {}
+        prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
         seen: dict[str, int] = {}
         for definition in self.code.definitions:
             if definition.symbol >= 0:
-                holder = names.get(definition.scope)
+                holder = prefixes.get(definition.scope) or names.get(definition.scope)
                 name = f"{holder}.{definition.name}" if holder else definition.name
+                if definition.kind == "impl":
+                    prefixes[definition.symbol] = name
                 count = seen[name] = seen.get(name, 0) + 1
                 names[definition.symbol] = name if count == 1 else f"{name}#{count}"
         return names
@@ -179,7 +206,10 @@ class Unit:
         found: list[Definition] = []
         for definition in self.code.definitions:
             holder = self.by_symbol.get(definition.scope)
-            if holder is not None and holder.kind != "function" and definition.kind == "function":
+            is_function = definition.kind == "function" and definition.symbol >= 0
+            # In Rust only what takes `self` can be called on a receiver.
+            takes_self = self.language != "rust" or [p.name for p in definition.parameters[:1]] == ["self"]
+            if is_function and takes_self and holder is not None and holder.kind not in ("function", "mod"):
                 found.append(definition)
         return found
 

@@ -6,6 +6,9 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from cq.graph.names import find_methods
+from cq.graph.unit import Unit
+from cq.model.code import Parameter
 from cq.model.facts import FileFacts, Symbol
 from cq.model.source import SourceFile
 from cq.source.read import content_hash
@@ -25,6 +28,8 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
     used: set[str] = set()
     symbols: list[tuple[int, int, str, str, str]] = []
     words: list[tuple[str, str, str, str, str]] = []
+    named: set[tuple[str, int]] = set()
+    methods: dict[str, list[tuple[int, str, tuple[Parameter, ...]]]] = {}
     for place, document in enumerate(documents):
         for number, symbol in enumerate(document.symbols):
             defined.add(symbol.name)
@@ -33,6 +38,12 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         called.update(call.name for call in document.calls)
         used.update(document.references.names)
         words += _chunk_words(source.text, document)
+        if document.code is not None:
+            unit = Unit("", document.code, place)
+            named.update((name, 0) for name in unit.sites_by_name)
+            named.update((name, 1) for name in unit.stores_by_name)
+            for name, method in find_methods(unit):
+                methods.setdefault(name, []).append((place, method.place.name, method.parameters))
     return Content(
         text_hash or content_hash(source.text),
         source.language,
@@ -45,12 +56,15 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
             "references": sum(len(d.references) for d in documents),
             "chunks": sum(len(d.chunks) for d in documents),
             "problems": sum(len(d.problems) for d in documents),
+            "code": sum(d.code is not None for d in documents),
         },
         source.text,
         encode_facts(facts),
         symbols,
         (" ".join(sorted(defined)), " ".join(sorted(called)), " ".join(sorted(used))),
         words,
+        sorted(named),
+        sorted(methods.items()),
     )
 
 
@@ -58,7 +72,7 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
 def producer() -> str:
     """What facts are made by: our own code and every grammar. Another producer, another index."""
     stats: list[str] = [str(FACTS)]
-    for folder in (resources.files("cq.syntax"), resources.files("cq.syntax.languages")):
+    for folder in map(resources.files, ("cq.syntax", "cq.syntax.languages", "cq.graph", "cq.model")):
         for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
             if isinstance(file, Path) and file.suffix in (".py", ".scm"):
                 status = file.stat()

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.indexing.link import is_structural, update_links
 from cq.indexing.prepare import prepare_content, producer
 from cq.indexing.read import extract_source
+from cq.model.code import Code
 from cq.model.errors import StoreError
 from cq.model.facts import FileFacts, References
 from cq.model.source import Problem, Skip, SourceFile
@@ -52,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    stage: str  # "list" "read" "write"
+    stage: str  # "list" "read" "write" "link"
     done: int
     total: int
     done_bytes: int = 0
@@ -242,11 +244,17 @@ class _Refresh:
         if rows or drop or skip_rows or gone_skips or tree is None or not same_settings or encoded != tree.listing:
             self.writer.begin()
             try:
+                before = self._find_changed_code(tree_id, rows, drop, known_files) if tree else None
                 tree_id = self.writer.set_tree(os.fspath(self.root), self.settings.key())
                 self.writer.update_files(
                     tree_id, put=rows, drop=drop, put_skips=skip_rows, drop_skips=gone_skips, listing=encoded,
                     changed=changed,
                 )  # fmt: skip
+                if before is None or before:
+                    self.tell(Progress("link", 0, len(rows)))
+                    self.writer.drop_links(tree_id, drop)
+                    update_links(self.reader, self.writer, tree_id, before)
+                    self.tell(Progress("link", len(rows), len(rows)))
                 self._forget_dead()
                 self.writer.commit()
             except BaseException:
@@ -261,6 +269,23 @@ class _Refresh:
             rebuilt=self.rebuilt,
             notes=listing.notes,
         )
+
+    def _find_changed_code(
+        self, tree: int, rows: list[FileRow], drop: list[str], known: dict[str, tuple[str, int, int]]
+    ) -> dict[str, list[Code | None]] | None:
+        """The code that files had before this change, where only texts changed; None when files came or went."""
+        contents = self.reader.contents(tree, [row.path for row in rows])
+        before: dict[str, list[Code | None]] = {}
+        for row in rows:
+            old = contents.get(row.path)
+            if old is None and (is_structural(row.path) or self.reader.has_code(row.content)):
+                return None
+            if old is not None and old != row.content:
+                before[row.path] = self.reader.part(old, "code")
+        gone = self.reader.contents(tree, drop)
+        if any(is_structural(path) or self.reader.has_code(content) for path, content in gone.items()):
+            return None
+        return before
 
     def _list(self, stored: bytes, now: int) -> tuple[Listing, _Listed]:
         self.tell(Progress("list", 0, 0))

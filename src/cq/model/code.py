@@ -94,9 +94,11 @@ class Site(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    language: str
     definitions: tuple[Definition, ...] = ()  # by start
     binds: tuple[Bind, ...] = ()  # by start
     stores: tuple[Store, ...] = ()
     sites: tuple[Site, ...] = ()
+    raises: tuple[tuple[int, int, Value], ...] = ()  # scope, start, what is raised
     loops: tuple[tuple[int, int], ...] = ()  # spans in which what stands below may have run before
     public: tuple[str, ...] | None = None  # what `import *` takes, where the document says so

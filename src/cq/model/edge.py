@@ -29,11 +29,12 @@ EVIDENCE = tuple(CONFIDENCE)
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False, array_like=True, order=True):
-    """A definition by its place: `symbol` is an index into the document's symbols, -1 the module itself."""
+    """A definition by its place. `name` is dotted, `f#2` for the second of that name, "" for the module itself: it
+    stays when lines move, which a symbol's number does not."""
 
     path: str
     document: int
-    symbol: int
+    name: str
 
 
 class SymbolRef(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -53,10 +54,25 @@ class SymbolRef(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Edge(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """`source` refers to what `ref` means, at `start..end` of its file."""
+    """`source` refers to what `ref` means. `call` is the number of the call in its document that does, else -1."""
 
     kind: str
     source: Candidate
-    start: int
-    end: int
     ref: SymbolRef
+    call: int = -1
+
+
+class Links(msgspec.Struct, frozen=True, array_like=True):
+    """All references of one document. Numbers are indices into `refs`, where every meaning stands once; names are those
+    of Candidate. Calls with evidence `name` have no candidates here: methods of that name are looked up by who asks."""
+
+    refs: tuple[SymbolRef, ...]
+    calls: tuple[int, ...]  # of every call, in order
+    scopes: tuple[str, ...]  # of every call: the definition whose code holds it
+    constructors: dict[int, int]  # call -> the constructor it runs, beside the class
+    callbacks: dict[int, int]  # call -> the functions that it hands to one that calls them
+    imports: tuple[tuple[str, int], ...]  # name that is bound, what it means
+    inherits: tuple[tuple[str, int], ...]  # class, a base
+    overrides: tuple[tuple[str, int], ...]  # method, the one it takes the place of
+    type_uses: tuple[tuple[str, int], ...]  # definition, a type in its annotations
+    raises: tuple[tuple[str, int], ...]  # definition, what it raises

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import zstandard
 
+from cq.model.code import Code
+from cq.model.edge import Links
 from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
 from cq.model.source import Problem, Segment
 
@@ -29,11 +31,13 @@ _PARTS: dict[str, Any] = {
     "flows": list[tuple[Flow, ...]],
     "refs": list[References],
     "chunks": list[tuple[Chunk, ...]],
+    "code": list[Code | None],
     "documents": list[Document],
 }
 PARTS = tuple(_PARTS)
 _DECODERS = {part: msgspec.msgpack.Decoder(kind) for part, kind in _PARTS.items()}
 _ENCODER = msgspec.msgpack.Encoder()
+_LINKS = msgspec.msgpack.Decoder(list[Links | None])
 
 
 def pack(data: bytes) -> bytes:
@@ -75,6 +79,7 @@ def encode_facts(facts: FileFacts) -> dict[str, bytes]:
         "flows": [d.flows for d, _ in documents],
         "refs": [d.references for d, _ in documents],
         "chunks": [d.chunks for d, _ in documents],
+        "code": [d.code for d, _ in documents],
         "documents": [Document(d.language, d.segment, parent, d.problems) for d, parent in documents],
     }
     return {part: pack(_ENCODER.encode(value)) for part, value in values.items()}
@@ -82,6 +87,15 @@ def encode_facts(facts: FileFacts) -> dict[str, bytes]:
 
 def decode_part(part: str, blob: bytes) -> Any:
     return _DECODERS[part].decode(unpack(blob))
+
+
+def encode_links(links: list[Links | None]) -> bytes:
+    """Of every document of a file; None for one without code."""
+    return pack(_ENCODER.encode(links))
+
+
+def decode_links(blob: bytes) -> list[Links | None]:
+    return _LINKS.decode(unpack(blob))
 
 
 def decode_facts(parts: dict[str, bytes]) -> FileFacts:
@@ -105,6 +119,7 @@ def decode_facts(parts: dict[str, bytes]) -> FileFacts:
             document.problems,
             document.segment,
             tuple(reversed(inner[number])),
+            decoded["code"][number],
         )
         if document.parent >= 0:
             inner[document.parent].append(facts)

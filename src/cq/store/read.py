@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from cq.model.facts import Call, Chunk, FileFacts, Symbol
+from cq.model.code import Code, Parameter
+from cq.model.edge import Links
+from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
-from cq.store.codec import PARTS, Document, decode_facts, decode_part, unpack
+from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
 
 _FILES = (
     "SELECT f.path, f.os_path, f.content, f.size, f.mtime_ns, f.encoding, c.hash, c.language, c.lines, c.counts,"
     " f.problems FROM file f JOIN content c ON c.id=f.content"
 )
+_METHODS = msgspec.msgpack.Decoder(list[tuple[int, str, tuple[Parameter, ...]]])
 _IN = 500  # values per IN list: below every limit of SQLite
 
 
@@ -117,6 +121,21 @@ class Reader:
             found.update({path: (text_hash, language) for path, text_hash, language in rows})
         return found
 
+    def contents(self, tree: int, paths: Sequence[str]) -> dict[str, int]:
+        """path -> content of those that are stored."""
+        found: dict[str, int] = {}
+        for at in range(0, len(paths), _IN):
+            part = paths[at : at + _IN]
+            rows = self._db.execute(
+                f"SELECT path, content FROM file WHERE tree=? AND path IN ({','.join('?' * len(part))})", (tree, *part)
+            )
+            found.update(dict(rows))
+        return found
+
+    def has_code(self, content: int) -> bool:
+        counts = self._db.execute("SELECT counts FROM content WHERE id=?", (content,)).fetchone()[0]
+        return bool(msgspec.msgpack.decode(counts).get("code"))
+
     def find_content(self, content_hash: str, language: str) -> int | None:
         row = self._db.execute(
             "SELECT id FROM content WHERE hash=? AND language=?", (content_hash, language)
@@ -177,6 +196,51 @@ class Reader:
         )
         return [SymbolRow(*row) for row in rows]
 
+    # -- links -----------------------------------------------------------------------------------
+
+    def links(self, tree: int, path: str) -> list[Links | None]:
+        """What the code of a file means, of every document; nothing for a file without code."""
+        row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+        return decode_links(row[0]) if row else []
+
+    def link_keys(self, tree: int) -> Iterator[tuple[str, array[int]]]:
+        """What the links of every file depend on in others."""
+        for path, keys in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
+            yield path, array("Q", keys)
+
+    def find_referrers(self, tree: int, key: int) -> list[tuple[str, array[int]]]:
+        """(path, calls) of the files that refer to what the key stands for; by path."""
+        rows = self._db.execute(
+            "SELECT l.path, t.calls FROM target t JOIN link l ON l.id=t.link AND l.tree=?"
+            " WHERE t.key=? ORDER BY l.path",
+            (tree, key),
+        )
+        return [(path, array("I", calls)) for path, calls in rows]
+
+    def find_methods(self, tree: int, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
+        """(path, document, qualified name, parameters) of every method of that name; by path."""
+        rows = self._db.execute(
+            "SELECT f.path, m.methods FROM method m JOIN file f ON f.content=m.content AND f.tree=?"
+            " WHERE m.name=? ORDER BY f.path",
+            (tree, name),
+        )
+        return [(path, *method) for path, methods in rows for method in _METHODS.decode(methods)]
+
+    def find_named(self, tree: int, name: str, kind: int, limit: int) -> list[str]:
+        """Paths of files whose code calls the name (kind 0) or stores to an attribute of that name (1): any `limit`."""
+        rows = self._db.execute(
+            "SELECT f.path FROM named n CROSS JOIN file f ON f.content=n.content"
+            " WHERE n.name=? AND n.kind=? AND +f.tree=? LIMIT ?",
+            (name, kind, tree, limit),
+        )
+        return sorted(row[0] for row in rows)
+
+    def code(self, tree: int, path: str) -> list[Code | None]:
+        row = self._db.execute(
+            "SELECT c.code FROM file f JOIN content c ON c.id=f.content WHERE f.tree=? AND f.path=?", (tree, path)
+        ).fetchone()
+        return decode_part("code", row[0]) if row else []
+
     def find_trigram(self, literal: str) -> list[int] | None:
         """Contents that may hold the literal, any case; None when it has no three characters on one line."""
         pieces = {line[at : at + 3] for line in literal.split("\n") for at in range(len(line) - 2)}
@@ -208,6 +272,38 @@ class Reader:
             except sqlite3.Error as error:
                 problems.append(f"{table}: {error}")
         return problems
+
+
+class LinkedTree:
+    """The links of one tree, as cq.graph.edges reads them."""
+
+    def __init__(self, reader: Reader, tree: int) -> None:
+        self._reader, self._tree = reader, tree
+
+    def links(self, path: str) -> list[Links | None]:
+        return self._reader.links(self._tree, path)
+
+    def code(self, path: str) -> list[Code | None]:
+        return self._reader.code(self._tree, path)
+
+    def calls(self, path: str) -> list[tuple[Call, ...]]:
+        return self._part(path, "calls")
+
+    def symbols(self, path: str) -> list[tuple[Symbol, ...]]:
+        return self._part(path, "symbols")
+
+    def references(self, path: str) -> list[References]:
+        return self._part(path, "refs")
+
+    def find_referrers(self, key: int) -> list[tuple[str, array[int]]]:
+        return self._reader.find_referrers(self._tree, key)
+
+    def find_methods(self, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
+        return self._reader.find_methods(self._tree, name)
+
+    def _part(self, path: str, part: str) -> Any:
+        content = self._reader.contents(self._tree, [path]).get(path)
+        return [] if content is None else self._reader.part(content, part)
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:

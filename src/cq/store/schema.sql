@@ -50,6 +50,7 @@ CREATE TABLE content (
     flows BLOB NOT NULL,
     refs BLOB NOT NULL,
     chunks BLOB NOT NULL,
+    code BLOB NOT NULL,
     UNIQUE (hash, language)
 );
 
@@ -64,6 +65,40 @@ CREATE TABLE symbol (
     PRIMARY KEY (content, document, number)
 ) WITHOUT ROWID;
 CREATE INDEX symbol_name ON symbol (name);
+
+-- Names that code calls (kind 0), and attributes it assigns to from outside (kind 1): who may pass a value on.
+CREATE TABLE named (
+    name TEXT NOT NULL,
+    kind INTEGER NOT NULL,
+    content INTEGER NOT NULL,
+    PRIMARY KEY (name, kind, content)
+) WITHOUT ROWID;
+
+-- Methods by name, for calls on receivers that nobody knows.
+CREATE TABLE method (
+    name TEXT NOT NULL,
+    content INTEGER NOT NULL,
+    methods BLOB NOT NULL,         -- msgpack: document, qualified name, parameters of each
+    PRIMARY KEY (name, content)
+) WITHOUT ROWID;
+
+-- What the code of a file means in its tree. Written with the files, in the same transaction.
+CREATE TABLE link (
+    id INTEGER PRIMARY KEY,
+    tree INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    links BLOB NOT NULL,           -- Links of every document
+    keys BLOB NOT NULL,            -- uint64 each, ascending: what they depend on in other files
+    targets BLOB NOT NULL,         -- int64 each: its rows in `target`
+    UNIQUE (tree, path)
+);
+-- Which files refer to a definition, and by which calls (uint32 each: document << 24 | number).
+CREATE TABLE target (
+    key INTEGER NOT NULL,
+    link INTEGER NOT NULL,
+    calls BLOB NOT NULL,
+    PRIMARY KEY (key, link)
+) WITHOUT ROWID;
 
 -- Candidates only: every hit is verified against the text or the facts. rowid = content.id.
 CREATE VIRTUAL TABLE trigram USING fts5 (text, content='', tokenize='trigram', detail=none, columnsize=0);

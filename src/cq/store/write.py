@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from array import array
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from cq.model.code import Parameter
+from cq.model.edge import Links
 from cq.model.source import Problem, Skip
-from cq.store.codec import pack, unpack
+from cq.store.codec import encode_links, pack, unpack
 from cq.store.database import BUSY_MS, tree_key
 
 _ENCODE = msgspec.msgpack.Encoder().encode
@@ -27,6 +30,8 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     symbols: list[tuple[int, int, str, str, str]]  # document, number, name, qualified_name, kind
     names: tuple[str, str, str]  # defined, called, used
     words: list[tuple[str, str, str, str, str]]  # per chunk: name, qualified_name, signature, docs, body
+    named: list[tuple[str, int]]  # what its code calls and stores: see the table
+    methods: list[tuple[str, list[tuple[int, str, tuple[Parameter, ...]]]]]  # name -> document, qualified name, …
 
 
 class FileRow(msgspec.Struct, frozen=True, gc=False):
@@ -45,6 +50,15 @@ class SkipRow(msgspec.Struct, frozen=True, gc=False):
     skip: Skip
     size: int = 0
     mtime_ns: int = 0
+
+
+class LinkRow(msgspec.Struct, frozen=True, gc=False):
+    """What the code of one file means; see the tables `link` and `target`."""
+
+    path: str
+    links: list[Links | None]  # of every document
+    keys: list[int]
+    targets: list[tuple[int, list[int]]]  # by key
 
 
 class Writer:
@@ -78,15 +92,20 @@ class Writer:
         self._next_chunk += content.counts["chunks"]
         parts = content.parts
         self._db.execute(
-            "INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 number, content.hash, content.language, content.lines, _ENCODE(content.counts), chunk,
                 pack(content.text), parts["documents"], parts["symbols"], parts["calls"], parts["imports"],
-                parts["flows"], parts["refs"], parts["chunks"],
+                parts["flows"], parts["refs"], parts["chunks"], parts["code"],
             ),
         )  # fmt: skip
         self._db.executemany(
             "INSERT INTO symbol VALUES (?,?,?,?,?,?)", [(number, *symbol) for symbol in content.symbols]
+        )
+        self._db.executemany("INSERT INTO named VALUES (?,?,?)", [(*named, number) for named in content.named])
+        self._db.executemany(
+            "INSERT INTO method VALUES (?,?,?)",
+            [(name, number, _ENCODE(methods)) for name, methods in content.methods],
         )
         self._db.execute("INSERT INTO trigram (rowid, text) VALUES (?,?)", (number, _unlike_lines(content.text)))
         self._db.execute("INSERT INTO name (rowid, defined, called, used) VALUES (?,?,?,?)", (number, *content.names))
@@ -111,6 +130,12 @@ class Writer:
             [(chunk + index, *fields) for index, fields in enumerate(content.words)],
         )
         self._db.execute("DELETE FROM symbol WHERE content=?", (number,))
+        self._db.executemany(
+            "DELETE FROM named WHERE name=? AND kind=? AND content=?", [(*named, number) for named in content.named]
+        )
+        self._db.executemany(
+            "DELETE FROM method WHERE name=? AND content=?", [(name, number) for name, _ in content.methods]
+        )
         self._db.execute("DELETE FROM content WHERE id=?", (number,))
 
     def find_dead(self, limit: int) -> list[tuple[int, int, str, bytes]]:
@@ -167,6 +192,34 @@ class Writer:
             [(tree, r.skip.path, r.skip.reason, r.skip.detail, r.size, r.mtime_ns) for r in put_skips],
         )
         self._db.execute("UPDATE tree SET generation=generation+?, listing=? WHERE id=?", (int(changed), listing, tree))
+
+    def put_links(self, tree: int, rows: Iterable[LinkRow]) -> None:
+        """Inside a transaction, behind update_files. What a file meant before is forgotten."""
+        for row in rows:
+            self.drop_links(tree, [row.path])
+            targets = array("q", [key for key, _ in row.targets]).tobytes()
+            number = self._db.execute(
+                "INSERT INTO link (tree, path, links, keys, targets) VALUES (?,?,?,?,?)",
+                (tree, row.path, encode_links(row.links), array("Q", row.keys).tobytes(), targets),
+            ).lastrowid
+            self._db.executemany(
+                "INSERT INTO target VALUES (?,?,?)",
+                [(key, number, array("I", calls).tobytes()) for key, calls in row.targets],
+            )
+
+    def drop_all_links(self, tree: int) -> None:
+        self._db.execute("DELETE FROM target WHERE link IN (SELECT id FROM link WHERE tree=?)", (tree,))
+        self._db.execute("DELETE FROM link WHERE tree=?", (tree,))
+
+    def drop_links(self, tree: int, paths: Iterable[str]) -> None:
+        for path in paths:
+            found = self._db.execute("SELECT id, targets FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+            if found is not None:
+                number, targets = found
+                self._db.executemany(
+                    "DELETE FROM target WHERE key=? AND link=?", [(key, number) for key in array("q", targets)]
+                )
+                self._db.execute("DELETE FROM link WHERE id=?", (number,))
 
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))

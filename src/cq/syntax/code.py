@@ -20,15 +20,18 @@ class CodeDraft:
     """Filled by a language while it walks the matches; offsets stand for scopes until those are known."""
 
     def __init__(self) -> None:
-        # start of a definition -> kind, parameters, type, bases, keywords, and for a lambda its end and value
+        # start of a definition -> kind, parameters, type of what it returns, bases, keywords
         self.definitions: dict[int, tuple[str, tuple[Parameter, ...], Value, tuple[Value, ...], Keywords]] = {}
-        self.lambdas: dict[int, tuple[int, int, tuple[Parameter, ...], Value]] = {}  # start -> end, body start, …
+        self.lambdas: dict[
+            int, tuple[int, int, tuple[Parameter, ...], Value]
+        ] = {}  # start -> end, body start, …, value
         self.binds: list[tuple[int, int, str, Value, int]] = []  # from, statement, name, value, end of an inner one
         self.types: dict[int, Value] = {}  # statement -> annotation of what it binds
         self.stores: list[tuple[int, Value, str | None, Value, Value]] = []  # statement, base, name, value, key
         self.sites: dict[tuple[int, int], tuple[Value, tuple[Value, ...], Keywords]] = {}  # span of a call
         self.returns: list[tuple[int, Value]] = []
         self.yields: list[tuple[int, Value]] = []
+        self.raises: list[tuple[int, Value]] = []
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
@@ -57,7 +60,11 @@ class CodeDraft:
         for call in calls:
             callee, args, keywords = known.get((call.start, call.end), _NO_SITE)
             sites.append(Site(call.scope, call.start, call.end, callee, args, keywords, call.kind, call.name))
-        return Code(tuple(definitions), binds, stores, tuple(sites), tuple(sorted(self.loops)), public)
+        self.raises.sort(key=_first)
+        owners = scopes.find([start for start, _ in self.raises])
+        raises = tuple((scope, *place) for scope, place in zip(owners, self.raises, strict=True))
+        loops = tuple(sorted(self.loops))
+        return Code(language.id, tuple(definitions), binds, stores, tuple(sites), raises, loops, public)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}

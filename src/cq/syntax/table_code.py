@@ -28,6 +28,7 @@ def build_table_code(language: str, drafts: Sequence[Draft], calls: Sequence[Cal
     binds: list[Bind] = []
     stores: list[Store] = []
     called = {call.name for call in calls} | {call.receiver for call in calls}
+    classes: dict[str, int] = {}
     holders: list[int] = []  # per symbol the definition whose code holds what is inside it
     for number, draft in enumerate(drafts):
         group = KIND_GROUPS.get(draft.kind, "other")
@@ -40,7 +41,9 @@ def build_table_code(language: str, drafts: Sequence[Draft], calls: Sequence[Cal
         if is_definition:
             kind = "function" if group in _CALLABLE else "class"
             # Go's `func (t T) M` and Lua's `function M.g` stand at root level and are members all the same.
-            is_member = draft.parent < 0 and draft.qualified_name.rpartition(".")[0] != ""
+            owner = draft.qualified_name.rpartition(".")[0] if draft.parent < 0 else ""
+            scope = classes.get(owner, scope)
+            is_member = owner != "" and scope < 0
             modifiers = (*draft.modifiers, "member") if is_member else draft.modifiers
             definitions.append(
                 Definition(
@@ -48,6 +51,8 @@ def build_table_code(language: str, drafts: Sequence[Draft], calls: Sequence[Cal
                     bases=draft.bases, modifiers=modifiers,
                 )
             )  # fmt: skip
+            if kind == "class":
+                classes.setdefault(draft.qualified_name, number)
             stores.append(Store(number, start, "def", f"def {draft.name}", None))
             if not is_member:
                 binds.append(Bind(scope, draft.name, ["def", draft.name_start], start))
@@ -66,7 +71,7 @@ def build_table_code(language: str, drafts: Sequence[Draft], calls: Sequence[Cal
         for call in calls
     ]  # fmt: skip
     binds.sort(key=lambda bind: bind.start)
-    return Code(tuple(definitions), tuple(binds), tuple(stores), tuple(sites))
+    return Code(language, tuple(definitions), tuple(binds), tuple(stores), tuple(sites))
 
 
 def _callee(call: Call) -> Value:

@@ -250,15 +250,16 @@ class Python(Language):
         first, last = args.start_byte, args.end_byte
         values = _NOTHING
         if last - first > 2:
-            written = text[first:last] if last - first <= ARG_TEXT else b"("
-            values = self.known_values.get(written)
+            written = text[first:last] if last - first <= ARG_TEXT else b""
+            known = self.known_values
+            values = known.get(written)
             if values is None:
                 values = self._argument_values(collector, args)
                 # Only what holds no call is the same wherever it stands.
-                if b"(" not in written[1:] and b"lambda" not in written and collector.clean:
-                    if len(self.known_values) >= _MAX_KNOWN:
-                        self.known_values.clear()
-                    self.known_values[written] = values
+                if written and b"(" not in written[1:] and b"lambda" not in written and collector.clean:
+                    if len(known) >= _MAX_KNOWN:
+                        known.clear()
+                    known[written] = values
         collector.code.sites[start, end] = (self.value(collector, callee), *values)
 
     @cached_property
@@ -473,6 +474,8 @@ class Python(Language):
         collector.add_flow(self, kind, node, None, value)
         if kind == "return" and value is not None:
             collector.code.returns.append((node.start_byte, self.value(collector, value)))
+        elif kind == "raise" and value is not None:
+            collector.code.raises.append((node.start_byte, self.value(collector, value)))
         elif kind == "yield":
             found = None if value is None else self.value(collector, value)
             if collector.text.startswith(b"yield from", node.start_byte):

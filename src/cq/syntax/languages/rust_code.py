@@ -497,7 +497,7 @@ def read_closure(collector: Collector, node: Node, call_end: int, number: int, d
     if start not in code.lambdas:
         parameters: list[Parameter] = []
         for pattern in patterns.named_children:
-            value: Value = ["closure", call_end, number, len(parameters)] if call_end >= 0 else None
+            value: Value = ["closure", call_end, f"#{number}", f"#{len(parameters)}"] if call_end >= 0 else None
             if pattern.type == "parameter":
                 kind, inner = pattern.child_by_field_name("type"), pattern.child_by_field_name("pattern")
                 if kind is not None:
@@ -577,7 +577,7 @@ def _split_pattern(
         return [(child, value) for child in kept if child.type != "mutable_specifier"]
     if kind == "tuple_pattern":
         open_end = any(child.type == "remaining_field_pattern" for child in children)
-        return [(c, None if open_end else ["nth", value, n]) for n, c in enumerate(children)]
+        return [(c, None if open_end else ["nth", value, f"#{n}"]) for n, c in enumerate(children)]
     if kind == "slice_pattern":
         return [(child, value if child.type == "captured_pattern" else ["item", value]) for child in children]
     path = node.child_by_field_name("type")

@@ -1,0 +1,233 @@
+"""What refers to what, read from the links an index keeps: edges out of and into a definition, callers, a place."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from cq.graph.links import imported_key, is_by_name, name_key, target_key
+from cq.graph.names import Method, find_by_name, find_imported
+from cq.graph.unit import ROOT, Unit
+from cq.model.code import Code, Parameter
+from cq.model.edge import CONFIDENCE, Candidate, Edge, Links, SymbolRef
+from cq.model.facts import Call, References, Symbol
+
+
+class Index(Protocol):
+    """The tables of one tree; lists have an entry per document of a file. See cq.store.read.LinkedTree."""
+
+    def links(self, path: str) -> Sequence[Links | None]: ...
+    def code(self, path: str) -> Sequence[Code | None]: ...
+    def calls(self, path: str) -> Sequence[Sequence[Call]]: ...
+    def symbols(self, path: str) -> Sequence[Sequence[Symbol]]: ...
+    def references(self, path: str) -> Sequence[References]: ...
+    def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]: ...
+    def find_methods(self, name: str) -> Sequence[tuple[str, int, str, tuple[Parameter, ...]]]: ...
+
+
+class Edges:
+    """One answer's view: what was read is kept until it is thrown away."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._links: dict[str, Sequence[Links | None]] = {}
+        self._code: dict[str, Sequence[Code | None]] = {}
+        self._units: dict[tuple[str, int], Unit | None] = {}
+        self._methods: dict[str, list[Method]] = {}
+        self._imported: dict[str, bool] = {}
+
+    def find_out(self, source: Candidate) -> list[Edge]:
+        """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too."""
+        links = self._of(source.path, source.document)
+        if links is None:
+            return []
+        found = [
+            edge
+            for number, scope in enumerate(links.scopes)
+            if scope == source.name
+            for edge in self._calls(source, links, number)
+        ]
+        relations = (
+            ("inherits", links.inherits), ("overrides", links.overrides), ("type_uses", links.type_uses),
+            ("raises", links.raises),
+        )  # fmt: skip
+        for kind, pairs in relations:
+            found += [Edge(kind, source, links.refs[number]) for name, number in pairs if name == source.name]
+        if not source.name:
+            found += [Edge("imports", source, links.refs[number]) for _, number in links.imports]
+        return found
+
+    def find_into(self, target: Candidate) -> list[Edge]:
+        """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
+        found: list[Edge] = []
+        for path, calls in self._find_referrers(target):
+            for document, links in enumerate(self._all(path)):
+                if links is None:
+                    continue
+                numbers = [call & 0xFFFFFF for call in calls if call >> 24 == document]
+                for number in numbers:
+                    source = Candidate(path, document, links.scopes[number])
+                    found += [e for e in self._calls(source, links, number) if target in e.ref.candidates]
+                relations = (
+                    ("imports", [("", number) for _, number in links.imports]), ("inherits", links.inherits),
+                    ("overrides", links.overrides), ("type_uses", links.type_uses), ("raises", links.raises),
+                )  # fmt: skip
+                for kind, pairs in relations:
+                    found += [
+                        Edge(kind, Candidate(path, document, name), links.refs[number])
+                        for name, number in pairs
+                        if target in links.refs[number].candidates
+                    ]
+        return found
+
+    def find_callers(self, target: Candidate) -> list[Edge]:
+        """Calls that run a function, or make an instance of a class; `ref.status` says how sure that is."""
+        kinds = ("calls", "instantiates", "decorates")
+        return [edge for edge in self.find_into(target) if edge.kind in kinds and edge.call >= 0]
+
+    def find_call(self, path: str, document: int, number: int) -> SymbolRef:
+        """What a call means, with candidates by name where nobody knows its receiver."""
+        links = self._of(path, document)
+        if links is None:
+            return SymbolRef("", "unresolved")
+        return self._fill(path, document, number, links, links.refs[links.calls[number]])
+
+    def find_constructor(self, path: str, document: int, number: int) -> SymbolRef | None:
+        """The constructor that a call runs beside the class it means."""
+        links = self._of(path, document)
+        at = None if links is None else links.constructors.get(number)
+        return None if links is None or at is None else links.refs[at]
+
+    def find_at(self, path: str, offset: int) -> SymbolRef | None:
+        """What the name at a byte of a file means: of a call, or by the scopes around it; None: there is no name."""
+        for document, calls in enumerate(self._index.calls(path)):
+            for number, call in enumerate(calls):
+                if call.name_start <= offset < call.name_start + len(call.name.encode()):
+                    return self.find_call(path, document, number)
+        for document, references in enumerate(self._index.references(path)):
+            for name, start, end, role in references:
+                if start <= offset < end:
+                    return self._find_name(path, document, name, start, role)
+        return None
+
+    def find_symbol(self, place: Candidate) -> int | None:
+        """The number of a definition in its document's symbols as they are now; -1 for the module."""
+        if not place.name:
+            return -1
+        unit = self._unit(place.path, place.document)
+        if unit is not None:
+            for symbol, name in unit.qualified_names.items():
+                if name == place.name:
+                    return symbol
+        return None
+
+    def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
+        """The inverse of find_symbol."""
+        unit = self._unit(path, document)
+        name = "" if symbol < 0 else None if unit is None else unit.qualified_names.get(symbol)
+        return None if name is None else Candidate(path, document, name)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _all(self, path: str) -> Sequence[Links | None]:
+        if path not in self._links:
+            self._links[path] = self._index.links(path)
+        return self._links[path]
+
+    def _of(self, path: str, document: int) -> Links | None:
+        found = self._all(path)
+        return found[document] if document < len(found) else None
+
+    def _codes(self, path: str) -> Sequence[Code | None]:
+        if path not in self._code:
+            self._code[path] = self._index.code(path)
+        return self._code[path]
+
+    def _unit(self, path: str, document: int) -> Unit | None:
+        key = (path, document)
+        if key not in self._units:
+            codes = self._codes(path)
+            code = codes[document] if document < len(codes) else None
+            self._units[key] = None if code is None else Unit(path, code, document)
+        return self._units[key]
+
+    def _find_referrers(self, target: Candidate) -> Iterator[tuple[str, list[int]]]:
+        calls: dict[str, set[int]] = {}
+        for path, numbers in self._index.find_referrers(target_key(target)):
+            calls.setdefault(path, set()).update(numbers)
+        name = target.name.rpartition(".")[2].partition("#")[0]
+        if name:
+            for path, numbers in self._index.find_referrers(name_key(name)):
+                calls.setdefault(path, set()).update(numbers)
+        for path in sorted(calls):
+            yield path, sorted(calls[path])
+
+    def _calls(self, source: Candidate, links: Links, number: int) -> Iterator[Edge]:
+        """The edges of one call: what it runs or makes, the constructor, and what it hands on to be called."""
+        ref = self._fill(source.path, source.document, number, links, links.refs[links.calls[number]])
+        kind = "calls"
+        if number in links.constructors:
+            kind = "instantiates"
+            yield Edge("calls", source, links.refs[links.constructors[number]], number)
+        code = self._codes(source.path)[source.document]
+        if code is not None and code.sites[number].kind == "decorator":
+            kind = "decorates"
+        yield Edge(kind, source, ref, number)
+        if number in links.callbacks:
+            yield Edge("calls", source, links.refs[links.callbacks[number]], number)
+
+    def _fill(self, path: str, document: int, number: int, links: Links, ref: SymbolRef) -> SymbolRef:
+        code = self._codes(path)[document] if is_by_name(ref) else None
+        if code is None:
+            return ref
+        methods = self._methods.get(ref.name)
+        if methods is None:
+            methods = self._methods[ref.name] = [
+                Method(Candidate(at, inner, name), parameters)
+                for at, inner, name, parameters in self._index.find_methods(ref.name)
+            ]
+        return find_by_name(ref, path, code.sites[number], methods, find_imported(links), self._is_imported)
+
+    def _is_imported(self, path: str) -> bool:
+        if path not in self._imported:
+            self._imported[path] = bool(self._index.find_referrers(imported_key(path)))
+        return self._imported[path]
+
+    def _find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
+        unit, links = self._unit(path, document), self._of(path, document)
+        if unit is None or links is None or role in ("attribute", "keyword"):
+            return SymbolRef(name, "unresolved")
+        if role == "import":
+            known = (links.refs[number] for local, number in links.imports if local == name)
+            return next(known, SymbolRef(name, "unresolved"))
+        binds = unit.find(_innermost(self._index.symbols(path)[document], start), name, start)
+        places: dict[Candidate, None] = {}
+        for bind in binds:
+            value = bind.value
+            if type(value) is list and value[0] == "import":
+                for local, number in links.imports:
+                    if local == name and len(binds) == 1:
+                        return links.refs[number]
+                    if local == name:
+                        places |= dict.fromkeys(links.refs[number].candidates)
+            elif type(value) is list and value[0] == "def":
+                places[Candidate(path, document, unit.qualified_names[unit.definitions[value[1]].symbol])] = None
+            else:
+                holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
+                places[Candidate(path, document, f"{holder}.{name}" if holder else name)] = None
+        if not places:
+            return SymbolRef(name, "unresolved")
+        status = "resolved" if len(places) == 1 else "ambiguous"
+        return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
+
+
+def _innermost(symbols: Sequence[Symbol], offset: int) -> int:
+    """The definition whose code holds an offset."""
+    number = bisect_right(symbols, offset, key=lambda symbol: symbol.start) - 1
+    while number >= 0:
+        symbol = symbols[number]
+        if symbol.body_start >= 0 and symbol.body_start <= offset < symbol.body_end:
+            return number
+        number -= 1
+    return ROOT

@@ -1,0 +1,103 @@
+"""Candidates by name alone: what a method call on an unknown receiver may mean. Never a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+import msgspec
+
+from cq.graph.unit import Unit
+from cq.model.code import Definition, Parameter, Site
+from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, Candidate, Links, SymbolRef
+
+
+class Method(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A member that can be called; `parameters` without those the receiver takes."""
+
+    place: Candidate
+    parameters: tuple[Parameter, ...]
+
+
+def find_methods(unit: Unit) -> Iterable[tuple[str, Method]]:
+    """Every method of a document by its plain name."""
+    for definition in unit.methods:
+        place = Candidate(unit.path, unit.document, unit.qualified_names[definition.symbol])
+        yield definition.name, Method(place, _parameters(definition))
+
+
+def _parameters(definition: Definition) -> tuple[Parameter, ...]:
+    parameters = definition.parameters
+    if parameters and "static" not in definition.modifiers and parameters[0].kind in ("", "/"):
+        parameters = parameters[1:]
+    return tuple(Parameter(p.name, p.kind, optional=p.optional) for p in parameters)
+
+
+def find_by_name(
+    ref: SymbolRef,
+    path: str,
+    site: Site,
+    methods: Iterable[Method],
+    near: Collection[str],
+    is_imported: Callable[[str], bool],
+) -> SymbolRef:
+    """The reference with the methods that could take the call, the nearest first: in the same file, in one that it
+    imports (`near`), in the same folder. What no file imports is known in its own only."""
+    count, keywords = _shape(site)
+    folder = path.rpartition("/")[0]
+
+    def distance(other: str) -> int:
+        if other == path:
+            return 0
+        return 1 if other in near else 2 if other.rpartition("/")[0] == folder else 3
+
+    fitting = sorted(
+        (distance(method.place.path), method.place)
+        for method in methods
+        if fits(method.parameters, count, keywords)
+        and (method.place.path == path or is_imported(method.place.path))
+        and _are_kin(path, method.place.path)
+    )
+    if not fitting:
+        return SymbolRef(ref.name, "unresolved")
+    confidence = round(CONFIDENCE[ref.evidence] / len(fitting), 3)
+    places = tuple(place for _, place in fitting[:MAX_CANDIDATES])
+    return SymbolRef(ref.name, "ambiguous", ref.evidence, confidence, places, "", len(fitting) - len(places))
+
+
+def _are_kin(path: str, other: str) -> bool:
+    """Whether code of one file can call that of another, as far as their names tell."""
+    families = [_FAMILIES.get(name.rpartition(".")[2]) for name in (path, other)]
+    return None in families or families[0] == families[1]
+
+
+_FAMILIES = {
+    "py": "python", "pyi": "python", "rs": "rust",
+    **dict.fromkeys(("ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"), "typescript"),
+}  # fmt: skip
+
+
+def find_imported(links: Links) -> set[str]:
+    """Paths that a document imports, or takes names from."""
+    return {candidate.path for _, number in links.imports for candidate in links.refs[number].candidates}
+
+
+def _shape(site: Site) -> tuple[int, tuple[str, ...]]:
+    """How many arguments a call passes by position, -1 when that is open, and the names of the others."""
+    spread = any(type(value) is list and value[0] == "*" for value in site.args)
+    return -1 if spread else len(site.args), tuple(sorted(key for key, _ in site.keywords))
+
+
+def fits(parameters: tuple[Parameter, ...], count: int, keywords: Collection[str]) -> bool:
+    """Whether a method could take so many arguments by position (-1: any number) and these by keyword."""
+    by_position = [p for p in parameters if p.kind in ("", "/")]
+    if count > len(by_position) and not any(p.kind == "*" for p in parameters):
+        return False
+    names = {p.name for p in parameters if p.kind in ("", "k")}
+    unknown = [key for key in keywords if key not in names and key != "**"]
+    if unknown and not any(p.kind == "**" for p in parameters):
+        return False
+    if count < 0 or "**" in keywords:
+        return True
+    missing = [p for p in by_position[count:] if not p.optional and p.name not in keywords]
+    missing += [p for p in parameters if p.kind == "k" and not p.optional and p.name not in keywords]
+    return not missing

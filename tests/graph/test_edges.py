@@ -1,0 +1,117 @@
+"""Questions about links, asked of a real index."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cq.graph.edges import Edges
+from cq.model.edge import Candidate
+from cq.store import database
+from cq.store.read import LinkedTree, Reader
+from tests.support.fixture import parse_fixture
+from tests.support.index import build
+
+SNIPPET = """
+#- shapes.py
+class Shape:
+    def area(self): ...
+class Square(Shape):
+    def __init__(self, side: "int"): ...
+    def area(self):
+        return super().area()
+def make() -> Shape:
+    raise Broken
+class Broken(Exception): ...
+#- app.py
+from shapes import Square, make
+def main(unknown, names):
+    Square(1).area()
+    make().area()
+    unknown.area()
+    print(make)
+    sorted(names, key=rank)
+def rank(name): ...
+@make
+def decorated(): ...
+"""
+
+
+@pytest.fixture
+def edges(tmp_path: Path) -> Iterator[Edges]:
+    root, index = tmp_path / "repo", tmp_path / "i" / "index.db"
+    root.mkdir()
+    for path, text in parse_fixture(SNIPPET).files.items():
+        (root / path).write_text(text)
+    build(index, root, jobs=1)
+    with contextlib.closing(database.connect(index)) as connection:
+        reader = Reader(connection, os.fspath(root))
+        tree = reader.tree()
+        assert tree is not None
+        yield Edges(LinkedTree(reader, tree.id))
+
+
+def test_callers_certain_and_possible(edges: Edges):
+    found = [
+        (edge.source.name, edge.call, edge.ref.status, edge.ref.evidence)
+        for edge in edges.find_callers(Candidate("shapes.py", 0, "Shape.area"))
+    ]
+    assert found == [
+        ("main", 3, "resolved", "annotation"),
+        ("main", 4, "ambiguous", "name"),
+        ("Square.area", 1, "resolved", "mro"),
+    ]
+
+
+def test_a_class_is_made_and_its_constructor_called(edges: Edges):
+    made = edges.find_callers(Candidate("shapes.py", 0, "Square"))
+    assert [(edge.kind, edge.source.name) for edge in made] == [("instantiates", "main")]
+    called = edges.find_callers(Candidate("shapes.py", 0, "Square.__init__"))
+    assert [(edge.kind, edge.source.name) for edge in called] == [("calls", "main")]
+
+
+def test_edges_out(edges: Edges):
+    def out(name: str, path: str = "shapes.py") -> list[tuple[str, list[str]]]:
+        found = edges.find_out(Candidate(path, 0, name))
+        return [(edge.kind, [place.name for place in edge.ref.candidates]) for edge in found if edge.ref.candidates]
+
+    assert out("Square") == [("inherits", ["Shape"])]
+    assert out("Square.area") == [("calls", ["Shape.area"]), ("overrides", ["Shape.area"])]
+    assert out("make") == [("type_uses", ["Shape"]), ("raises", ["Broken"])]
+    assert out("", "app.py") == [("decorates", ["make"]), ("imports", ["Square"]), ("imports", ["make"])]
+    assert ("calls", ["rank"]) in out("main", "app.py")
+
+
+def test_edges_into(edges: Edges):
+    found = edges.find_into(Candidate("shapes.py", 0, "make"))
+    assert [(edge.kind, edge.source.name) for edge in found] == [
+        ("calls", "main"), ("decorates", ""), ("imports", ""),
+    ]  # fmt: skip
+
+
+def test_what_stands_at_a_place(edges: Edges):
+    text = parse_fixture(SNIPPET).files["app.py"].encode()
+
+    def at(piece: bytes, skip: int = 0) -> tuple[str, list[str]] | None:
+        ref = edges.find_at("app.py", text.index(piece) + skip)
+        return None if ref is None else (ref.status, [place.name for place in ref.candidates])
+
+    assert at(b"area()") == ("resolved", ["Square.area"])
+    assert at(b"unknown.area", 8) == ("ambiguous", ["Shape.area", "Square.area"])
+    assert at(b"print(make)", 6) == ("resolved", ["make"])
+    assert at(b"unknown.area") == ("resolved", ["main.unknown"])
+    assert at(b"import Square", 7) == ("resolved", ["Square"])
+    assert at(b"key=rank", 4) == ("resolved", ["rank"])
+    assert at(b"(1)") is None
+
+
+def test_places_and_symbols_are_inverse(edges: Edges):
+    place = Candidate("shapes.py", 0, "Square.area")
+    number = edges.find_symbol(place)
+    assert number is not None
+    assert edges.find_place("shapes.py", 0, number) == place
+    assert edges.find_place("shapes.py", 0, -1) == Candidate("shapes.py", 0, "")

@@ -814,15 +814,15 @@ class RustDialect(Dialect):
             const = self._find_const(linker, kind, name)
             if const:
                 return const
+        if dotted and ("Iterator" in outside) and find_rule("Iterator", name) is not None:
+            item = self._find_alias(linker, thing, "Item")
+            return {self._std_method(self.apply("Iterator", (item,)), name): MRO}
         if dotted and "Deref" in outside and derefs < MAX_DEREFS:
             target = self._find_alias(linker, thing, "Target")
             if target is not None:
                 found = linker.member(target, f"{name}(", MRO) if not isinstance(target, Variable) else NOTHING
                 if found and UNKNOWN not in found:
                     return found
-        if dotted and ("Iterator" in outside) and find_rule("Iterator", name) is not None:
-            item = self._find_alias(linker, thing, "Item")
-            return {self._std_method(self.apply("Iterator", (item,)), name): MRO}
         return self._find_blanket(linker, thing, name, dotted=dotted) or self._find_std(linker, thing, name)
 
     def _find_const(self, linker: Linker, kind: Class, name: str) -> Values:

@@ -23,7 +23,7 @@ import msgspec
 import cq
 from bench.corpora import CorpusError
 
-PARTS = {"syntax": "bench.syntax", "index": "bench.index", "graph": "bench.graph"}
+PARTS = {"syntax": "bench.syntax", "index": "bench.index", "graph": "bench.graph", "labels": "bench.labels"}
 RESULTS = Path(__file__).with_name("results")
 
 

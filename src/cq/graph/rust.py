@@ -548,9 +548,6 @@ class RustDialect(Dialect):
                 linker.record(thing.unit.member_key(thing.definition.symbol, ""))
                 names = [name for name, _ in thing.definition.keywords]
                 inner_env = dict(zip(names, inner, strict=False))
-                if thing.definition.type is None:
-                    bound = thing.definition.bases[0]
-                    return self._type(linker, thing.unit, thing.definition.scope, bound, inner_env, steps - 1)
                 return self._type(
                     linker, thing.unit, thing.definition.symbol, thing.definition.type, inner_env, steps - 1
                 )
@@ -709,8 +706,7 @@ class RustDialect(Dialect):
                     if definition.kind == "alias":
                         linker.record(unit.member_key(definition.symbol, ""))
                         env = self._env(linker, holder, thing)
-                        value = definition.type if definition.type is not None else definition.bases[0]
-                        return self._type(linker, unit, symbol, value, env)
+                        return self._type(linker, unit, symbol, definition.type, env)
         return None
 
     def _bound_of(self, linker: Linker, variable: Variable) -> Type:
@@ -1156,6 +1152,8 @@ class RustDialect(Dialect):
             return self._pack(linker, unit, scope, value, position)
         if operation == "part":
             return self._part(linker, unit, scope, value, position)
+        if operation not in ("?", "item", "nth", "index", "op!"):
+            return linker.unknown  # a type
         inner = linker.evaluate(unit, scope, value[2 if operation == "op!" else 1], position)
         if operation == "?":
             found = NOTHING

@@ -290,9 +290,10 @@ def read_signature(kind: str, source: str) -> Signature:
     reader.at += 1
     generics = reader.generics()
     if kind == "type":
+        # An associated type without a value is as good as its bounds.
         bounds = reader.bounds() if reader.take(":") else None
         reader.skip_to("=")
-        return "alias", (), reader.type() if reader.take("=") else None, (bounds,), tuple(generics)
+        return "alias", (), reader.type() if reader.take("=") else bounds, (), tuple(generics)
     if kind == "trait":
         bases: tuple[Value, ...] = ()
         if reader.take(":"):

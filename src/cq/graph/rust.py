@@ -50,6 +50,7 @@ MAX_FAMILY = 16  # implementations of a trait's method that a call through the t
 MAX_DEREFS = 4
 MAX_HOLDERS = 60  # documents with impls of one type, or of one trait
 
+ARITIES = {"Map": 2, "Result": 2, "str": 0, "char": 0}  # parameters of a kind, where that is not one
 Type = Thing | None
 Env = dict[str, Type]  # what type parameters stand for
 _MODULES = ("mod",)
@@ -580,7 +581,7 @@ class RustDialect(Dialect):
                             else part[2]
                         )
                         return self.apply(kind, (self._type(linker, unit, scope, item, env, steps - 1),))
-            return self.apply(kind, tuple(inner(at) for at in range({"Map": 2, "Result": 2, "str": 0}.get(kind, 1))))
+            return self.apply(kind, tuple(inner(at) for at in range(ARITIES.get(kind, 1))))
         return linker.external(f"{thing.name}()")
 
     def _bound(self, linker: Linker, unit: Unit, scope: int, bounds: list[Value], env: Env, steps: int) -> Type:
@@ -1009,7 +1010,7 @@ class RustDialect(Dialect):
             kind = KINDS[holder]
             if kind == "Cell" and site.args:
                 return self._wrap(linker, kind, self._argument(linker, unit, site, 0))
-            return {self.apply(kind, (None,) * {"Map": 2, "Result": 2, "str": 0}.get(kind, 1)): SCOPE}
+            return {self.apply(kind, (None,) * ARITIES.get(kind, 1)): SCOPE}
         if name in ("take", "replace") and holder == "mem" and site.args:
             return self._argument(linker, unit, site, 0)
         if site.kind == "macro":

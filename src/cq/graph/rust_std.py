@@ -65,11 +65,11 @@ KINDS = {
             "Iterator IntoIterator DoubleEndedIterator ExactSizeIterator FusedIterator Peekable Rev "
             "ParallelIterator IntoParallelIterator"), "Iterator"),
     **dict.fromkeys(_words("RefCell Mutex RwLock Cell OnceCell OnceLock UnsafeCell"), "Cell"),
-    "Option": "Option", "Result": "Result", "str": "str", "String": "str",
+    "Option": "Option", "Result": "Result", "str": "str", "String": "str", "char": "char",
 }  # fmt: skip
 # Under which names impls for a kind stand.
 HOLDERS = {"Vec": ("Vec", "=slice"), "Map": ("HashMap", "BTreeMap", "FxHashMap"), "str": ("str", "String"),
-           "Iterator": (), "Collected": (), "Entry": (), "Cell": ("RefCell",), "tuple": ("()",)}  # fmt: skip
+           "Iterator": (), "Collected": (), "Entry": (), "Cell": ("RefCell",), "char": ("char",), "tuple": ("()",)}  # fmt: skip
 
 _ITERATOR = ("Iterator", 0)
 _OPTION = ("Option", 0)

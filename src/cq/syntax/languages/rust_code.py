@@ -390,8 +390,10 @@ def _read_plain(callee: bytes) -> str:
 
 _SAME = frozenset({"reference_expression", "parenthesized_expression", "unary_expression", "await_expression"})
 _CALLS = frozenset({"call_expression", "macro_invocation", "struct_expression"})
+# Traits of the repository may give these methods.
+_STR, _CHAR = ["as", "str", None], ["as", "char", None]
 _LITERALS = {
-    "string_literal": "=str", "raw_string_literal": "=str", "char_literal": "=char", "integer_literal": "=int",
+    "string_literal": _STR, "raw_string_literal": _STR, "char_literal": _CHAR, "integer_literal": "=int",
     "float_literal": "=float", "boolean_literal": "=bool", "range_expression": "=Range", "unit_expression": None,
     "negative_literal": "=int",
 }  # fmt: skip

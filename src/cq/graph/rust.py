@@ -48,6 +48,8 @@ MAX_STEPS = 24  # imports and aliases on the way to one item
 MAX_DEPTH = 5  # of parameters inside parameters
 MAX_FAMILY = 16  # implementations of a trait's method that a call through the trait may mean
 MAX_DEREFS = 4
+MAX_OPEN = 30  # lookups inside one another
+MAX_GLOBS = 60  # modules that one name is looked for in, through `use m::*`
 MAX_HOLDERS = 60  # documents with impls of one type, or of one trait
 
 ARITIES = {"Map": 2, "Result": 2, "str": 0, "char": 0}  # parameters of a kind, where that is not one
@@ -104,12 +106,14 @@ class RustDialect(Dialect):
         self._variables: dict[tuple[Unit, int, str], Variable] = {}
         self._methods: dict[tuple[Thing, str], StdMethod] = {}
         self._found: dict[tuple[Unit, int, str, str], tuple[tuple[Thing, ...], set[int]]] = {}
+        self._sources: dict[tuple[Unit, int], tuple[list[Thing], set[int]]] = {}
         self._known: dict[tuple[Thing, str, bool], tuple[Values, set[int]]] = {}
         self._impls: dict[str, tuple[list[Class], bool]] = {}
         self._targets: dict[Class, tuple[Type, set[int]]] = {}
         self._traits: dict[Class, tuple[Type, set[int]]] = {}
         self._open: set[object] = set()  # lookups that are being made
-        self._cuts = 0  # how often a lookup met itself
+        self._cuts = 0  # how often a lookup met itself, or went too deep: what it gave then is not remembered
+        self._depth = 0  # of types being read
 
     # -- modules ---------------------------------------------------------------------------------
 
@@ -292,9 +296,9 @@ class RustDialect(Dialect):
             if definition.kind == "mod":
                 break
             if space == "type":
+                linker.record(_key_of(unit, definition))
                 for known, bound in definition.keywords:
                     if known == name:
-                        linker.record(_key_of(unit, definition))
                         return [self._variable(unit, scope, name, bound)]
             if definition.kind not in ("impl", "trait", "enum"):
                 found = self._scope_items(linker, unit, scope, name, space)
@@ -310,7 +314,7 @@ class RustDialect(Dialect):
         if known is not None:
             linker.record_all(known[1])
             return known[0]
-        if key in self._open:
+        if key in self._open or len(self._open) > MAX_OPEN:
             self._cuts += 1
             return ()
         cuts, keys = self._cuts, set[int]()
@@ -328,8 +332,39 @@ class RustDialect(Dialect):
         return found
 
     def _find_items(self, linker: Linker, unit: Unit, scope: int, name: str, space: str) -> list[Thing]:
+        found = self._find_bound(linker, unit, scope, name, space)
+        if found is not None:
+            return found
+        # Modules may import all of one another: each is asked once, the nearest first.
+        outside = ""
+        seen = [(unit, scope)]
+        for module in seen:
+            for source in self._globs(linker, *module):
+                if isinstance(source, External):
+                    outside = outside or source.name
+                    continue
+                inner = (source.unit, ROOT) if isinstance(source, Module) and source.unit is not None else None
+                if isinstance(source, Class):
+                    if source.definition.kind != "mod":
+                        found = self._inner(linker, source, name, space, is_glob=True)
+                        if found:
+                            return found
+                        continue
+                    inner = (source.unit, source.definition.symbol)
+                if inner is not None and inner not in seen and len(seen) < MAX_GLOBS:
+                    seen.append(inner)
+                    linker.record(inner[0].scope_key(inner[1], name))
+                    found = self._find_bound(linker, *inner, name, space)
+                    if found:
+                        return found
+        # Nothing of the repository has the name, so a type or variant can only come from there.
+        is_free = name[:1].isupper() and not self._outside(unit, scope, name, space, is_head=False)
+        return [linker.external(f"{outside}::{name}")] if outside and is_free else []
+
+    def _find_bound(self, linker: Linker, unit: Unit, scope: int, name: str, space: str) -> list[Thing] | None:
+        """What a module or function defines or imports by name; None: globs may bring it."""
         own: list[Thing] = []
-        imported: list[Thing] = []
+        imported: list[Thing] | None = None
         for bind in unit.scopes.get(scope, {}).get(name, ()):
             value = bind.value
             if type(value) is not list:
@@ -338,28 +373,35 @@ class RustDialect(Dialect):
                 own.append(self._thing(linker, unit, value[1]))
             elif value[0] == "import":
                 found = self._import(linker, unit, scope, value[2], value[3], space)
+                imported = imported or []
                 imported += [thing for thing in found if thing not in imported and _fits(thing, space)]
-        if own or imported:
-            return own or imported
-        if unit.stars:
-            linker.record(unit.scope_key(scope, "*"))
-        outside = ""
-        for star in unit.stars:
-            if star.scope != scope:
-                continue
-            for source in self._import(linker, unit, scope, star.value[2], "*", "type"):
-                if isinstance(source, External):
-                    outside = outside or source.name
-                elif isinstance(source, Module):
-                    if source.unit is not None:
-                        imported += self._scope_items(linker, source.unit, ROOT, name, space)
-                elif isinstance(source, Class):
-                    imported += self._inner(linker, source, name, space, is_glob=True)
-        # Nothing of the repository has the name, so a type or variant can only come from there.
-        is_free = name[:1].isupper() and not self._outside(unit, scope, name, space, is_head=False)
-        if not imported and outside and is_free:
-            return [linker.external(f"{outside}::{name}")]
-        return list(dict.fromkeys(imported))
+        return own or imported
+
+    def _globs(self, linker: Linker, unit: Unit, scope: int) -> list[Thing]:
+        linker.record(unit.scope_key(scope, "*"))
+        if not unit.stars:
+            return []
+        key = (unit, scope)
+        known = self._sources.get(key)
+        if known is None:
+            if key in self._open:
+                self._cuts += 1
+                return []
+            self._open.add(key)
+            cuts, keys = self._cuts, set[int]()
+            with linker.recording(keys):
+                sources = [
+                    source
+                    for star in unit.stars
+                    if star.scope == scope
+                    for source in self._import(linker, unit, scope, star.value[2], "*", "type")
+                ]
+            self._open.discard(key)
+            known = (sources, keys)
+            if self._cuts == cuts:
+                self._sources[key] = known
+        linker.record_all(known[1])
+        return known[0]
 
     def _thing(self, linker: Linker, unit: Unit, start: int) -> Class | Function:
         thing = linker.thing(unit, start)
@@ -480,6 +522,11 @@ class RustDialect(Dialect):
 
     # -- types -----------------------------------------------------------------------------------
 
+    def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
+        found = self._path(linker, unit, scope, value.split("::"), "type") if type(value) is str else []
+        thing = found[0] if len(found) == 1 else None
+        return _class_of(thing) or thing
+
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
         found = self._type(linker, unit, scope, kind, {})
         return linker.unknown if found is None else {found: ANNOTATION}
@@ -522,6 +569,16 @@ class RustDialect(Dialect):
         """A type as written, seen from a scope. Static: reads no cell."""
         if kind is None or steps <= 0:
             return None
+        if self._depth > MAX_OPEN:
+            self._cuts += 1  # `type A = Self::A;`
+            return None
+        self._depth += 1
+        try:
+            return self._read_type(linker, unit, scope, kind, env, steps)
+        finally:
+            self._depth -= 1
+
+    def _read_type(self, linker: Linker, unit: Unit, scope: int, kind: Value, env: Env, steps: int) -> Type:
         args: list[Value] = []
         if type(kind) is list:
             operation = kind[0]
@@ -747,7 +804,7 @@ class RustDialect(Dialect):
         key = (thing, name, dotted)
         known = self._known.get(key)
         if known is None:
-            if key in self._open:
+            if key in self._open or len(self._open) > MAX_OPEN:
                 self._cuts += 1
                 return NOTHING
             self._open.add(key)

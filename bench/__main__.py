@@ -23,7 +23,9 @@ import msgspec
 import cq
 from bench.corpora import CorpusError
 
-PARTS = {name: f"bench.{name}" for name in ("syntax", "index", "search", "query", "graph", "providers", "surfaces")}
+PARTS = {
+    name: f"bench.{name}" for name in ("syntax", "index", "search", "query", "graph", "labels", "providers", "surfaces")
+}
 RESULTS = Path(__file__).with_name("results")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from cq import Workspace
-from cq.graph.links import BY_NAME, link_units
+from cq.graph.links import is_by_name, link_units
 from cq.graph.names import Method, find_by_name, find_imported, find_methods
 from cq.graph.unit import Unit
 from cq.model.edge import SymbolRef
@@ -35,11 +35,11 @@ def check_page_case(language: str, snippet: str, hidden: Collection[str] = ()) -
     assert {text.count(b"\n", 0, problem.start) for problem in facts.problems} == lines
 
 
-def check_calls(snippet: str) -> None:
+def check_calls(snippet: str, main: str = "main.py") -> None:
     """Every mark under a call's name says what it means: `calls a.f` or `calls b.py:a.f`, `maybe f, g` in this order,
     `external os.path.join`, `unknown`. Calls without a mark may mean anything."""
     fixture = parse_fixture(snippet)
-    files = {f"{path}.py" if path == "main" else path: text.encode() for path, text in fixture.files.items()}
+    files = {main if path == "main" else path: text.encode() for path, text in fixture.files.items()}
     facts = {path: check_document(text, detect_language(path)) for path, text in files.items()}
     found: dict[tuple[str, int], str] = {}
     for path, refs in link_calls(facts).items():
@@ -53,7 +53,7 @@ def check_calls(snippet: str) -> None:
                 "external": f"external {ref.module}",
                 "unresolved": "unknown",
             }[ref.status]
-    marked = {("main.py" if mark.path == "main" else mark.path, mark.start): mark.label for mark in fixture.marks}
+    marked = {(main if mark.path == "main" else mark.path, mark.start): mark.label for mark in fixture.marks}
     said = {place: found.get(place, "no call") for place in marked}
     assert said == marked, "\n".join(
         f"{at}: {said[at]!r}, not {marked[at]!r}" for at in marked if said[at] != marked[at]
@@ -75,7 +75,7 @@ def link_calls(facts: dict[str, FileFacts]) -> dict[str, list[SymbolRef]]:
         refs = found[unit.path] = []
         for number, site in zip(links.calls, unit.code.sites, strict=True):
             ref = links.refs[number]
-            if ref.evidence == BY_NAME:
+            if is_by_name(ref):
                 near = find_imported(links)
                 ref = find_by_name(ref, unit.path, site, methods.get(ref.name, ()), near, imported.__contains__)
             refs.append(ref)

@@ -24,7 +24,7 @@ class Corpus(Protocol):
         """Documents that call something of that name, by path; None when there are more than MAX_DOCUMENTS."""
         ...
 
-    def storing(self, name: str) -> Sequence[Unit] | None:
+    def storing(self, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         """Documents that assign to an attribute of that name."""
         ...
 
@@ -50,9 +50,9 @@ class WholeCorpus:
         found = self._calling.get(name, ())
         return found if len(found) <= MAX_DOCUMENTS else None
 
-    def storing(self, name: str) -> Sequence[Unit] | None:
+    def storing(self, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         found = self._storing.get(name, ())
-        return found if len(found) <= MAX_DOCUMENTS else None
+        return found if len(found) <= most else None
 
 
 def called_key(name: str) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.things import Class, Container, External, Function, Thing
-from cq.model.code import Value
+from cq.model.code import Site, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -29,6 +29,10 @@ class Dialect:
     # The language's own functions that call what they are given -> the argument, by position or keyword.
     callers: ClassVar[dict[str, int | str]] = {}
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding
+    core: ClassVar[str] = "builtins"  # the module of the language's own names
+    # A language whose types are written: names, members and results are found by its own rules (`find_name`,
+    # `find_member`, `give`, `find_parameter`), and an unknown beside a known type is that type.
+    is_static: ClassVar[bool] = False
 
     def __init__(self, paths: Iterable[str]) -> None:
         """`paths` are those of all files of the repository."""
@@ -57,6 +61,27 @@ class Dialect:
         """A function found as a member of a class, as the reader of the member gets it."""
         return {function: 0}
 
+    def find_name(self, linker: Linker, unit: Unit, scope: int, name: str, position: int) -> Values:
+        return linker.unknown
+
+    def find_member(self, linker: Linker, thing: Thing, name: str, level: int) -> Values:
+        return linker.unknown
+
+    def find_parameter(self, linker: Linker, function: Function, number: int) -> Values:
+        return linker.unknown
+
+    def give(self, linker: Linker, thing: Thing, receiver: Thing | None, unit: Unit | None, number: int) -> Values:
+        """What calling a function or a Native gives."""
+        return linker.unknown
+
+    def operate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+        """Operations that the language adds to those of cq.model.code."""
+        return linker.unknown
+
+    def is_method_call(self, site: Site) -> bool:
+        """Whether a call that nobody knows may mean any method of its name."""
+        return True
+
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
         """Instances of a type as written in an annotation. Static: it must not read cells."""
         return linker.unknown
@@ -82,10 +107,6 @@ class Dialect:
     def find_exported(self, linker: Linker, unit: Unit, name: str) -> Values | None:
         """What a module has under a name; None when it has no such name."""
         return linker.exported(unit, name)
-
-    def evaluate(self, linker: Linker, unit: Unit, scope: int, value: list[Value], position: int) -> Values:
-        """An operation that only this language has."""
-        return linker.unknown
 
     def container_member(self, linker: Linker, container: Container, name: str, level: int) -> Values:
         """An attribute of a list, dictionary, …"""

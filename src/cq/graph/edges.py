@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from cq.graph.links import BY_NAME, imported_key, name_key, target_key
+from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported
 from cq.graph.unit import ROOT, Unit
 from cq.model.code import Code, Parameter
@@ -178,7 +178,7 @@ class Edges:
             yield Edge("calls", source, links.refs[links.callbacks[number]], number)
 
     def _fill(self, path: str, document: int, number: int, links: Links, ref: SymbolRef) -> SymbolRef:
-        code = self._codes(path)[document] if ref.evidence == BY_NAME else None
+        code = self._codes(path)[document] if is_by_name(ref) else None
         if code is None:
             return ref
         methods = self._methods.get(ref.name)

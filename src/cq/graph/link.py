@@ -7,11 +7,14 @@ steps only ever add values, so the result is the same in whatever order they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from cq.graph.corpus import Corpus, called_key, stored_key
 from cq.graph.dialect import Dialect
 from cq.graph.python import PythonDialect
+from cq.graph.rust import RustDialect
+from cq.graph.tables import TablesDialect
 from cq.graph.things import (
     TOP,
     UNKNOWN,
@@ -23,6 +26,7 @@ from cq.graph.things import (
     Function,
     Instance,
     Module,
+    Native,
     OwnClass,
     Super,
     Thing,
@@ -47,7 +51,7 @@ from cq.graph.values import (
 )
 from cq.model.code import Bind, Definition, Site, Store, Value
 
-DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect)
+DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect, RustDialect, TablesDialect)
 
 
 # The class that has a member, its bindings and stores there, and how sure that is.
@@ -312,6 +316,8 @@ class Linker:
         unit, definition = function.unit, function.definition
         dialect = self.dialect(unit)
         parameter = definition.parameters[number]
+        if dialect.is_static:
+            return dialect.find_parameter(self, function, number)
         if not number:
             receiver = dialect.receiver(self, function)
             if receiver is not None:
@@ -390,7 +396,16 @@ class Linker:
         for keys in self._recording:
             keys.add(key)
 
-    def _record_all(self, keys: set[int]) -> None:
+    @contextmanager
+    def recording(self, keys: set[int]) -> Iterator[None]:
+        """Everything that is recorded meanwhile is also put into `keys`: for answers that are remembered."""
+        self._recording.append(keys)
+        try:
+            yield
+        finally:
+            self._recording.pop()
+
+    def record_all(self, keys: set[int]) -> None:
         if self._current is not None:
             self._current.keys = self._current.keys | keys if self._current.keys else keys.copy()
         for known in self._recording:
@@ -514,12 +529,11 @@ class Linker:
         kind = type(value)
         if kind is str:
             mark = value[0]
-            if mark == "'":
-                return self._literal("str")
-            if mark == "#":
-                return self._literal("int")
-            if mark == "=":
-                return NOTHING if value == "=None" else self._literal(value[1:])
+            if mark in "'#=":
+                if value == "=None":
+                    return NOTHING
+                name = "str" if mark == "'" else "int" if mark == "#" else value[1:]
+                return self._literal(name, self.dialects[unit.language].core)
             path = self._paths.get(value)
             if path is None:
                 path = self._paths[value] = value.split(".")
@@ -532,13 +546,16 @@ class Linker:
             return self.unknown if number is None else self.result(unit, number)
         operation = _OPERATIONS.get(value[0])
         if operation is None:
-            return self.dialect(unit).evaluate(self, unit, scope, value, position)
+            return self.dialect(unit).operate(self, unit, scope, value, position)
         return operation(self, unit, scope, value, position)
 
-    def _literal(self, name: str) -> Values:
-        return {self.external(f"builtins.{name}()"): SCOPE}
+    def _literal(self, name: str, core: str = "builtins") -> Values:
+        return {self.external(f"{core}.{name}()"): SCOPE}
 
     def name(self, unit: Unit, scope: int, name: str, position: int) -> Values:
+        dialect = self.dialects[unit.language]
+        if dialect.is_static:
+            return dialect.find_name(self, unit, scope, name, position)
         binds = unit.find(scope, name, position)
         self.record(unit.scope_key(binds[0].scope if binds else ROOT, name))
         if len(binds) == 1:
@@ -551,7 +568,7 @@ class Linker:
         found = self._starred(unit, name, {unit})
         if found is not None:
             return found
-        if name in self.dialect(unit).builtins:
+        if name in dialect.builtins:
             return {self.external(f"builtins.{name}"): SCOPE}
         if name == "__class__":
             holder = unit.find_class(scope)
@@ -630,6 +647,8 @@ class Linker:
             return self._foreign_stores(thing, name) if found is None else found
         if isinstance(thing, Bound) and name == "__func__":
             return {thing.function: level}
+        if isinstance(thing, Native):
+            return thing.dialect.find_member(self, thing, name, level)
         return self.unknown
 
     def module_member(self, module: Module, name: str, level: int) -> Values:
@@ -651,6 +670,8 @@ class Linker:
     def _class_member(
         self, kind: Class, name: str, receiver: Thing, level: int, *, on_class: bool, behind: bool = False
     ) -> Values:
+        if self.dialects[kind.unit.language].is_static:
+            return self.dialect(kind.unit).find_member(self, receiver, name, level)
         holder, binds, stores, doubt = self.find_member(kind, name, behind=behind)
         level = max(level, doubt)
         if holder is None:
@@ -688,7 +709,7 @@ class Linker:
         key = (kind, name, behind)
         known = self._members.get(key)
         if known is not None:
-            self._record_all(known[1])
+            self.record_all(known[1])
             return known[0]
         keys: set[int] = set()
         self._recording.append(keys)
@@ -735,7 +756,7 @@ class Linker:
             order = self.dialect(kind.unit).order_bases(self, kind)
             self._recording.pop()
             kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order)
-        self._record_all(kind.keys)
+        self.record_all(kind.keys)
         return kind.mro
 
     def _foreign_stores(self, thing: Thing, name: str) -> Values:
@@ -876,10 +897,15 @@ class Linker:
             return {self.external(f"{thing.name}()"): SCOPE} if thing.name.count("(") < 3 else {thing: SCOPE}
         if isinstance(thing, Container):
             return self.dialect(thing.unit).call_container(self, thing)
+        if isinstance(thing, Native):
+            return thing.dialect.give(self, thing, None, unit, number)
         return self.unknown
 
     def give(self, function: Function, receiver: Thing | None, unit: Unit | None, number: int, skipped: int) -> Values:
         """What a function returns to this caller: `self` is the receiver, an argument what was passed."""
+        dialect = self.dialect(function.unit)
+        if dialect.is_static:
+            return dialect.give(self, function, receiver, unit, number)
         returned = self.returned(function)
         if not any(
             isinstance(thing, (Argument, OwnClass)) or (isinstance(thing, Instance) and thing.own) for thing in returned

@@ -92,6 +92,11 @@ def make_ref(name: str, meaning: Meaning) -> SymbolRef:
     return SymbolRef(name, meaning.status, meaning.evidence, confidence, candidates, meaning.module, meaning.omitted)
 
 
+def is_by_name(ref: SymbolRef) -> bool:
+    """Whether its candidates are all methods of its name, to be looked up."""
+    return ref.evidence == BY_NAME and not ref.candidates
+
+
 def find_targets(links: Links) -> Iterator[tuple[int, list[int]]]:
     """(key of a definition or of a name, the calls that may mean it), by key; no calls: it is referred to otherwise."""
     by_ref: dict[int, list[int]] = {}
@@ -105,7 +110,7 @@ def find_targets(links: Links) -> Iterator[tuple[int, list[int]]]:
         calls = by_ref.get(number, ())
         for candidate in ref.candidates:
             found.setdefault(target_key(candidate), set()).update(calls)
-        if ref.evidence == BY_NAME:
+        if is_by_name(ref):
             found.setdefault(name_key(ref.name), set()).update(calls)
     for path in find_imported(links):
         found.setdefault(imported_key(path), set())

@@ -56,13 +56,27 @@ def find_by_name(
     fitting = sorted(
         (distance(method.place.path), method.place)
         for method in methods
-        if fits(method.parameters, count, keywords) and (method.place.path == path or is_imported(method.place.path))
+        if fits(method.parameters, count, keywords)
+        and (method.place.path == path or is_imported(method.place.path))
+        and _are_kin(path, method.place.path)
     )
     if not fitting:
         return SymbolRef(ref.name, "unresolved")
     confidence = round(CONFIDENCE[ref.evidence] / len(fitting), 3)
     places = tuple(place for _, place in fitting[:MAX_CANDIDATES])
     return SymbolRef(ref.name, "ambiguous", ref.evidence, confidence, places, "", len(fitting) - len(places))
+
+
+def _are_kin(path: str, other: str) -> bool:
+    """Whether code of one file can call that of another, as far as their names tell."""
+    families = [_FAMILIES.get(name.rpartition(".")[2]) for name in (path, other)]
+    return None in families or families[0] == families[1]
+
+
+_FAMILIES = {
+    "py": "python", "pyi": "python", "rs": "rust",
+    **dict.fromkeys(("ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"), "typescript"),
+}  # fmt: skip
 
 
 def find_imported(links: Links) -> set[str]:

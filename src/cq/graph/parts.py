@@ -35,6 +35,8 @@ class _Reader:
                 said = (
                     definition.kind,
                     [self._value(value, definition.scope, definition.start) for value in definition.bases],
+                    [(p.name, self._value(p.type, definition.scope, -1)) for p in definition.parameters],
+                    self._value(definition.type, definition.scope, -1),
                     [(n, self._value(value, definition.scope, definition.start)) for n, value in definition.keywords],
                 )
                 found.setdefault(unit.member_key(definition.symbol, ""), []).append(said)
@@ -103,6 +105,7 @@ class _Reader:
             len(definition.returns),
             [self._value(value, scope, start) for value in definition.decorators],
             definition.modifiers,
+            [(name, self._value(value, scope, -1)) for name, value in definition.keywords],
         )
 
     def _scope(self, scope: int) -> str:
@@ -133,6 +136,8 @@ class _Reader:
             return tuple(value)
         if operation == "at":
             return self._value(value[3], value[1], value[2])
+        if operation == "seen":
+            return operation, self._value(value[2], scope, value[1])
         return (operation, *(self._value(inner, scope, position) for inner in value[1:]))
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from cq.graph.link import Linker, Member
 from cq.graph.things import (
+    UNKNOWN,
     Bound,
     Class,
     External,
@@ -59,10 +60,13 @@ class Resolver:
     def call(self, unit: Unit, number: int, values: Values) -> Meaning:
         """What a call runs: a function, or the class it makes an instance of. On a receiver that nobody knows any
         method of the name may be meant: see cq.graph.names."""
+        dialect = self.linker.dialect(unit)
+        if dialect.is_static and len(values) > 1 and UNKNOWN in values:
+            values = {thing: level for thing, level in values.items() if thing is not UNKNOWN}
         meaning = self.mean(values)
         if meaning.status == "unresolved":
             site = unit.code.sites[number]
-            if site.name and site.name != site.callee:
+            if site.name and site.name != site.callee and dialect.is_method_call(site):
                 return BY_NAME
         return meaning
 

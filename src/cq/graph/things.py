@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cq.model.code import Value
 
 if TYPE_CHECKING:
+    from cq.graph.dialect import Dialect
     from cq.graph.unit import Unit
     from cq.model.code import Definition
 
@@ -100,6 +101,15 @@ class Container(Thing):
             value,
             typed,
         )
+
+
+class Native(Thing):
+    """A type that only its language knows: what it has, and what calling it gives."""
+
+    __slots__ = ("dialect",)
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
 
 
 class Argument(Thing):

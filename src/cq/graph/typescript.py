@@ -469,7 +469,7 @@ class TypeScriptDialect(Dialect):
 
     # -- operations ------------------------------------------------------------------------------
 
-    def evaluate(self, linker: Linker, unit: Unit, scope: int, value: list[Value], position: int) -> Values:
+    def operate(self, linker: Linker, unit: Unit, scope: int, value: list[Value], position: int) -> Values:
         operation = value[0]
         if operation == "at":
             return linker.evaluate(unit, value[1], value[3], value[2])

@@ -171,11 +171,14 @@ class Unit:
     def qualified_names(self) -> dict[int, str]:
         """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
         names: dict[int, str] = {}
+        prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
         seen: dict[str, int] = {}
         for definition in self.code.definitions:
             if definition.symbol >= 0:
-                path = (names.get(definition.scope), definition.within, definition.name)
-                name = ".".join(part for part in path if part)
+                holder = prefixes.get(definition.scope) or names.get(definition.scope)
+                name = ".".join(part for part in (holder, definition.within, definition.name) if part)
+                if definition.kind == "impl":
+                    prefixes[definition.symbol] = name
                 count = seen[name] = seen.get(name, 0) + 1
                 names[definition.symbol] = name if count == 1 else f"{name}#{count}"
         return names
@@ -206,7 +209,10 @@ class Unit:
         for definition in self.code.definitions:
             holder = self.by_symbol.get(definition.scope)
             is_function = definition.kind == "function" and definition.symbol >= 0
-            if is_function and ("member" in definition.modifiers or (holder is not None and holder.kind != "function")):
+            # In Rust only what takes `self` can be called on a receiver.
+            takes_self = self.language != "rust" or [p.name for p in definition.parameters[:1]] == ["self"]
+            is_held = holder is not None and holder.kind not in ("function", "mod")
+            if is_function and takes_self and (is_held or "member" in definition.modifiers):
                 found.append(definition)
         return found
 

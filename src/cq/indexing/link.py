@@ -44,22 +44,22 @@ class StoredCorpus:
     def calling(self, name: str) -> Sequence[Unit] | None:
         return self._find(name, 0)
 
-    def storing(self, name: str) -> Sequence[Unit] | None:
-        return self._find(name, 1)
+    def storing(self, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+        return self._find(name, 1, most)
 
-    def _find(self, name: str, kind: int) -> Sequence[Unit] | None:
+    def _find(self, name: str, kind: int, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         key = (name, kind)
         if key not in self._named:
-            paths = self._reader.find_named(self._tree, name, kind, MAX_DOCUMENTS + 1)
+            paths = self._reader.find_named(self._tree, name, kind, most + 1)
             found = None
-            if len(paths) <= MAX_DOCUMENTS:
+            if len(paths) <= most:
                 found = [
                     unit
                     for path in paths
                     for unit in self.units(path)
                     if name in (unit.stores_by_name if kind else unit.sites_by_name)
                 ]
-            self._named[key] = found if found is None or len(found) <= MAX_DOCUMENTS else None
+            self._named[key] = found if found is None or len(found) <= most else None
         return self._named[key]
 
 

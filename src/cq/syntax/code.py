@@ -48,7 +48,7 @@ class CodeDraft:
         calls: Sequence[Call],
         public: tuple[str, ...] | None,
     ) -> Code:
-        definitions = self._definitions(drafts, scopes)
+        definitions = self._definitions(drafts, scopes, language.id == "rust")
         foreign = self._foreign(scopes)
         binds = self._binds(language, text, definitions, scopes, foreign)
         self.stores.sort(key=_first)
@@ -69,12 +69,16 @@ class CodeDraft:
         loops = tuple(sorted(self.loops))
         return Code(language.id, tuple(definitions), binds, stores, tuple(sites), raises, loops, public)
 
-    def _definitions(self, drafts: Sequence[Draft], scopes: Scopes) -> list[Definition]:
+    def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
         for number, draft in enumerate(drafts):
             if draft.head in self.definitions and (draft.body_start >= 0 or draft.head not in by_start):
                 by_start[draft.head] = (number, draft)
-        named = {draft.body_start: number for number, draft in enumerate(drafts) if draft.scope_start >= 0}
+        named = {
+            draft.body_start: number
+            for number, draft in enumerate(drafts)
+            if (draft.kind == "function" if rust else draft.scope_start >= 0)
+        }
         returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
         starts = sorted(by_start.keys() | self.lambdas.keys())
         # Its own scope begins with its body, so this is the one around it; that of a lambda may begin with the lambda.
@@ -90,6 +94,8 @@ class CodeDraft:
         for start, scope in zip(starts, owners, strict=True):
             if start in by_start:
                 number, draft = by_start[start]
+                if scope == number:  # where heads are code of what they announce, its own scope begins with them
+                    scope = draft.parent
                 while at < len(decorators) and decorators[at][0] < draft.start:
                     at += 1
                 first = at
@@ -111,6 +117,8 @@ class CodeDraft:
             else:
                 _, body_start, parameters, value = self.lambdas[start]
                 symbol = named.get(body_start, -1)
+                if scope == symbol >= 0:
+                    scope = drafts[symbol].parent
                 name, results, modifiers, within = "", (value,), (), ""
                 if symbol >= 0:
                     name, modifiers = drafts[symbol].name, drafts[symbol].modifiers

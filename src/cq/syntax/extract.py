@@ -18,6 +18,7 @@ from cq.syntax.chunks import build_chunks
 from cq.syntax.collect import DEFINED, Collector, Scopes
 from cq.syntax.language import AT_ROOT, IN_CLASS, PARSE_MICROS, ROLE_NUMBER, Draft, Language
 from cq.syntax.registry import get_language
+from cq.syntax.table_code import TABLE_LANGUAGES, build_table_code
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -60,6 +61,11 @@ def extract_facts(
     calls = _build_calls(collector, scopes)
     exports = tuple(Export(*item) for item in _sorted_exports(collector))
     public = tuple(export.exported for export in exports) if collector.public else None
+    code = None
+    if spoken.wants_code(collector):
+        code = collector.code.build(spoken, text, drafts, scopes, calls, public)
+    elif language in TABLE_LANGUAGES:
+        code = build_table_code(language, drafts, calls, imports)
     return FileFacts(
         language,
         tuple(
@@ -95,7 +101,7 @@ def extract_facts(
         _find_problems(collector, tree.root_node),
         segment,
         embedded,
-        collector.code.build(spoken, text, drafts, scopes, calls, public) if spoken.wants_code(collector) else None,
+        code,
     )
 
 

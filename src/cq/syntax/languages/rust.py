@@ -7,10 +7,23 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from cq.model.code import Parameter, Value
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
 from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
+from cq.syntax.languages.rust_code import (
+    IN_BLOCK,
+    IN_NEXT_BLOCK,
+    Keywords,
+    bind_pattern,
+    close_binds,
+    read_arguments,
+    read_callee,
+    read_signature,
+    read_type,
+    read_value,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -98,6 +111,7 @@ class Rust(Language):
     doc_prefixes = (b"///", b"/**")
     method_owners = frozenset({"impl", "trait"})
     dot_attributes = True
+    has_code = True
     keywords = frozenset(
         b"_ $ $crate abstract as async await become box break const continue crate do dyn else enum extern false final "
         b"fn for if impl in let loop macro macro_rules match mod move mut override priv pub ref return self static "
@@ -132,7 +146,9 @@ class Rust(Language):
         if kind == "type_parameter":
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "field":
-            self._add_annotation(collector, start, end, draft.name, captures["type"][0])
+            annotation = captures["type"][0]
+            self._add_annotation(collector, start, end, draft.name, annotation)
+            collector.remarks.append((start, draft.name, collector.slice(annotation.start_byte, annotation.end_byte)))
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "constant":
             self._add_constant(collector, node, draft)
@@ -162,7 +178,9 @@ class Rust(Language):
                     draft.bases = self._types(collector, bounds)
             elif kind == "module" and body is None:
                 binding = (draft.name, "*", name_start, name_end, False)
-                collector.add_import("mod", draft.name.removeprefix("r#"), start, end, [binding])
+                module = draft.name.removeprefix("r#")
+                collector.add_import("mod", module, start, end, [binding])
+                collector.code.binds.append((end, start - 1, module, ["import", 0, f"mod {module}", "*"], -1))
         if kind != "type_parameter" and name_start > start:
             head = collector.text[start:name_start]
             draft.modifiers, draft.exported = _read_head(head if kind != "impl" else head.partition(b"impl")[0])
@@ -173,7 +191,24 @@ class Rust(Language):
         if draft.body_start >= 0 and _INNER_DOC.match(collector.text, draft.body_start):
             draft.doc = self._inner_doc(collector, draft.body_start + 1)
         collector.symbols.append(draft)
+        self._add_definition(collector, kind, draft)
         return draft
+
+    def _add_definition(self, collector: Collector, kind: str, draft: Draft) -> None:
+        code, start = collector.code, draft.start
+        if kind == "macro" or kind == "module":
+            if kind == "macro" or draft.body_start >= 0:
+                code.definitions[start] = ("macro" if kind == "macro" else "mod", (), None, (), ())
+            if kind == "macro":
+                code.stores.append((start, "macro", f"macro {draft.name}", None, None))
+        elif kind in _DEFINED:
+            known = read_signature(kind, draft.signature)
+            code.definitions[start] = known
+            if kind == "impl":
+                # Who has methods of a type, and who implements a trait, is asked by name.
+                code.stores.append((start, "impl", f"impl {_impl_name(known[2], known[4])}", None, None))
+                if known[3]:
+                    code.stores.append((start, "impl", f"for {_impl_name(known[3][0], ())}", None, None))
 
     def _add_constant(self, collector: Collector, node: Node, draft: Draft) -> None:
         """Consts and statics open a scope: their initializer is code of their own."""
@@ -286,6 +321,10 @@ class Rust(Language):
             self._add_annotation(collector, start, end, name, annotation)
         if value is not None:
             self._add_assignment(collector, node, name, value)
+        bound = None if value is None else read_value(collector, value)
+        if annotation is not None:
+            bound = ["as", read_type(text[annotation.start_byte : annotation.end_byte]), bound]
+        bind_pattern(collector, target, bound, end, start, IN_BLOCK)
         if target.type != "identifier" or name_start == name_end:
             return
         signature = _excerpt(text, start, end, _VALUE_TEXT)
@@ -343,6 +382,28 @@ class Rust(Language):
             if summary is None:
                 summary = self.summarize_arguments(collector, arguments)
         collector.calls.append((first, end, name_start, "call", raw, name, receiver, *summary))
+        target = read_callee(text, first, last, name, name_start, "call")
+        if target is None:
+            target = self._callee_value(collector, callee, name)
+        args: tuple[Value, ...] = _NO_VALUES[: summary[1]]
+        if summary[1]:
+            if name in _TAKERS or text.find(b"|", last, end) >= 0:
+                args = read_arguments(collector, arguments, end, all_values=name in _TAKERS)
+        elif name == "collect" and callee.type == "generic_function":
+            kinds = callee.child_by_field_name("type_arguments")
+            if kinds is not None:
+                args = (["as", read_type(text[kinds.start_byte + 1 : kinds.end_byte - 1]), None],)
+        collector.code.sites[first, end] = (target, args, ())
+
+    def _callee_value(self, collector: Collector, callee: Node, name: str) -> Value:
+        """A method on what is no plain name or call."""
+        if callee.type == "generic_function":
+            callee = callee.child_by_field_name("function") or callee
+        if callee.type != "field_expression":
+            return read_value(collector, callee)
+        base = callee.child_by_field_name("value")
+        value = None if base is None else read_value(collector, base)
+        return None if value is None else [".", value, f"{name}("]
 
     def _last_name(self, collector: Collector, callee: Node) -> tuple[str, int]:
         """`a::b::<T>` and `a.b::<T>` are called b; `f(1)` and `a[0]` have no name."""
@@ -464,6 +525,8 @@ class Rust(Language):
         else:
             name_start, receiver = -1, ""  # the parser made up a name
         collector.calls.append((start, end, name_start, kind, callee, word, receiver, *summary))
+        target = read_callee(collector.text, start, callee_end, word, name_start, kind)
+        collector.code.sites[start, end] = (target, _NO_VALUES[: summary[1]], ())
 
     # -- macros and attributes ---------------------------------------------------------------------
 
@@ -681,17 +744,21 @@ class Rust(Language):
             module = _name(collector, tree)
             binding = (_name(collector, alias), "*", alias.start_byte, alias.end_byte, False)
             collector.add_import("import", module, start, end, [binding])
+            collector.code.binds.append((end, start, binding[0], ["import", 0, f"::{module}", "*"], -1))
             return
         passes_on = collector.text.startswith((b"pub", b"crate"), start)
         kind = "reexport" if passes_on else "use"
         modules, stars = self._expand(collector, tree)
+        binds = collector.code.binds
         for module, bindings in modules.items():
             collector.add_import(kind, module, start, end, bindings)
+            binds += [(end, start, local, ["import", 0, module, name], -1) for local, name, *_ in bindings]
             if passes_on:
                 for local, imported, first, last, _ in bindings:
                     collector.exports.append((first, imported, local, last, module, False))
         for module, first, last in stars:
             collector.add_import("reexport" if passes_on else "star", module, start, end, [])
+            binds.append((end, start, "*", ["import", 0, module, "*"], -1))
             if passes_on:
                 collector.exports.append((first, "*", "*", last, module, False))
 
@@ -760,12 +827,28 @@ class Rust(Language):
             return
         value = captures["value"][0]
         if kind == "assign":
-            self._add_assignment(collector, node, _text(collector, captures["target"][0]), value)
+            target = captures["target"][0]
+            self._add_assignment(collector, node, _text(collector, target), value)
+            bind_pattern(collector, target, read_value(collector, value), node.end_byte, node.start_byte, IN_NEXT_BLOCK)
         elif kind == "result":
             self._add_annotation(collector, value.start_byte, value.end_byte, "return", value)
         else:
             # `f()?` may end the function with the error of f: a raise whose target is `?`.
             self._append_flow(collector, "raise" if kind == "try" else kind, node, "?" if kind == "try" else "", value)
+
+    def on_loop(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """`for x in v`: x is an item of v."""
+        body, value = node.child_by_field_name("body"), captures["value"][0]
+        if body is not None:
+            item = ["item", read_value(collector, value)]
+            bind_pattern(collector, captures["target"][0], item, body.start_byte, node.start_byte, body.end_byte)
+
+    def on_match(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        value = read_value(collector, captures["value"][0])
+        for arm in captures["body"][0].named_children:
+            pattern = arm.child_by_field_name("pattern") if arm.type == "match_arm" else None
+            if pattern is not None and _BINDS.search(collector.text, pattern.start_byte, pattern.end_byte):
+                bind_pattern(collector, pattern, value, pattern.start_byte, arm.start_byte, arm.end_byte)
 
     def _add_assignment(self, collector: Collector, node: Node, target: str, value: Node) -> None:
         self._append_flow(collector, "assign", node, target, value)
@@ -832,6 +915,28 @@ class Rust(Language):
                     end = self._add_macro_item(collector, found)
         if b"r#" in text:
             self._drop_raw_marks(collector)
+        self._add_fields(collector)
+        close_binds(collector)
+
+    def _add_fields(self, collector: Collector) -> None:
+        """Named fields are parameters of their struct."""
+        definitions = collector.code.definitions
+        structs = sorted(
+            (draft.head, draft.end) for draft in collector.symbols
+            if draft.kind in ("struct", "union") and draft.body_start >= 0 and draft.head in definitions
+        )  # fmt: skip
+        fields: dict[int, list[Parameter]] = {}
+        at = 0
+        for offset, name, kind in sorted(collector.remarks):
+            while at < len(structs) and structs[at][1] <= offset:
+                at += 1
+            if at < len(structs) and structs[at][0] <= offset:
+                fields.setdefault(structs[at][0], []).append(
+                    Parameter(name.removeprefix("r#"), "", read_type(kind.encode()))
+                )
+        for start, parameters in fields.items():
+            known = definitions[start]
+            definitions[start] = (known[0], tuple(parameters), *known[2:])
 
     def _add_macro_item(self, collector: Collector, found: re.Match[bytes]) -> int:
         """`pub macro name(…) { … }`, which the grammar does not know; returns where it ends."""
@@ -896,6 +1001,39 @@ class Rust(Language):
             if draft.kind == "impl":
                 # The name of an impl is a use of the type.
                 marks[draft.name_start] = _TYPE
+        self._place_imports(collector)
+
+    def _place_imports(self, collector: Collector) -> None:
+        """Paths of imports inside inline modules, as seen from the file (`%`); files that `#[path]` names."""
+        modules = [draft for draft in collector.symbols if draft.kind == "module"]
+        if not modules:
+            return
+        named = {draft.head: _path_attribute(draft) for draft in modules if draft.body_start < 0 and draft.decorators}
+        inline = [draft for draft in modules if draft.body_start >= 0]
+        binds = collector.code.binds
+        for number, bind in enumerate(binds):
+            value = bind[3]
+            if type(value) is not list or value[0] != "import":
+                continue
+            start = bind[1]
+            around = [d.name.removeprefix("r#") for d in inline if d.body_start <= start < d.body_end]
+            module: str = value[2]
+            if module.startswith("mod "):
+                if path := named.get(start + 1):
+                    module = f"path {path}"
+                elif around:
+                    module = f"mod {'/'.join((*around, module[4:]))}"
+            elif around:
+                head, *rest = module.split("::")
+                while head == "super" and around:
+                    around.pop()
+                    head, *rest = ["self", *rest] if not rest or rest[0] != "super" else rest
+                if head == "self":
+                    module = "::".join(("%", *around, *rest))
+                elif head == "super":
+                    module = "::".join((head, *rest))
+            if module != value[2]:
+                binds[number] = (*bind[:3], ["import", value[1], module, value[3]], bind[4])
 
     def _read_attributes(self, collector: Collector, draft: Draft) -> None:
         found, docs = [], False
@@ -905,6 +1043,11 @@ class Rust(Language):
             else:
                 found.append(attribute.removeprefix("#[").removesuffix("]").strip())
         draft.decorators = tuple(found)
+        for name in found:
+            if name.startswith("proc_macro"):
+                derived = _DERIVED.match(name)
+                name = draft.name if derived is None else derived[1]
+                collector.code.stores.append((draft.head, "macro", f"macro {name}", None, None))
         if docs:
             draft.doc = self._doc_of_leads(collector, draft.start, draft.head)
         if draft.kind == "macro" and any(name.startswith("macro_export") for name in found):
@@ -925,6 +1068,33 @@ class Rust(Language):
 
 
 _NESTED = frozenset({"call", "array", "object"})
+_DEFINED = frozenset({"function", "impl", "struct", "union", "enum", "enum_member", "trait", "constant", "type"})
+_NO_VALUES: tuple[Value, ...] = (None,) * 100
+# Calls that give what they take, or hold it.
+_TAKERS = frozenset(
+    {"Some", "Ok", "Err", "new", "from", "zip", "chain", "Borrowed", "Owned", "take", "replace", "fold", "map_or",
+     "clone", "once", "map", "filter_map", "and_then", "flat_map", "then", "then_some", "ok_or", "unwrap_or"}
+)  # fmt: skip
+_DERIVED = re.compile(r"proc_macro_derive\s*\(\s*(\w+)")
+_BINDS = re.compile(rb"(?<![\w:.'\"])[a-z_]\w*(?!\w*(?:::|!|\())")
+
+
+def _path_attribute(draft: Draft) -> str:
+    for attribute in draft.decorators:
+        if found := re.fullmatch(r'path\s*=\s*"([^"\\]*)"', attribute):
+            return found[1]
+    return ""
+
+
+def _impl_name(kind: Value, generics: Keywords) -> str:
+    """The last name of a type; `*` for one that stands for any."""
+    while type(kind) is list and kind[0] in ("[]", "dyn") and len(kind) > 1:
+        kind = kind[1]
+    if type(kind) is not str:
+        return "()"
+    return "*" if any(name == kind for name, _ in generics) else kind.rpartition("::")[2]
+
+
 _HEADS = frozenset({"function", "method", "struct", "enum_member", "constant", "variable", "type", "module"})
 
 

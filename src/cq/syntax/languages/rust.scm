@@ -66,6 +66,9 @@
 (field_pattern pattern: (identifier) @bind)
 (field_pattern name: (shorthand_field_identifier) @bind)
 
+(for_expression pattern: (_) @target value: (_) @value) @loop
+(match_expression value: (_) @value body: (_) @body) @match
+
 (call_expression) @call
 (macro_invocation macro: (_) @callee (token_tree) @args) @call.macro
 (struct_expression name: (_) @callee body: (_) @args) @call.new

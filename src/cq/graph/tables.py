@@ -1,0 +1,303 @@
+"""The table languages for the linker: what stands in the same file, what imports name, else candidates by name.
+
+A single link only where the rules of the language leave no other; see cq.syntax.table_code for what is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cq.graph.corpus import stored_key
+from cq.graph.dialect import Dialect
+from cq.graph.things import Class, Function, Thing
+from cq.graph.unit import ROOT, Unit
+from cq.graph.values import IMPORT, MRO, NAME, PARAMETER, SCOPE, Values
+from cq.model.code import Bind, Definition, Site, Value
+
+if TYPE_CHECKING:
+    from cq.graph.link import Linker
+
+# Which files a language's names may come from, by extension.
+_FAMILIES: dict[str, tuple[str, ...]] = {
+    "go": ("go",), "java": ("java",), "kotlin": ("kt", "kts"), "scala": ("scala", "sc"), "csharp": ("cs",),
+    "php": ("php",), "ruby": ("rb",), "shell": ("sh", "bash"), "sql": ("sql",), "swift": ("swift",), "lua": ("lua",),
+    "c": ("c", "h"), "cpp": ("cc", "cpp", "cxx", "h", "hh", "hpp", "hxx"),
+}  # fmt: skip
+_KIN = {"c": ("c", "cpp"), "cpp": ("c", "cpp")}
+# A function at root level is the only one of its name: no overloads, nobody replaces it.
+_SINGLE = frozenset({"c", "go", "php"})
+# A name alone may be a method of the class around it.
+_IMPLICIT = frozenset({"java", "csharp", "kotlin", "scala", "swift", "cpp", "ruby"})
+# A method of the class itself is meant, where nothing is inherited that could be overloaded with it.
+_PLAIN_CLASSES = frozenset({"java", "kotlin", "scala", "php", "cpp"})
+_REPLACEABLE = frozenset({"ruby", "lua", "shell", "sql"})
+_HOISTING = frozenset({"php", "ruby", "csharp", "swift", "shell", "sql"})  # a block knows what stands below
+_SELF = frozenset({"this", "self", "$this", "Self", "static"})
+MAX_HOLDERS = 60  # documents that define one name: with more, nobody is asked
+_SEPARATORS = re.compile(r"[.\\/:]+")
+
+
+class TablesDialect(Dialect):
+    languages = tuple(_FAMILIES)
+    is_static = True
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._files: dict[str, list[str]] = {}  # last name without extension -> paths
+        self._folders: dict[str, set[str]] = {}
+        self._in_folder: dict[str, list[str]] = {}
+        known = {extension for extensions in _FAMILIES.values() for extension in extensions}
+        for path in sorted(paths):
+            folder, _, name = path.rpartition("/")
+            stem, _, extension = name.rpartition(".")
+            if extension in known:
+                self._files.setdefault(stem, []).append(path)
+                self._in_folder.setdefault(folder, []).append(path)
+                if folder:
+                    self._folders.setdefault(folder.rpartition("/")[2], set()).add(folder)
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def find_name(self, linker: Linker, unit: Unit, scope: int, name: str, position: int) -> Values:
+        at = scope
+        while True:
+            linker.record(unit.name_key(name) if at == ROOT else unit.member_key(at, name))
+            binds = unit.scopes.get(at, {}).get(name, ())
+            holder = unit.by_symbol.get(at)
+            is_class = holder is not None and holder.kind != "function"
+            if holder is not None and not is_class and unit.language not in _HOISTING:
+                binds = [bind for bind in binds if bind.start <= position]
+            if binds and not (is_class and unit.language not in _IMPLICIT and _are_functions(unit, binds)):
+                return self._bound(linker, unit, holder, binds, name)
+            if at == ROOT:
+                break
+            at = ROOT if holder is None else holder.scope
+        for star in unit.stars:
+            found = self._imported(linker, unit, star.value[2], name)
+            if found:
+                return dict.fromkeys(found, PARAMETER)
+        if unit.language == "go":
+            found = self._in_package(linker, unit, name)
+            if found:
+                return dict.fromkeys(found, IMPORT if len(found) == 1 else PARAMETER)
+        return self._by_name(linker, unit, name, on_receiver=False)
+
+    def _bound(self, linker: Linker, unit: Unit, holder: Definition | None, binds: Sequence[Bind], name: str) -> Values:
+        defined = [linker.thing(unit, bind.value[1]) for bind in binds if _is_defined(bind)]
+        imports = [bind.value for bind in binds if type(bind.value) is list and bind.value[0] == "import"]
+        if len(defined) + len(imports) < len(binds):
+            return linker.unknown  # a variable of that name
+        if imports:
+            if defined or len(imports) > 1:
+                return self._by_name(linker, unit, name, on_receiver=False)
+            return self._import(linker, unit, imports[0][2], imports[0][3], name)
+        certain = len(defined) == 1 and self._is_certain(unit, holder, defined[0])
+        return dict.fromkeys(defined, SCOPE if certain else PARAMETER)
+
+    def _is_certain(self, unit: Unit, holder: Definition | None, thing: Class | Function) -> bool:
+        language = unit.language
+        if "local" in thing.definition.modifiers:
+            return True
+        if language in _REPLACEABLE:
+            return False
+        if isinstance(thing, Class):
+            return True
+        if holder is None:
+            return language in _SINGLE
+        if holder.kind == "function":
+            return language != "go"  # a variable that holds a function
+        return language in _PLAIN_CLASSES and (not holder.bases or language in ("cpp", "php"))
+
+    def operate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+        """`receiver.name`."""
+        _, receiver, name = value
+        holder = unit.find_class(scope)
+        if receiver in _SELF and holder is not None:
+            found = self._members(linker, unit, holder, name)
+            if found:
+                certain = len(found) == 1 and self._is_certain(unit, holder, found[0])
+                return dict.fromkeys(found, MRO if certain else PARAMETER)
+            return self._by_name(linker, unit, name, on_receiver=True)
+        head = re.split(r"\.|::|->|\\", receiver, maxsplit=1)[0]
+        if not head.isidentifier():
+            return self._by_name(linker, unit, name, on_receiver=True)
+        at = scope
+        binds: Sequence[Bind] = ()
+        while not binds:
+            linker.record(unit.name_key(head) if at == ROOT else unit.member_key(at, head))
+            binds = unit.scopes.get(at, {}).get(head, ())
+            if at == ROOT:
+                break
+            inner = unit.by_symbol.get(at)
+            at = ROOT if inner is None else inner.scope
+        if len(binds) == 1 and type(binds[0].value) is list:
+            bound = binds[0].value
+            if bound[0] == "import":
+                return self._on_import(linker, unit, bound, receiver == head, name)
+            if receiver == head:
+                definition = unit.definitions[bound[1]]
+                if definition.kind != "function":
+                    found = self._members(linker, unit, definition, name)
+                    if found:
+                        certain = len(found) == 1 and self._is_certain(unit, definition, found[0])
+                        return dict.fromkeys(found, SCOPE if certain else PARAMETER)
+        return self._by_name(linker, unit, name, on_receiver=True)
+
+    def _on_import(self, linker: Linker, unit: Unit, bound: Value, is_direct: bool, name: str) -> Values:
+        """A name of something imported: of a module's file or folder, or of a class."""
+        _, _, module, imported = bound
+        files = self._find_files(unit, module if imported == "*" else f"{module}/{imported}")
+        files += [path for path in self._find_files(unit, module) if path not in files] if imported != "*" else []
+        if not files:
+            return {linker.external(f"{module}.{name}" if imported == "*" else f"{module}.{imported}.{name}"): IMPORT}
+        found = [thing for path in files for thing in self._defined_in(linker, path, name, inside=True)]
+        if not found:
+            return self._by_name(linker, unit, name, on_receiver=True)
+        certain = is_direct and len(found) == 1 and len(files) == 1 and unit.language not in _REPLACEABLE
+        if unit.language == "go":
+            certain = is_direct and len(found) == 1
+        return dict.fromkeys(found, IMPORT if certain else PARAMETER)
+
+    # -- imports ---------------------------------------------------------------------------------
+
+    def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
+        if name == "*":
+            found: dict[Thing, int] = {}
+            for path in self._find_files(unit, module)[:1]:
+                source = linker.module(path)
+                if source.unit is not None:
+                    found[source] = IMPORT
+            return found or linker.unknown
+        return self._import(linker, unit, module, name, name)
+
+    def _import(self, linker: Linker, unit: Unit, module: str, imported: str, name: str) -> Values:
+        found = self._imported(linker, unit, module, imported if imported != "*" else name)
+        if found:
+            certain = len(found) == 1 and unit.language not in _REPLACEABLE
+            return dict.fromkeys(found, IMPORT if certain else PARAMETER)
+        if not self._find_files(unit, module) and not self._find_files(unit, f"{module}/{imported}"):
+            return {linker.external(f"{module}.{imported}" if imported != "*" else module): IMPORT}
+        return self._by_name(linker, unit, name, on_receiver=False)
+
+    def _imported(self, linker: Linker, unit: Unit, module: str, name: str) -> list[Thing]:
+        files = self._find_files(unit, f"{module}/{name}") or self._find_files(unit, module)
+        found = [thing for path in files for thing in self._defined_in(linker, path, name, inside=False)]
+        return found or [thing for path in files for thing in self._defined_in(linker, path, name, inside=True)]
+
+    def _find_files(self, unit: Unit, module: str) -> list[str]:
+        """Files of the repository that a module's name can mean: its path, or all of a folder."""
+        language = unit.language
+        extensions = _FAMILIES[language]
+        if language in ("c", "cpp", "shell"):
+            # Files are included by their paths, often from the folder of the one that includes them.
+            wanted = module.removeprefix("./")
+            stem = wanted.rpartition("/")[2].rpartition(".")[0]
+            return [path for path in self._files.get(stem, ()) if _ends(path, wanted)]
+        parts = [part for part in _SEPARATORS.split(module) if part]
+        if not parts:
+            return []
+        found: list[str] = []
+        for path in self._files.get(parts[-1], ()) if language != "go" else ():
+            stem, _, extension = path.rpartition(".")
+            if extension in extensions and self._agrees(language, stem, parts):
+                found.append(path)
+        for folder in sorted(self._folders.get(parts[-1], ())):
+            if self._agrees(language, folder, parts):
+                found += [path for path in self._in_folder[folder] if path.rpartition(".")[2] in extensions]
+        return found
+
+    def _agrees(self, language: str, path: str, parts: list[str]) -> bool:
+        """Whether a path can be that of a module: folders above the sources stand before it, and some languages leave
+        out the first names of a package."""
+        there, wanted = path.split("/"), parts
+        if language == "php":
+            there, wanted = [part.lower() for part in there], [part.lower() for part in parts]
+        count = 0
+        for left, right in zip(reversed(there), reversed(wanted), strict=False):
+            if left != right:
+                break
+            count += 1
+        if count == len(wanted):
+            return True
+        return count == len(there) if language == "go" else language in ("php", "kotlin") and count > 1
+
+    def _defined_in(self, linker: Linker, path: str, name: str, *, inside: bool) -> list[Thing]:
+        """What a file defines at root level; `inside` also what its classes and modules hold."""
+        module = linker.module(path)
+        unit = module.unit
+        if unit is None or unit.language not in _FAMILIES:
+            return []
+        linker.record(unit.name_key(name))
+        found: list[Thing] = []
+        for definition in unit.code.definitions:
+            if definition.name == name:
+                holder = unit.by_symbol.get(definition.scope)
+                if definition.scope == ROOT or (inside and holder is not None and holder.kind != "function"):
+                    found.append(linker.thing(unit, definition.start))
+        return found
+
+    def _in_package(self, linker: Linker, unit: Unit, name: str) -> list[Thing]:
+        """Go: the other files of the folder are one package."""
+        folder = unit.path.rpartition("/")[0]
+        found: list[Thing] = []
+        for path in self._in_folder.get(folder, ()):
+            if path.endswith(".go") and path != unit.path:
+                things = self._defined_in(linker, path, name, inside=False)
+                found += [
+                    thing for thing in things
+                    if isinstance(thing, (Class, Function)) and "member" not in thing.definition.modifiers
+                ]  # fmt: skip
+        return found
+
+    # -- members and candidates ------------------------------------------------------------------
+
+    def _members(self, linker: Linker, unit: Unit, holder: Definition, name: str) -> list[Class | Function]:
+        linker.record(unit.member_key(holder.symbol, name))
+        binds = unit.scopes.get(holder.symbol, {}).get(name, ())
+        return [linker.thing(unit, bind.value[1]) for bind in binds if _is_defined(bind)]
+
+    def _by_name(self, linker: Linker, unit: Unit, name: str, *, on_receiver: bool) -> Values:
+        """Everything of that name that could be called so; near ones first, never a single link."""
+        key = f"def {name}"
+        linker.record(stored_key(key))
+        kin = _KIN.get(unit.language, (unit.language,))
+        folder = unit.path.rpartition("/")[0]
+        found: Values = {}
+        for other in linker.corpus.storing(key, MAX_HOLDERS) or ():
+            if other.language not in kin:
+                continue
+            for store in other.stores_by_name.get(key, ()):
+                definition = other.by_symbol.get(store.scope)
+                if definition is None or not _may_mean(unit, other, definition, on_receiver=on_receiver):
+                    continue
+                is_near = other is unit or other.path.rpartition("/")[0] == folder
+                found[linker.thing(other, definition.start)] = PARAMETER if is_near else NAME
+        return found or linker.unknown
+
+    def is_method_call(self, site: Site) -> bool:
+        return False  # `_by_name` has said what there is
+
+
+def _may_mean(unit: Unit, other: Unit, definition: Definition, *, on_receiver: bool) -> bool:
+    holder = other.by_symbol.get(definition.scope)
+    is_member = "member" in definition.modifiers or (holder is not None and holder.kind != "function")
+    if holder is not None and holder.kind == "function":
+        return False  # known inside that function only
+    if on_receiver:
+        return is_member or unit.language in ("lua", "go", "kotlin", "swift", "scala", "cpp")
+    if is_member and definition.kind == "function":
+        return unit.language in _IMPLICIT or unit.language == "sql"
+    return not ("static" in definition.modifiers and unit.language == "c" and other is not unit)
+
+
+def _is_defined(bind: Bind) -> bool:
+    return type(bind.value) is list and bind.value[0] == "def"
+
+
+def _are_functions(unit: Unit, binds: Sequence[Bind]) -> bool:
+    return all(_is_defined(bind) and unit.definitions[bind.value[1]].kind == "function" for bind in binds)
+
+
+def _ends(path: str, end: str) -> bool:
+    return path == end or path.endswith(f"/{end}")

@@ -1,0 +1,646 @@
+"""Rust for the linker: signatures, patterns and expressions reduced to the values of cq.model.code.
+
+What Rust adds to them: the last name of a callee says how it is called: `a.b(` a method, `Point{` a literal, `debug!` a
+macro, `derive#` an attribute. Further operations, which cq.graph.rust gives a meaning:
+
+    ["?", v]                 what an Option or Result holds
+    ["as", type, v]          of that type; v where the type leaves a hole
+    ["part", v, path, key]   a field of the variant or struct that a pattern names
+    ["nth", v, n] ["item", v] ["index", v, key]   of a tuple; of a slice or an iterator; by index
+    ["pack", v, …] ["items", v]                   a tuple, an array as written
+    ["closure", end, a, n]   the n-th parameter of a closure that is argument a of the call that ends there
+    ["seen", offset, v]        v, seen from that place
+    ["op!", method, v]       an operator, by the method that runs
+
+In types `["[]", "Vec", T]` has parameters, `["dyn", A, B]` are bounds, `["fn", result, T, …]` is callable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from cq.model.code import Parameter, Value
+from cq.syntax.code import MAX_NESTED
+from cq.syntax.language import first_child
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cq.syntax.collect import Collector
+
+IN_BLOCK = -2  # Bind.end until blocks are known: the end of the block around it
+IN_NEXT_BLOCK = -3  # the end of the block that opens behind it: `if let`
+_MAX_NAMES = 64  # of one pattern
+_MAX_ARMS = 40
+_TAIL_BYTES = 300  # of a callee: enough to see what the last method is called on
+
+Keywords = tuple[tuple[str, Value], ...]
+
+
+# -- signatures -------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(r"'[A-Za-z_]\w*(?!')|r#\w+|\w+|::|->|=>|\.\.=?|==|[^\s\w]")
+_CLOSERS = {"(": ")", "[": "]", "<": ">", "{": "}"}
+_CALLABLE = frozenset({"Fn", "FnMut", "FnOnce", "AsyncFn", "AsyncFnMut", "AsyncFnOnce"})
+
+
+class _Reader:
+    """Over the tokens of a signature or a type. Total: what it cannot read is None."""
+
+    def __init__(self, source: str) -> None:
+        self.tokens = _TOKEN.findall(source)
+        self.at = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, token: str) -> bool:
+        if self.peek() == token:
+            self.at += 1
+            return True
+        return False
+
+    def skip_group(self) -> None:
+        """Past the bracket that is next and everything in it."""
+        depth = 0
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            self.at += 1
+            depth += (token in "([{<") - (token in ")]}>") if len(token) == 1 else 0
+            if depth <= 0:
+                return
+
+    def skip_to(self, *stops: str) -> None:
+        while self.at < len(self.tokens) and self.peek() not in stops:
+            if self.peek() in _CLOSERS:
+                self.skip_group()
+            else:
+                self.at += 1
+
+    def type(self, depth: int = 0) -> Value:
+        token = self.peek()
+        if depth > MAX_NESTED or not token:
+            self.at += 1
+            return None
+        self.at += 1
+        if token in ("&", "*", "mut", "const", "raw") or token[0] == "'":
+            return self.type(depth + 1)
+        if token == "(":
+            inner = self._types(")", depth)
+            return inner[0] if len(inner) == 1 else ["tuple", *inner]
+        if token == "[":
+            inner = self.type(depth + 1)
+            self.skip_to("]")
+            self.take("]")
+            return ["[]", "=slice", inner]
+        if token in ("dyn", "impl"):
+            return self.bounds(depth + 1)
+        if token == "for":
+            if self.peek() == "<":
+                self.skip_group()
+            return self.type(depth + 1)
+        if token in ("unsafe", "extern"):
+            return self.type(depth + 1)
+        if token == "fn":
+            return self._callable(depth)
+        if token == "<":
+            self.at -= 1
+            self.skip_group()
+            while self.take("::"):
+                self.at += 1
+            return None
+        if token == "::":
+            return self.type(depth + 1)
+        if not (token[0].isalpha() or token[0] == "_") or token == "_":
+            return None
+        return self._path(token, depth)
+
+    def _path(self, name: str, depth: int) -> Value:
+        path, parameters = name.removeprefix("r#"), []
+        while True:
+            if self.peek() == "<":
+                self.at += 1
+                parameters = self._types(">", depth)
+            elif name in _CALLABLE and self.peek() == "(":
+                return self._callable(depth)
+            elif self.peek() == "::" and self.at + 1 < len(self.tokens):
+                name = self.tokens[self.at + 1]
+                self.at += 1
+                if name != "<":
+                    self.at += 1
+                    path = f"{path}::{name.removeprefix('r#')}"
+            else:
+                break
+        return ["[]", path, *parameters] if parameters else path
+
+    def _callable(self, depth: int) -> Value:
+        parameters: list[Value] = []
+        if self.take("("):
+            parameters = self._types(")", depth)
+        result = self.type(depth + 1) if self.take("->") else ["tuple"]
+        return ["fn", result, *parameters]
+
+    def _types(self, closer: str, depth: int) -> list[Value]:
+        found: list[Value] = []
+        while self.at < len(self.tokens) and not self.take(closer):
+            token = self.peek()
+            following = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else ""
+            if token[0] == "'" and following in (",", closer):
+                self.at += 1  # a lifetime
+            elif following in ("=", ":") and token.isidentifier():
+                self.at += 2
+                inner = self.bounds(depth + 1)
+                found.append(["=", token, inner] if following == "=" else inner)
+            else:
+                found.append(self.type(depth + 1))
+            before = self.at
+            self.skip_to(",", closer)
+            self.take(",")
+            if self.at == before and self.peek() != closer:
+                self.at += 1
+        return found
+
+    def bounds(self, depth: int = 0) -> Value:
+        """`A + 'a + ?Sized + B<C>`; a lone type is itself a bound."""
+        found: list[Value] = []
+        while True:
+            if self.take("?") or self.take("~"):
+                self.type(depth + 1)
+            elif self.peek()[:1] == "'":
+                self.at += 1
+            else:
+                found.append(self.type(depth + 1))
+            if not self.take("+"):
+                break
+        for kind in found:
+            if type(kind) is list and kind[0] == "fn":
+                return kind
+        return ["dyn", *(kind for kind in found if kind is not None)]
+
+    def generics(self) -> list[tuple[str, Value]]:
+        found: list[tuple[str, Value]] = []
+        if not self.take("<"):
+            return found
+        while self.at < len(self.tokens) and not self.take(">"):
+            token = self.peek()
+            self.at += 1
+            if token == "const":
+                self.at += 1
+            elif token[0] == "'":
+                pass
+            elif token.isidentifier():
+                found.append((token, self.bounds() if self.take(":") else None))
+            before = self.at
+            self.skip_to(",", ">")
+            self.take(",")
+            if self.at == before and self.peek() != ">" and self.at < len(self.tokens):
+                self.at += 1
+        return found
+
+    def where(self, known: list[tuple[str, Value]]) -> Keywords:
+        """The parameters with the bounds that a where clause adds."""
+        self.skip_to("where", "{")
+        if not self.take("where"):
+            return tuple(known)
+        bounds = dict(known)
+        while self.at < len(self.tokens) and self.peek() not in ("{", ";"):
+            kind = self.type()
+            if self.take(":"):
+                added = self.bounds()
+                if type(kind) is str and kind in bounds:
+                    old = bounds[kind]
+                    if type(old) is list and type(added) is list and old[0] == added[0] == "dyn":
+                        added = [*old, *added[1:]]
+                    bounds[kind] = added
+            self.skip_to(",", "{", ";")
+            if not self.take(","):
+                break
+        return tuple(bounds.items())
+
+    def fields(self, closer: str) -> tuple[Parameter, ...]:
+        """Parameters of a function, or fields of a tuple struct: those are called 0, 1, …"""
+        found: list[Parameter] = []
+        while self.at < len(self.tokens) and not self.take(closer):
+            while self.take("#"):
+                self.skip_group()
+            first = self.at
+            self.skip_to(":", ",", closer)
+            words = [
+                word for word in self.tokens[first : self.at] if word not in ("mut", "ref", "&") and word[0] != "'"
+            ]
+            name = words[0].removeprefix("r#") if len(words) == 1 and words[0].isidentifier() else ""
+            kind = None
+            if self.take(":"):
+                kind = self.type()
+                self.skip_to(",", closer)
+            elif words[:3] == [".", ".", "."] or words == ["..."]:
+                name = ""
+            if words:
+                found.append(Parameter(name or "_", "", kind))
+            self.take(",")
+        return tuple(found)
+
+    def places(self) -> tuple[Parameter, ...]:
+        found: list[Parameter] = []
+        while self.at < len(self.tokens) and not self.take(")"):
+            while self.take("#"):
+                self.skip_group()
+            if self.take("pub") and self.peek() == "(":
+                self.skip_group()
+            found.append(Parameter(str(len(found)), "", self.type()))
+            self.skip_to(",", ")")
+            self.take(",")
+        return tuple(found)
+
+
+Signature = tuple[str, tuple[Parameter, ...], Value, tuple[Value, ...], Keywords]
+
+
+@lru_cache(maxsize=1 << 13)
+def read_signature(kind: str, source: str) -> Signature:
+    """The definition that a head announces: kind, parameters or fields, type, bases, type parameters."""
+    reader = _Reader(source)
+    if kind == "function":
+        reader.skip_to("fn")
+        reader.at += 2
+        generics = reader.generics()
+        parameters = reader.fields(")") if reader.take("(") else ()
+        result = reader.type() if reader.take("->") else ["tuple"]
+        return "function", parameters, result, (), reader.where(generics)
+    if kind == "impl":
+        reader.skip_to("impl")
+        reader.at += 1
+        generics = reader.generics()
+        reader.take("!")
+        target, bases = reader.type(), ()
+        if reader.take("for"):
+            target, bases = reader.type(), (target,)
+        return "impl", (), target, bases, reader.where(generics)
+    if kind == "constant":
+        reader.skip_to(":", "=")
+        return "const", (), reader.type() if reader.take(":") else None, (), ()
+    words = {"enum_member": "", "type": "type", "trait": "trait", "enum": "enum", "union": "union"}
+    word = words.get(kind, "struct")
+    if word:
+        reader.skip_to(word)
+        reader.at += 1
+    reader.at += 1
+    generics = reader.generics()
+    if kind == "type":
+        # An associated type without a value is as good as its bounds.
+        bounds = reader.bounds() if reader.take(":") else None
+        reader.skip_to("=")
+        return "alias", (), reader.type() if reader.take("=") else bounds, (), tuple(generics)
+    if kind == "trait":
+        bases: tuple[Value, ...] = ()
+        if reader.take(":"):
+            found = reader.bounds()
+            bases = tuple(found[1:]) if found[0] == "dyn" else ()
+        return "trait", (), None, bases, reader.where(generics)
+    if kind == "enum":
+        return "enum", (), None, (), reader.where(generics)
+    parameters = ()
+    if reader.take("("):
+        parameters = reader.places()
+    elif reader.take("{"):
+        parameters = tuple(p for p in reader.fields("}"))
+    return "variant" if kind == "enum_member" else "struct", parameters, None, (), reader.where(generics)
+
+
+@lru_cache(maxsize=1 << 14)
+def read_type(source: bytes) -> Value:
+    return _Reader(source.decode("utf-8", "replace")).type()
+
+
+# -- callees ----------------------------------------------------------------------------------------
+
+_PLAIN_CALLEE = re.compile(rb"(?:r#)?[A-Za-z_]\w*(?:::(?:r#)?[A-Za-z_]\w*)*(?:\.\w+)*")
+_ON_CALL = re.compile(rb"\)((?:\s*\?|\s*\.\s*await\b)*)\s*((?:\.\s*\w+\s*)*)\Z")
+_TURBOFISH = re.compile(rb"::\s*<[^<>]*>")
+_GENERIC = re.compile(rb"<[^<>]*>")
+_QUALIFIED = re.compile(rb"<[^<>]*?(?:\bas\s+(?P<trait>[\w:]+)|(?P<type>[\w:]+))\s*>::(?P<rest>[\w:]+)")
+
+
+@lru_cache(maxsize=1 << 13)
+def read_path(text: bytes) -> str | None:
+    """`a::B::<T>::c`, `B<T>` and `<B as C>::d` as plain paths."""
+    text = b"".join(text.split()) if b" as " not in text else text
+    for _ in range(4):
+        if b"<" not in text:
+            break
+        found = _QUALIFIED.fullmatch(text)
+        if found is not None:
+            text = (found["trait"] or found["type"]) + b"::" + found["rest"]
+            break
+        text = _GENERIC.sub(b"", _TURBOFISH.sub(b"", text)) if not text.startswith(b"<") else _shrink(text)
+    text = text.replace(b"r#", b"").removeprefix(b"::")
+    return text.decode("utf-8", "replace") if _PLAIN_CALLEE.fullmatch(text) else None
+
+
+def _shrink(text: bytes) -> bytes:
+    """`<Foo<T> as Bar<U>>::x` without the innermost parameters."""
+    return re.sub(rb"(\w)<[^<>]*>", rb"\1", text)
+
+
+def read_callee(text: bytes, start: int, end: int, name: str, name_start: int, kind: str) -> Value:
+    """What a call is on, from its text alone; None where the nodes must be asked."""
+    if kind != "call":
+        path = read_path(text[start:end])
+        return None if path is None else path + _MARKS.get(kind, "")
+    if end - start < _SHORT and (callee := _read_plain(text[start:end])):
+        return callee
+    before = text[max(start, name_start - _TAIL_BYTES) : name_start].rstrip()
+    if before.endswith(b"::"):
+        return read_path(_TURBOFISH.sub(b"", text[start:end]) if text[end - 1] == 62 else text[start:end])
+    if not before.endswith(b"."):
+        return name if name_start == start else None
+    before = before[:-1].rstrip()
+    if text[start] == 40:
+        return None
+    if before.endswith(b")"):
+        return [".", max(start, name_start - _TAIL_BYTES) + len(before), f"{name}("]
+    found = _ON_CALL.search(before) if b")" in before else None
+    if found is not None:
+        offset = max(start, name_start - _TAIL_BYTES) + found.start() + 1
+        value: Value = ["?", offset] if b"?" in found[1] else offset
+        fields = b"".join(found[2].split()).decode("utf-8", "replace")
+        return [".", value, f"{fields}.{name}("[1:] if fields else f"{name}("]
+    path = b"".join(before.split())
+    if start >= name_start - _TAIL_BYTES and _PLAIN_CALLEE.fullmatch(path):
+        return f"{path.decode('utf-8', 'replace').replace('r#', '')}.{name}("
+    return None
+
+
+_MARKS = {"macro": "!", "new": "{", "decorator": "#"}
+_SHORT = 60
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_plain(callee: bytes) -> str:
+    if _PLAIN_CALLEE.fullmatch(callee) is None:
+        return ""
+    written = callee.decode("utf-8", "replace").replace("r#", "")
+    return f"{written}(" if "." in written else written
+
+
+# -- expressions ------------------------------------------------------------------------------------
+
+_SAME = frozenset({"reference_expression", "parenthesized_expression", "unary_expression", "await_expression"})
+_CALLS = frozenset({"call_expression", "macro_invocation", "struct_expression"})
+# Traits of the repository may give these methods.
+_STR, _CHAR = ["as", "str", None], ["as", "char", None]
+_LITERALS = {
+    "string_literal": _STR, "raw_string_literal": _STR, "char_literal": _CHAR, "integer_literal": "=int",
+    "float_literal": "=float", "boolean_literal": "=bool", "range_expression": "=Range", "unit_expression": None,
+    "negative_literal": "=int",
+}  # fmt: skip
+_OPERATORS = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem", "&": "bitand", "|": "bitor", "^": "bitxor",
+    "<<": "shl", ">>": "shr",
+}  # fmt: skip
+
+
+def read_value(collector: Collector, node: Node, depth: int = 0) -> Value:
+    """See cq.model.code. What nests too deeply is unknown."""
+    kind = node.type
+    if kind in _CALLS:
+        return node.end_byte
+    text, start, end = collector.text, node.start_byte, node.end_byte
+    if kind == "identifier" or kind == "self":
+        return text[start:end].decode("utf-8", "replace").removeprefix("r#")
+    if kind in _LITERALS:
+        return _LITERALS[kind]
+    if depth > MAX_NESTED:
+        return None
+    if kind in _SAME:
+        inner = node.child_by_field_name("value") or first_child(node)
+        if inner is not None and inner.type == "mutable_specifier":
+            inner = node.named_child(node.named_child_count - 1)
+        return None if inner is None else read_value(collector, inner, depth + 1)
+    if kind == "field_expression":
+        if end - start < 100 and _PLAIN_CALLEE.fullmatch(text, start, end):
+            return text[start:end].decode("utf-8", "replace")
+        base, name = node.child_by_field_name("value"), node.child_by_field_name("field")
+        if base is None or name is None:
+            return None
+        value = read_value(collector, base, depth + 1)
+        return None if value is None else [".", value, collector.slice(name.start_byte, name.end_byte)]
+    if kind in ("scoped_identifier", "generic_function"):
+        return read_path(text[start:end])
+    if kind == "try_expression":
+        inner = first_child(node)
+        return None if inner is None else ["?", read_value(collector, inner, depth + 1)]
+    if kind == "closure_expression":
+        return read_closure(collector, node, -1, 0, depth)
+    if kind == "index_expression" and node.named_child_count == 2:
+        base, key = node.named_children
+        return ["index", read_value(collector, base, depth + 1), _LITERALS.get(key.type)]
+    if kind == "type_cast_expression":
+        target = node.child_by_field_name("type")
+        return None if target is None else ["as", read_type(text[target.start_byte : target.end_byte]), None]
+    if kind == "tuple_expression":
+        return ["pack", *(read_value(collector, child, depth + 1) for child in node.named_children[:12])]
+    if kind == "array_expression":
+        inner = first_child(node)
+        return ["items", None if inner is None else read_value(collector, inner, depth + 1)]
+    if kind == "binary_expression":
+        left, operator = node.child_by_field_name("left"), node.child_by_field_name("operator")
+        method = None if operator is None else _OPERATORS.get(operator.type)
+        if left is None or method is None:
+            return "=bool"
+        return ["op!", method, read_value(collector, left, depth + 1)]
+    return _read_tail(collector, node, depth)
+
+
+def _read_tail(collector: Collector, node: Node, depth: int) -> Value:
+    """Blocks and branches: what their last expressions are, each seen from where it stands."""
+    kind = node.type
+    if kind in ("unsafe_block", "async_block", "const_block", "labeled_block"):
+        inner = node.named_child(node.named_child_count - 1) if node.named_child_count else None
+        return None if inner is None else _read_tail(collector, inner, depth + 1)
+    if kind == "block":
+        tail = node.named_child(node.named_child_count - 1) if node.named_child_count else None
+        if tail is not None and tail.type == "expression_statement":
+            tail = first_child(tail) if collector.text[tail.end_byte - 1] == 125 else None
+        if tail is None or tail.type.endswith(("_declaration", "_item", "comment", "_statement")):
+            return None
+        return ["seen", tail.start_byte, read_value(collector, tail, depth + 1)]
+    if kind == "if_expression":
+        branches = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
+        if branches[1] is None:
+            return None
+        inner = first_child(branches[1]) if branches[1].type == "else_clause" else branches[1]
+        values = [read_value(collector, b, depth + 1) for b in (branches[0], inner) if b is not None]
+        return _choose(values)
+    if kind == "match_expression":
+        body = node.child_by_field_name("body")
+        values: list[Value] = []
+        for arm in [] if body is None else body.named_children[:_MAX_ARMS]:
+            value = arm.child_by_field_name("value") if arm.type == "match_arm" else None
+            if value is not None:
+                values.append(["seen", value.start_byte, read_value(collector, value, depth + 1)])
+        return _choose(values)
+    return None
+
+
+def _choose(values: list[Value]) -> Value:
+    known = [v for v in values if v is not None and not (type(v) is list and v[0] == "seen" and v[2] is None)]
+    return known[0] if len(known) == 1 else ["|", *known] if known else None
+
+
+def read_closure(collector: Collector, node: Node, call_end: int, number: int, depth: int = 0) -> Value:
+    """A closure, and what its parameters are where it is an argument of the call that ends at `call_end`."""
+    start, end, code = node.start_byte, node.end_byte, collector.code
+    body, patterns = node.child_by_field_name("body"), node.child_by_field_name("parameters")
+    if body is None or patterns is None:
+        return None
+    if start not in code.lambdas:
+        parameters: list[Parameter] = []
+        for pattern in patterns.named_children:
+            value: Value = ["closure", call_end, f"#{number}", f"#{len(parameters)}"] if call_end >= 0 else None
+            if pattern.type == "parameter":
+                kind, inner = pattern.child_by_field_name("type"), pattern.child_by_field_name("pattern")
+                if kind is not None:
+                    value = ["as", read_type(collector.text[kind.start_byte : kind.end_byte]), value]
+                pattern = inner or pattern
+            parameters.append(Parameter("_"))
+            bind_pattern(collector, pattern, value, start, start, end)
+        given = node.child_by_field_name("return_type")
+        if given is not None:
+            value = ["as", read_type(collector.text[given.start_byte : given.end_byte]), None]
+        else:
+            value = ["seen", body.start_byte, read_value(collector, body, depth + 1)]
+        code.lambdas[start] = (end, body.start_byte, tuple(parameters), value)
+    return ["lambda", start]
+
+
+def read_arguments(collector: Collector, node: Node, end: int, *, all_values: bool) -> tuple[Value, ...]:
+    """Closures, and where they matter the values: other arguments only count."""
+    found: list[Value] = []
+    for child in node.named_children:
+        kind = child.type
+        if kind == "closure_expression":
+            found.append(read_closure(collector, child, end, len(found)))
+        elif not kind.endswith("comment") and kind != "attribute_item":
+            found.append(read_value(collector, child) if all_values else None)
+    return tuple(found)
+
+
+# -- patterns ---------------------------------------------------------------------------------------
+
+_SIMPLE_PATTERN = re.compile(rb"(?:&|ref\b|mut\b|\s)*((?:r#)?[a-z_]\w*)")
+_ONE_INSIDE = re.compile(rb"([A-Za-z_][\w:]*)\(\s*(?:&|ref\b|mut\b|\s)*([a-z_]\w*)\s*\)")
+_NO_NAMES = frozenset({b"_", b"true", b"false", b"self", b"crate", b"super"})
+
+
+def bind_pattern(collector: Collector, node: Node, value: Value, start: int, statement: int, end: int) -> None:
+    """Binds every name of a pattern to its part of the value, from `start` to `end`."""
+    text, binds = collector.text, collector.code.binds
+    first, last = node.start_byte, node.end_byte
+    if last - first < 100:
+        found = _SIMPLE_PATTERN.fullmatch(text, first, last)
+        if found is not None:
+            if found[1] not in _NO_NAMES:
+                binds.append((start, statement, found[1].decode().removeprefix("r#"), value, end))
+            return
+        found = _ONE_INSIDE.fullmatch(text, first, last)
+        if found is not None:
+            if found[2] not in _NO_NAMES:
+                part = ["part", value, found[1].decode(), "0"]
+                binds.append((start, statement, found[2].decode(), part, end))
+            return
+    names: dict[str, list[Value]] = {}
+    todo: list[tuple[Node, Value, int]] = [(node, value, 0)]
+    while todo and len(names) < _MAX_NAMES:
+        inner, part, depth = todo.pop()
+        if depth <= MAX_NESTED:
+            todo += reversed(
+                [(child, what, depth + 1) for child, what in _split_pattern(collector, inner, part, names)]
+            )
+    for name, values in names.items():
+        binds.append((start, statement, name, values[0] if len(values) == 1 else ["|", *values], end))
+
+
+def _split_pattern(
+    collector: Collector, node: Node, value: Value, names: dict[str, list[Value]]
+) -> Iterable[tuple[Node, Value]]:
+    kind, text = node.type, collector.text
+    if kind == "identifier" or kind == "shorthand_field_identifier":
+        word = text[node.start_byte : node.end_byte]
+        if word and not 65 <= word[0] <= 90 and word not in _NO_NAMES:
+            names.setdefault(word.decode("utf-8", "replace").removeprefix("r#"), []).append(value)
+        return ()
+    children = [child for child in node.named_children if not child.type.endswith("comment")]
+    if kind in ("match_pattern", "or_pattern", "ref_pattern", "mut_pattern", "reference_pattern", "captured_pattern"):
+        # A guard stands beside the pattern; `x @ P` binds x to the whole.
+        kept = children[:1] if kind == "match_pattern" else children
+        return [(child, value) for child in kept if child.type != "mutable_specifier"]
+    if kind == "tuple_pattern":
+        open_end = any(child.type == "remaining_field_pattern" for child in children)
+        return [(c, None if open_end else ["nth", value, f"#{n}"]) for n, c in enumerate(children)]
+    if kind == "slice_pattern":
+        return [(child, value if child.type == "captured_pattern" else ["item", value]) for child in children]
+    path = node.child_by_field_name("type")
+    if path is None:
+        return ()
+    written = read_path(text[path.start_byte : path.end_byte])
+    if kind == "tuple_struct_pattern":
+        rest = children[1:]
+        cut = next((n for n, c in enumerate(rest) if c.type == "remaining_field_pattern"), len(rest))
+        return [(c, ["part", value, written, str(n)] if n < cut else None) for n, c in enumerate(rest)]
+    if kind == "struct_pattern":
+        found: list[tuple[Node, Value]] = []
+        for child in children[1:]:
+            name = child.child_by_field_name("name") if child.type == "field_pattern" else None
+            if name is not None:
+                key = collector.slice(name.start_byte, name.end_byte).removeprefix("r#")
+                inner = child.child_by_field_name("pattern") or name
+                found.append((inner, ["part", value, written, key]))
+        return found
+    return ()
+
+
+# -- blocks -----------------------------------------------------------------------------------------
+
+_BRACES = re.compile(rb"[{}]")
+
+
+def close_binds(collector: Collector) -> None:
+    """Gives the bindings of `let` and `if let` the end of their block, in one pass over the braces."""
+    binds, text = collector.code.binds, collector.text
+    waiting = sorted((bind[0], number) for number, bind in enumerate(binds) if bind[4] <= IN_BLOCK)
+    if not waiting:
+        return
+    find = text.find
+    spans = [(s, -e) for s, e, _ in collector.opaque] + collector.comments
+    hidden = {
+        offset
+        for s, e in spans
+        if find(b"{", s, e) >= 0 or find(b"}", s, e) >= 0
+        for offset in range(s, e)
+        if text[offset] in b"{}"
+    }
+    finish = collector.span[1]
+    blocks: list[list[int]] = [[]]
+    following: list[int] = []
+    ends: dict[int, int] = {}
+    at, (coming, _) = 0, waiting[0]
+    for offset in [found.start() for found in _BRACES.finditer(text, *collector.span)]:
+        if offset in hidden:
+            continue
+        while coming <= offset:
+            number = waiting[at][1]
+            (blocks[-1] if binds[number][4] == IN_BLOCK else following).append(number)
+            at += 1
+            coming = waiting[at][0] if at < len(waiting) else finish + 1
+        if text[offset] == 123:
+            blocks.append(following)
+            following = []
+        elif len(blocks) > 1:
+            ends.update(dict.fromkeys(blocks.pop(), offset))
+    for number, bind in enumerate(binds):
+        if bind[4] <= IN_BLOCK:
+            binds[number] = (*bind[:4], ends.get(number, finish))

@@ -1,0 +1,18 @@
+"""Rust: who calls whom, as tests/cases/graph-rust.md says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.checks import check_calls
+
+PAGE = (Path(__file__).parents[1] / "cases" / "graph-rust.md").read_text("utf-8")
+CASES = dict(re.findall(r"^## (.+?)$.*?^```rust\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_case(title: str):
+    check_calls(CASES[title], "main.rs")

@@ -23,7 +23,12 @@ import msgspec
 import cq
 from bench.corpora import CorpusError
 
-PARTS = {"syntax": "bench.syntax", "index": "bench.index", "graph": "bench.graph"}
+PARTS = {
+    "syntax": "bench.syntax",
+    "index": "bench.index",
+    "graph": "bench.graph",
+    "graph_typescript": "bench.graph_typescript",
+}
 RESULTS = Path(__file__).with_name("results")
 
 

@@ -24,7 +24,12 @@ import cq
 from bench.corpora import CorpusError
 
 PARTS = {
-    name: f"bench.{name}" for name in ("syntax", "index", "search", "query", "graph", "labels", "providers", "surfaces")
+PARTS = {
+    name: f"bench.{name}"
+    for name in (
+        "syntax", "index", "search", "query", "graph", "graph_typescript", "labels", "providers", "surfaces",
+    )
+}  # fmt: skip
 }
 RESULTS = Path(__file__).with_name("results")
 

@@ -49,24 +49,88 @@ PIECES = [
     "```python\nfrom a import f\nf().run()\n```\n",
     "z = 1\n",
 ]
-EDIT = st.one_of(
-    st.tuples(st.just("write"), st.sampled_from(PATHS), st.lists(st.sampled_from(PIECES), max_size=5)),
-    st.tuples(st.just("add"), st.sampled_from(PATHS), st.lists(st.sampled_from(PIECES), min_size=1, max_size=1)),
-    st.tuples(st.just("above"), st.sampled_from(PATHS), st.lists(st.sampled_from(PIECES), min_size=1, max_size=1)),
-    st.tuples(st.just("delete"), st.sampled_from(PATHS), st.just([])),
-)
+SCRIPT_PATHS = ["a.ts", "b.ts", "c.js", "lib/index.ts", "lib/d.ts", "tsconfig.json", "package.json"]
+SCRIPT_PIECES = [
+    'import { f, C } from "./b";\n',
+    'import { f as g, D } from "./c";\n',
+    'import * as a from "./a";\n',
+    'import { x, D } from "lib";\n',
+    'export * from "./d";\n',
+    'export * from "./b";\n',
+    'export { f as default, C } from "./lib";\n',
+    'import f from "@/a";\n',
+    'import { x } from "@/lib";\n',
+    'const { f, C } = require("./c");\n',
+    "module.exports = { f, C };\n",
+    "exports.x = function () { return new C(); };\n",
+    "export function f() { return new C(); }\n",
+    "export function f(p) { p.run(); return p; }\n",
+    "export function g(h) { h(); h(new D()); return new D(); }\n",
+    "g(f);\n",
+    "f(new C());\n",
+    "g((d) => d.run());\n",
+    "export const x = f(); x.run();\n",
+    "const y = g(f); y.run();\n",
+    "a.f().run();\n",
+    "export class C { run() { return this.go(); } go() { return f(); } }\n",
+    "export class C { constructor(q) { this.q = q; } run() { this.q.run(); } }\n",
+    "export class D extends C { go() { super.run(); return this; } }\n",
+    "export class D implements I { run() { return [this].map((d) => d.go()); } go() {} }\n",
+    "export interface I { run(): void; c: C }\n",
+    "export type I = { run(): C };\n",
+    "function typed(i: I, c: C, l: D[]) { i.run(); c.go(); l.forEach((d) => { d.run(); }); }\n",
+    "new D().run().go();\n",
+    "new C(new D()).run();\n",
+    "C.extra = f; C.extra();\n",
+    "const T = { k: f, m() { return this.k(); } }; T.k(); T.m(); T.n = g; T.n();\n",
+    "const S = { ...T, z: 1 }; S.k();\n",
+    "function P() { this.c = new C(); }\nP.prototype.run = function () { this.c.run(); };\nnew P().run();\n",
+    "let late; function set() { late = new D(); }\nlate.run();\n",
+    "test(() => { const z = new C(); const h = () => z.run(); h(); z.go(); });\n",
+    "namespace N { export function f() { return new C(); } }\nN.f().run();\n",
+    '{"compilerOptions": {"paths": {"@/*": ["./*"]}}}\n',
+    '{"compilerOptions": {"baseUrl": "."}}\n',
+    '{"name": "lib", "exports": "./lib/d.ts"}\n',
+    '{"name": "lib", "main": "c.js"}\n',
+    "z = 1;\n",
+]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    st.lists(st.lists(st.sampled_from(PIECES), max_size=6), min_size=len(PATHS), max_size=len(PATHS)),
-    st.lists(EDIT, min_size=1, max_size=6),
-)
+def edits(paths: list[str], pieces: list[str]) -> st.SearchStrategy[list[tuple[str, str, list[str]]]]:
+    one = st.lists(st.sampled_from(pieces), min_size=1, max_size=1)
+    edit = st.one_of(
+        st.tuples(st.just("write"), st.sampled_from(paths), st.lists(st.sampled_from(pieces), max_size=5)),
+        st.tuples(st.just("add"), st.sampled_from(paths), one),
+        st.tuples(st.just("above"), st.sampled_from(paths), one),
+        st.tuples(st.just("delete"), st.sampled_from(paths), st.just([])),
+    )
+    return st.lists(edit, min_size=1, max_size=6)
+
+
+def texts(paths: list[str], pieces: list[str]) -> st.SearchStrategy[list[list[str]]]:
+    return st.lists(st.lists(st.sampled_from(pieces), max_size=6), min_size=len(paths), max_size=len(paths))
+
+
+RUNS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@RUNS
+@given(texts(PATHS, PIECES), edits(PATHS, PIECES))
 def test_links_after_edits_equal_fresh_links(texts: list[list[str]], edits: list[tuple[str, str, list[str]]]) -> None:
+    check_edits(PATHS, texts, edits)
+
+
+@RUNS
+@given(texts(SCRIPT_PATHS, SCRIPT_PIECES), edits(SCRIPT_PATHS, SCRIPT_PIECES))
+def test_links_of_scripts_after_edits(texts: list[list[str]], edits: list[tuple[str, str, list[str]]]) -> None:
+    check_edits(SCRIPT_PATHS, texts, edits)
+
+
+def check_edits(paths: list[str], texts: list[list[str]], edits: list[tuple[str, str, list[str]]]) -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         root, index = folder / "repo", folder / "i" / "index.db"
-        for path, pieces in zip(PATHS, texts, strict=True):
+        for path, pieces in zip(paths, texts, strict=True):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text("".join(pieces))
         build(index, root, jobs=1)

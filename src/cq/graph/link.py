@@ -61,6 +61,8 @@ MAX_VALUES = 24  # of one cell; more are as good as anything
 MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
+MAX_BINDS = 100  # of one name, at one place
+MAX_BASES = 100  # classes above one another
 MAX_PATH = 12  # attributes in one chain of names
 
 
@@ -561,8 +563,8 @@ class Linker:
         if len(binds) == 1:
             return self.bound(unit, binds[0])
         if binds:
-            found = NOTHING
-            for bind in binds:
+            found = NOTHING if len(binds) <= MAX_BINDS else self.unknown
+            for bind in binds if len(binds) <= MAX_BINDS else ():
                 found = join(found, self.bound(unit, bind))
             return found
         found = self._starred(unit, name, {unit})
@@ -750,6 +752,8 @@ class Linker:
 
     def order(self, kind: Class) -> tuple[Class | External | None, ...]:
         if kind.mro is None:
+            if len(self._recording) > MAX_BASES:
+                return (kind, None)  # deeper than any code: no end of it is in sight
             kind.mro = (kind,)  # what a class sees of itself while its bases are looked up
             kind.keys = {kind.unit.member_key(kind.definition.symbol, "")}
             self._recording.append(kind.keys)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cq.graph.link import Linker
 
 MAX_STEPS = 30  # from a name to what it stands for
+MAX_LOOKUPS = 500  # for one type or base: `type A = B | B; type B = C | C; …` doubles with every step
 MAX_DERIVED = 20  # classes that a call on an interface may mean
 
 # Values and types that need no declaration.
@@ -79,6 +80,7 @@ class TypeScriptDialect(Dialect):
     def __init__(self, paths: Iterable[str]) -> None:
         self._modules = Modules(paths)
         self._made_up: dict[tuple[Unit, int], Value] = {}
+        self._left = MAX_LOOKUPS
 
     # -- modules ---------------------------------------------------------------------------------
 
@@ -164,16 +166,19 @@ class TypeScriptDialect(Dialect):
     # -- names without flow ----------------------------------------------------------------------
 
     def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
+        saved, self._left = self._left, MAX_LOOKUPS
         found = self._find(linker, unit, scope, value, as_type=True)
         if isinstance(found, Alias):
             found = self._find(linker, *found, as_type=True)
+        self._left = saved
         return None if isinstance(found, Alias) else found
 
     def _find(
         self, linker: Linker, unit: Unit, scope: int, value: Value, *, as_type: bool, steps: int = MAX_STEPS
     ) -> Thing | Alias | None:
         """What a name leads to by declarations, imports and aliases alone."""
-        if steps <= 0:
+        self._left -= 1
+        if steps <= 0 or self._left < 0:
             return None
         if type(value) is list:
             if value[0] == "def":
@@ -278,6 +283,7 @@ class TypeScriptDialect(Dialect):
 
     def order_bases(self, linker: Linker, kind: Class) -> tuple[Thing | None, ...]:
         """Depth first; declarations of the same name count as one."""
+        saved, self._left = self._left, MAX_LOOKUPS
         unit, definition = kind.unit, kind.definition
         order: dict[Thing | None, None] = {kind: None}
         label = f"<{definition.name}>"
@@ -291,6 +297,7 @@ class TypeScriptDialect(Dialect):
                         self._add_bases(linker, order, unit, definition.scope, value, as_type=True)
         for value in definition.bases:
             self._add_bases(linker, order, unit, definition.scope, value, as_type=definition.kind == "interface")
+        self._left = saved
         return tuple(order)
 
     def _add_bases(
@@ -354,8 +361,8 @@ class TypeScriptDialect(Dialect):
                     if isinstance(derived, Class) and derived not in found and self._implements(linker, derived, kind):
                         found[derived] = None
                         todo.append(derived)
-            if len(found) > MAX_DERIVED:
-                return []
+                        if len(found) > MAX_DERIVED:
+                            return []
         return [other for other in found if other.definition.kind != "interface"]
 
     def _implements(self, linker: Linker, kind: Class, base: Class) -> bool:
@@ -372,10 +379,14 @@ class TypeScriptDialect(Dialect):
     # -- types -----------------------------------------------------------------------------------
 
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
-        return self._make(linker, unit, scope, kind, position, MAX_STEPS)
+        saved, self._left = self._left, MAX_LOOKUPS
+        found = self._make(linker, unit, scope, kind, position, MAX_STEPS)
+        self._left = saved
+        return found
 
     def _make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int, steps: int) -> Values:
-        if kind is None or steps <= 0:
+        self._left -= 1
+        if kind is None or steps <= 0 or self._left < 0:
             return linker.unknown
         if type(kind) is str:
             if kind[0] == "=":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
+from operator import attrgetter
 
 from xxhash import xxh3_64_intdigest
 
@@ -15,6 +16,7 @@ ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
 _FOREVER = 1 << 60
 _ADDING = (".append", ".add", ".appendleft", ".push", ".unshift")
+_start = attrgetter("start")
 _OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside sees the names of
 
 
@@ -110,10 +112,14 @@ class Unit:
         """Straight-line code hides what was bound before; branches and loops join."""
         if len(binds) == 1 and not binds[0].inner:
             return binds
-        inner = [bind for bind in binds if bind.inner and bind.start <= position < bind.end]
-        if inner:
-            last = inner[-1]
-            return [bind for bind in inner if bind.start == last.start and bind.end == last.end]
+        # By start: the last one that is not over is the innermost.
+        at = bisect_right(binds, position, key=_start)
+        while at:
+            at -= 1
+            last = binds[at]
+            if last.inner and position < last.end:
+                same = binds[bisect_left(binds, last.start, key=_start) : at + 1]
+                return [bind for bind in same if bind.inner and bind.end == last.end]
         plain = [bind for bind in binds if not bind.inner]
         if len(plain) < 2 or (position == ANYWHERE and is_own):
             return plain

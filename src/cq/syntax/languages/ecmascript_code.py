@@ -99,12 +99,13 @@ class EcmaScriptCode(Language):
 
     def value(self, collector: Collector, node: Node, depth: int = 0) -> Value:
         """See cq.model.code. What nests too deeply is unknown."""
-        start, end = node.start_byte, node.end_byte
-        if end - start <= _PATH_TEXT:
-            found = read_path(collector.text[start:end])
+        number = node.kind_id
+        walk = self.value_walks.get(number)
+        if walk is None or number == self.member_id:
+            start, end = node.start_byte, node.end_byte
+            found = read_path(collector.text[start:end]) if end - start <= _PATH_TEXT else NO_PATH
             if found is not NO_PATH:
                 return found
-        walk = self.value_walks.get(node.kind_id)
         if walk is None or depth > MAX_NESTED:
             return None
         return walk(self, collector, node, depth + 1)
@@ -112,6 +113,14 @@ class EcmaScriptCode(Language):
     @cached_property
     def call_id(self) -> int | None:
         return self.grammar.id_for_node_kind("call_expression", True)
+
+    @cached_property
+    def member_id(self) -> int | None:
+        return self.grammar.id_for_node_kind("member_expression", True)
+
+    @cached_property
+    def annotation_id(self) -> int | None:
+        return self.grammar.id_for_node_kind("type_annotation", True)
 
     @cached_property
     def comment_id(self) -> int | None:
@@ -277,12 +286,13 @@ class EcmaScriptCode(Language):
 
     def kind(self, collector: Collector, node: Node, depth: int = 0) -> Value:
         """A type as written."""
-        start, end = node.start_byte, node.end_byte
-        if end - start <= _PATH_TEXT:
-            found = read_type(collector.text[start:end])
+        number = node.kind_id
+        walk = self.type_walks.get(number)
+        if walk is None or number == self.annotation_id:
+            start, end = node.start_byte, node.end_byte
+            found = read_type(collector.text[start:end]) if end - start <= _PATH_TEXT else NO_PATH
             if found is not NO_PATH:
                 return found
-        walk = self.type_walks.get(node.kind_id)
         if walk is None or depth > MAX_NESTED:
             return None
         return walk(self, collector, node, depth + 1)
@@ -365,7 +375,8 @@ class EcmaScriptCode(Language):
         return ["[.]", self.kind(collector, children[0], depth), "'" + raw[1:-1].decode("utf-8", "replace")]
 
     def _literal_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        return "=str" if collector.text[node.start_byte] in QUOTES else "=int"
+        raw = collector.text[node.start_byte : node.end_byte]
+        return _TYPES.get(raw, "=str" if raw[0] in QUOTES else "=int")
 
     def _yes_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         return "=bool"

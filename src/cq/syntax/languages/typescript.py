@@ -43,7 +43,6 @@ from cq.syntax.languages.ecmascript import (
 from cq.syntax.languages.ecmascript_code import (
     NO_PATH,
     EcmaScriptCode,
-    read_path,
     read_plain_values,
     read_type,
     substitute,
@@ -836,8 +835,6 @@ class EcmaScript(EcmaScriptCode):
             target = name
             if kind == "new":
                 self.notes(collector).made.add(name)
-        elif last - first <= ARG_TEXT and (path := read_path(text[first:last])) is not NO_PATH:
-            target = path
         elif receiver[-1:] == ")" and (base := first_child(callee)) is not None and base.kind_id == self.call_id:
             target = [".", base.end_byte, name] if base.end_byte < at else base.end_byte
         else:

@@ -4,7 +4,8 @@
 `line` and `column` of the called name, `callee`, and `targets`: the definitions that it can mean, as path and line of
 their names. No targets: it is `external`, or the definition is `generated` by a macro and stands in no text.
 The first 270 are calls of any kind, judged by reading our answers beside the code; the others are method calls on other
-values than `self`, judged before the answers were seen. A second check needs no labels: in Rust a single link whose definition takes another number of arguments is wrong.
+values than `self`, judged before the answers were seen. A second check needs no labels: in Rust a single link whose
+definition takes another number of arguments is wrong.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ KINDS = {
 }  # fmt: skip
 # Under which names impls for a kind stand.
 HOLDERS = {"Vec": ("Vec", "=slice"), "Map": ("HashMap", "BTreeMap", "FxHashMap"), "str": ("str", "String"),
-           "Iterator": (), "Collected": (), "Entry": (), "Cell": ("RefCell",), "char": ("char",), "tuple": ("()",)}  # fmt: skip
+           "Iterator": (), "Collected": (), "Entry": (), "Cell": ("RefCell",), "char": ("char",),
+           "tuple": ("()",)}  # fmt: skip
 
 _ITERATOR = ("Iterator", 0)
 _OPTION = ("Option", 0)

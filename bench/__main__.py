@@ -24,12 +24,8 @@ import cq
 from bench.corpora import CorpusError
 
 PARTS = {
-PARTS = {
     name: f"bench.{name}"
-    for name in (
-        "syntax", "index", "search", "query", "graph", "graph_typescript", "labels", "providers", "surfaces",
-    )
-}  # fmt: skip
+    for name in ("syntax", "index", "search", "query", "graph", "graph_typescript", "labels", "providers", "surfaces")
 }
 RESULTS = Path(__file__).with_name("results")
 

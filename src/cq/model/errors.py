@@ -4,7 +4,8 @@ CqError
 ├── UsageError        an option, argument or value that cannot be taken
 ├── SourceError       a path that cannot be read as source
 ├── ConfigError       a configuration file that cannot be taken
-└── StoreError        an index that cannot be opened, read or written
+├── StoreError        an index that cannot be opened, read or written
+└── DaemonError       a daemon that cannot be started, stopped or had
 """
 
 from __future__ import annotations
@@ -38,3 +39,7 @@ class ConfigError(CqError):
 
 class StoreError(CqError):
     code = "index"
+
+
+class DaemonError(CqError):
+    code = "daemon"

@@ -6,7 +6,8 @@ CqError
 ├── ConfigError       a configuration file that cannot be taken
 ├── QueryError        a query that cannot be taken, with every place where it fails
 ├── StoreError        an index that cannot be opened, read or written
-└── ProviderError     a tool that cannot be fetched or installed
+├── ProviderError     a tool that cannot be fetched or installed
+└── DaemonError       a daemon that cannot be started, stopped or had
 """
 
 from __future__ import annotations
@@ -53,3 +54,7 @@ class QueryError(CqError):
 
 class ProviderError(CqError):
     code = "provider"
+
+
+class DaemonError(CqError):
+    code = "daemon"

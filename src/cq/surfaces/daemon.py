@@ -24,7 +24,7 @@ from typing import Any, NoReturn, cast
 
 import msgspec
 
-from cq.model.errors import CqError
+from cq.model.errors import DaemonError
 from cq.surfaces.client import DONE, IDENTITY, MAX_REQUEST, REFUSE, REPLACE, WRITING
 
 IDLE_SECONDS = 1800.0
@@ -34,10 +34,6 @@ _HEAD_SECONDS = 5.0  # for a request to be complete
 _GRACE_SECONDS = 2.0  # for a worker whose client left
 _STOP_SECONDS = 5.0  # for what runs when the daemon is told to stop
 _PACKAGE = Path(__file__).parents[1]
-
-
-class DaemonError(CqError):
-    code = "daemon"
 
 
 class DaemonStatus(msgspec.Struct, frozen=True):

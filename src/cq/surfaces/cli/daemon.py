@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from cq.model.errors import UsageError
+from cq.model.errors import DaemonError, UsageError
 from cq.surfaces.cli.options import read_count
 from cq.surfaces.client import connect, find_socket, pack_request, read_mode, spawn_daemon
-from cq.surfaces.daemon import IDLE_SECONDS, MEMORY_MB, DaemonError, DaemonStatus, serve
+from cq.surfaces.daemon import IDLE_SECONDS, MEMORY_MB, DaemonStatus, serve
 from cq.surfaces.render import render_json, render_table
 
 _EXAMPLES = """\

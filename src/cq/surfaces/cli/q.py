@@ -7,7 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from cq.model.errors import UsageError
 from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace, print_answer
-from cq.surfaces.render.progress import ProgressLine
+from cq.surfaces.render.progress import MODES, ProgressLine
 from cq.surfaces.render.query import FORMATS, render_query
 
 _EXAMPLES = """\
@@ -37,6 +37,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--include", metavar="GLOB", action="append", default=[], help="only these files: globs=")
     parser.add_argument("--exclude", metavar="GLOB", action="append", default=[], help="not these files: exclude=")
     parser.add_argument("--lang", metavar="NAME", action="append", default=[], help="only this language: lang=")
+    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
     add_freshness_options(parser)
     add_place_options(parser)
 
@@ -45,7 +46,7 @@ def run(args: Namespace) -> int:
     """1 when nothing matches."""
     if args.budget < 0:
         raise UsageError(f"--budget {args.budget}: it is a number from 0")
-    progress = ProgressLine("auto")
+    progress = ProgressLine(args.progress)
     options = {name: getattr(args, name) for name in ("limit", "page", "budget")}
     narrowed = {name: getattr(args, name) for name in ("include", "exclude", "lang")}
     place = Namespace(**{name: value for name, value in vars(args).items() if name not in narrowed})

@@ -15,11 +15,11 @@ from cq.model.answer import Answer
 from cq.model.status import Status
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # Codes of errors, by what the command line calls them.
 CODES = {
-    "usage": "INVALID_REQUEST", "config": "INVALID_REQUEST", "source": "NOT_FOUND", "index": "NO_INDEX",
+    "usage": "INVALID_REQUEST", "query": "INVALID_REQUEST", "provider": "CAPABILITY_MISSING", "config": "INVALID_REQUEST", "source": "NOT_FOUND", "index": "NO_INDEX",
     "daemon": "INTERNAL", "io": "INTERNAL", "internal": "INTERNAL", "interrupted": "CANCELLED",
 }  # fmt: skip
 
@@ -55,10 +55,13 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
-    """What is around one symbol. what=calls: every call site with its arguments and caller. `target`: Name,
-    Class.method, path:Name or path:line. Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
+    """What is around one symbol. what=calls: every call site with its arguments and caller; impact: what depends on it
+    and may break, tests apart; graph: what it depends on and what depends on it; types: super- and subtypes, members.
+    `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter callers.
+    Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
-    what: Literal["calls"]  # a command about one symbol; a new one is one more word here and in the description
+    # Commands about one symbol; a new one is one more word here and in the description.
+    what: Literal["calls", "impact", "graph", "types"]
     target: Text
     path: Names = []
     languages: Names = []
@@ -66,8 +69,24 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     page: PageNumber = 1
 
     def command(self) -> list[str]:
+        extra = [name for name in ("path", "languages") if getattr(self, name)]
+        if extra and self.what != "calls":
+            raise ValueError(f"what={self.what} takes no {', '.join(extra)}")
         options = [*_filter(self.path, self.languages), *_page(self.budget, self.page)]
         return [self.what, *options, "--", self.target]
+
+
+class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Code by structure: entities (function class method callsite import decorator …) and patterns with metavariables,
+    combined by inside= has= decorated_by= not= and stages. Use it where text is not enough.
+    Examples: {"query": "entity=function has=\"await $X\" in=src/"}, {"query": "pattern=\"getattr($X, $Y)\""}"""
+
+    query: Text
+    budget: Budget = 8000
+    page: PageNumber = 1
+
+    def command(self) -> list[str]:
+        return ["q", *_page(self.budget, self.page), "--", self.query]
 
 
 class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,6 +110,7 @@ class IndexStatus(msgspec.Struct, forbid_unknown_fields=True):
 # Name -> (arguments, what the command prints as JSON).
 TOOLS: dict[str, tuple[type[Tool], Any]] = {
     "codebase_search": (CodebaseSearch, Answer),
+    "codebase_query": (CodebaseQuery, Answer),
     "codebase_context": (CodebaseContext, Answer),
     "codebase_read": (CodebaseRead, Answer),
     "index_status": (IndexStatus, Status),

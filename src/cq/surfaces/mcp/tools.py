@@ -19,8 +19,9 @@ SCHEMA_VERSION = 2
 
 # Codes of errors, by what the command line calls them.
 CODES = {
-    "usage": "INVALID_REQUEST", "query": "INVALID_REQUEST", "provider": "CAPABILITY_MISSING", "config": "INVALID_REQUEST", "source": "NOT_FOUND", "index": "NO_INDEX",
-    "daemon": "INTERNAL", "io": "INTERNAL", "internal": "INTERNAL", "interrupted": "CANCELLED",
+    "usage": "INVALID_REQUEST", "query": "INVALID_REQUEST", "config": "INVALID_REQUEST", "source": "NOT_FOUND",
+    "index": "NO_INDEX", "provider": "CAPABILITY_MISSING", "daemon": "INTERNAL", "io": "INTERNAL",
+    "internal": "INTERNAL", "interrupted": "CANCELLED",
 }  # fmt: skip
 
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]

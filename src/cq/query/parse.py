@@ -55,8 +55,8 @@ def parse(text: str) -> Query | PlainWords:
 
 def find_words(text: str) -> PlainWords | None:
     """The text itself, where no token is in it."""
-    has_word = any(map(str.isalnum, text))
-    return PlainWords(text.strip()) if has_word and not _TOKEN_AHEAD.search(text) else None
+    # A lone `@` is the name of a query that was not finished.
+    return PlainWords(text.strip()) if text.strip().strip("@") and not _TOKEN_AHEAD.search(text) else None
 
 
 def get_query(text: str) -> Query:

@@ -40,6 +40,12 @@ demo: $(STAMP)
 	@echo "== cq calls find_files"
 	@$(BIN)/cq calls find_files --root . --limit 5
 	@echo
+	@echo "== cq impact find_files"
+	@$(BIN)/cq impact find_files --root . --limit 5
+	@echo
+	@echo "== cq q 'entity=function has=\"await \$$X\"'"
+	@$(BIN)/cq q 'entity=function has="await $$X"' --root . --limit 5
+	@echo
 	@echo "== cq facts src/cq/model/location.py"
 	@$(BIN)/cq facts src/cq/model/location.py
 	@echo

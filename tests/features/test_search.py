@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from cq.features.page import Page
-from cq.features.search.pattern import find_literals, make_pattern
+from cq.features.search.pattern import TimedOut, find_literals, make_pattern
+from cq.features.search.python import PythonName
+from cq.features.search.scan import PROFILES, Limits
 from cq.model.answer import ImportDetails
 from cq.model.errors import UsageError
 from tests.support.search import check_search, rows, scan_fixture, search_fixture
@@ -189,10 +191,13 @@ def test_a_text_at_once_or_line_by_line_is_the_same(expression: str):
     assert make_pattern(expression, "regex", "respect", 10.0).find(text) == expected
 
 
-def test_a_hostile_expression_is_stopped_and_said():
-    found = scan_fixture("#- a.py\n" + "a" * 40 + "!\n", r"(a+)+$", mode="regex", profile="interactive")
-    # Either the engine is clever or it is stopped: the answer comes.
-    assert found.timed_out in (True, False)
+def test_a_hostile_expression_is_stopped_and_said(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(TimedOut):
+        make_pattern(r"(a+)+$", "regex", "smart", 0.2).find(b"a" * 3000 + b"!")
+    monkeypatch.setitem(PROFILES, "literal", Limits(10, 10, 0.2))
+    found = scan_fixture("#- a.py\n" + "a" * 3000 + "!\n", r"(a+)+$", mode="regex", profile="literal")
+    assert found.timed_out
+    assert [event.category for event in found.events] == ["timeout"]
 
 
 @pytest.mark.parametrize(
@@ -414,10 +419,17 @@ def test_nothing_found_is_an_answer():
     assert answer.summary["mode_chain"] == ["identifier", "literal"]
 
 
-def test_conflicts_of_the_sources_degrade_only_when_asked_for():
-    answer = search_fixture(_TREE, "save", crosscheck=True)
-    assert all(details.agreement is None or not details.agreement.conflicts for _, details in rows(answer))
-    assert not [event for event in answer.degraded if event.category == "crosscheck"]
+def test_conflicts_of_the_sources_degrade_only_when_asked_for(monkeypatch: pytest.MonkeyPatch):
+    agreed = search_fixture(_TREE, "save", crosscheck=True)
+    assert all(details.agreement is None or not details.agreement.conflicts for _, details in rows(agreed))
+    assert not [event for event in agreed.degraded if event.category == "crosscheck"]
+    monkeypatch.setattr("cq.features.search.enrich.read_name", lambda *_: PythonName("keyword_argument"))
+    quiet, told = (search_fixture(_TREE, "save", crosscheck=on) for on in (False, True))
+    details = next(details for _, details in rows(quiet) if details.agreement is not None)
+    assert details.agreement is not None
+    assert (details.agreement.status, details.degraded) == ("conflict", ())
+    assert "crosscheck" in [event.category for event in told.degraded]
+    assert any(details.degraded for _, details in rows(told))
 
 
 def test_the_same_question_has_the_same_answer():

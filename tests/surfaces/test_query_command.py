@@ -235,10 +235,10 @@ flowchart LR
   n0 --> n1
 """)
     assert run(capsys, shop, query, "--format", "dot")[1] == snapshot("""\
-digraph q {
+digraph cq {
   rankdir=LR;
-  n0 [label="buy"];
-  n1 [label="total"];
+  n0 [label="buy", shape=box];
+  n1 [label="total", shape=box];
   n0 -> n1;
 }
 """)

@@ -14,7 +14,7 @@ import msgspec
 
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import CALLS, Relations
-from cq.features.target import Definition, find_targets
+from cq.features.target import ROLE_ORDER, Definition, find_targets, last_name, say_nothing
 from cq.identity import call_site_id
 from cq.model.answer import (
     EVIDENCE,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 10
 MAX_CANDIDATES = 5
-_ROLE_ORDER = {"src": 0, "lib": 1, "generated": 2, "test": 3, "doc": 4}
 _CALLABLE = frozenset({"function", "method", "class", "type"})
 # Calls that may run a function which they are given by name or as a value.
 _HAZARDS = ("attrgetter", "eval", "exec", "getattr", "methodcaller", "partial", "partialmethod")
@@ -94,7 +93,7 @@ class Site:
     @property
     def order(self) -> tuple[int, int, float, str, int]:
         rank = {"certain": 0, "external": 0}.get(self.status, 1)
-        return rank, _ROLE_ORDER.get(self.file.role, 2), -self.confidence, self.file.path, self.start
+        return rank, ROLE_ORDER.get(self.file.role, 2), -self.confidence, self.file.path, self.start
 
 
 def find_calls(files: Files, options: CallsOptions, relations: Relations | None = None) -> Answer:
@@ -105,23 +104,9 @@ def find_calls(files: Files, options: CallsOptions, relations: Relations | None 
         targets = _find_family(relations, targets)
     sites = _find_sites(files, options, targets, relations)
     if not targets and not sites:
-        return _find_nothing(files, options)
+        message = f"nothing that can be called is named {options.target!r} here, and nothing of that name is called"
+        return say_nothing(files, "calls", options.target, message)
     return _Assembly(files, options, targets, sites).build()
-
-
-def _find_nothing(files: Files, options: CallsOptions) -> Answer:
-    name = _last_name(options.target)
-    summary = {"query": options.target, "definitions": 0, "call_sites": 0}
-    message = f"nothing that can be called is named {options.target!r} here, and nothing of that name is called"
-    event = Degraded("calls", "info", "no_target", message, options.target)
-    near = tuple(other for other in files.near_names(name) if other != name)
-    return Answer(
-        SCHEMA_VERSION, "calls", Run(generation=files.generation), summary, degraded=(event,), suggestions=near
-    )
-
-
-def _last_name(target: str) -> str:
-    return target.replace("::", ".").replace(">", ".").rpartition(".")[2].rpartition(":")[2].strip()
 
 
 def _find_family(relations: Relations, targets: list[Definition]) -> list[Definition]:
@@ -167,7 +152,7 @@ def _find_sites(
                 site.status = "certain" if edge.ref.status == "resolved" else "possible"
                 site.evidence, site.confidence = edge.ref.evidence, edge.ref.confidence
                 add(site, row)
-    for name in sorted({row.symbol.name for row in targets} or {_last_name(options.target)}):
+    for name in sorted({row.symbol.name for row in targets} or {last_name(options.target)}):
         for file in files.calls(name):
             for document, calls in enumerate(file.calls):
                 linked = relations is not None and relations.is_linked(file.path, document)
@@ -228,7 +213,7 @@ class _Assembly:
         self.options = options
         self.targets = targets
         self.sites = sites
-        self.name = targets[0].symbol.name if targets else _last_name(options.target)
+        self.name = targets[0].symbol.name if targets else last_name(options.target)
         # A target may name one of several; who reads wants to know of the others.
         rows = [Definition(*row) for row in files.definitions(self.name)]
         self.all = sorted((row for row in rows if row.symbol.kind_group in _CALLABLE), key=lambda row: row.order)

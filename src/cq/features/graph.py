@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from cq.features.page import Page, count_tokens, take
-from cq.features.relations import KINDS, POSSIBLE, Relations
-from cq.features.target import Definition, find_targets
+from cq.features.relations import KINDS, POSSIBLE, Relations, check_walk
+from cq.features.target import Definition, find_targets, say_nothing
 from cq.graph.walk import Link, Reached, Walk, find_paths, walk
 from cq.model.answer import (
     SCHEMA_VERSION,
@@ -29,7 +29,6 @@ from cq.model.errors import UsageError
 from cq.model.status import Degraded
 
 DIRECTIONS = ("dependents", "dependencies", "both")
-MAX_DEPTH = 10
 
 
 class GraphOptions(msgspec.Struct, frozen=True):
@@ -44,13 +43,7 @@ class GraphOptions(msgspec.Struct, frozen=True):
 
     def check(self) -> None:
         self.page.check()
-        if not 1 <= self.depth <= MAX_DEPTH:
-            raise UsageError(f"--depth {self.depth} is out of range", hint=f"it is 1 to {MAX_DEPTH}")
-        if not 0 <= self.least <= 1:
-            raise UsageError(f"--min-confidence {self.least:g} is out of range", hint="it is 0 to 1")
-        for name in self.edges:
-            if name not in KINDS:
-                raise UsageError(f"there are no edges of kind {name!r}", hint=f"kinds: {', '.join(KINDS)}")
+        check_walk(self.depth, self.edges, self.least)
         if self.direction not in DIRECTIONS:
             raise UsageError(f"unknown direction {self.direction!r}", hint=f"one of {', '.join(DIRECTIONS)}")
 
@@ -60,7 +53,7 @@ def find_graph(relations: Relations, options: GraphOptions) -> Answer:
     options.check()
     targets = find_targets(relations.files, options.target)
     if not targets:
-        return say_nothing(relations, "graph", options.target)
+        return say_nothing(relations.files, "graph", options.target)
     centers = find_centers(relations, targets[:1])
     walks: dict[str, Walk[Candidate]] = {}
     for direction in DIRECTIONS[:2] if options.direction == "both" else (options.direction,):
@@ -109,7 +102,7 @@ def find_path(relations: Relations, options: PathOptions) -> Answer:
     starts, goals = (find_targets(relations.files, text) for text in (options.source, options.target))
     for text, rows in ((options.source, starts), (options.target, goals)):
         if not rows:
-            return say_nothing(relations, "path", text)
+            return say_nothing(relations.files, "path", text)
     ahead = relations.dependencies(options.edges, options.least)
     wanted = set(find_centers(relations, goals))
     chains: list[tuple[Link[Candidate], ...]] = []
@@ -176,16 +169,6 @@ def describe_target(rows: Sequence[Definition]) -> Target:
 def describe_link(relations: Relations, link: Link[Candidate]) -> GraphEdge:
     source, target = relations.label(link.source), relations.label(link.target)
     return GraphEdge(source, target, link.kind, link.confidence, link.status, link.site)
-
-
-def say_nothing(relations: Relations, command: str, text: str) -> Answer:
-    name = text.replace("::", ".").rpartition(".")[2].rpartition(":")[2].strip()
-    event = Degraded(command, "info", "no_target", f"nothing is named {text!r} here", text)
-    near = tuple(other for other in relations.files.near_names(name) if other != name)
-    return Answer(
-        SCHEMA_VERSION, command, Run(generation=relations.files.generation), {"query": text}, degraded=(event,),
-        suggestions=near,
-    )  # fmt: skip
 
 
 def _describe_step(relations: Relations, link: Link[Candidate]) -> Finding:

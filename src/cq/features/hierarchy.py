@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from cq.features.graph import describe_target, say_nothing
+from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.target import find_targets
+from cq.features.target import find_targets, say_nothing
 from cq.graph.walk import Reached, walk
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, Run, Section, Slice
 from cq.model.edge import Candidate
@@ -24,7 +24,7 @@ def find_types(relations: Relations, options: TypesOptions) -> Answer:
     options.page.check()
     rows = [row for row in find_targets(relations.files, options.target) if row.symbol.kind_group in ("class", "type")]
     if not rows:
-        return say_nothing(relations, "types", options.target)
+        return say_nothing(relations.files, "types", options.target)
     node = relations.node(rows[0])
     up = walk([node], relations.dependencies(("inherits",), 0), depth=MAX_DEPTH, forward=True, order=relations.order)
     down = walk([node], relations.dependents(("inherits",), 0), depth=MAX_DEPTH, forward=False, order=relations.order)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cq.features.graph import describe_link, describe_target, find_centers, say_nothing, walk_from
+from cq.features.graph import describe_link, describe_target, find_centers, walk_from
 from cq.features.page import Page, count_tokens, take
-from cq.features.relations import CALLS, KINDS, Relations
-from cq.features.target import Definition, find_targets
+from cq.features.relations import CALLS, KINDS, Relations, check_walk
+from cq.features.target import Definition, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice
 from cq.model.code import Parameter
 from cq.model.edge import Edge
@@ -17,8 +17,6 @@ from cq.model.errors import UsageError
 from cq.model.facts import Call
 from cq.source.role import find_role
 from cq.syntax import extract_facts
-
-MAX_DEPTH = 10
 
 
 class ImpactOptions(msgspec.Struct, frozen=True):
@@ -33,8 +31,7 @@ class ImpactOptions(msgspec.Struct, frozen=True):
 
     def check(self) -> None:
         self.page.check()
-        if not 1 <= self.depth <= MAX_DEPTH:
-            raise UsageError(f"--depth {self.depth} is out of range", hint=f"it is 1 to {MAX_DEPTH}")
+        check_walk(self.depth, self.edges, self.least)
 
 
 def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
@@ -44,7 +41,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     for text in options.targets:
         found = find_targets(relations.files, text)
         if not found:
-            return say_nothing(relations, "impact", text)
+            return say_nothing(relations.files, "impact", text)
         rows.append(found[0])
     if not rows:
         return Answer(
@@ -131,7 +128,7 @@ def find_signature_impact(relations: Relations, options: SignatureOptions) -> An
     options.page.check()
     rows = [row for row in find_targets(relations.files, options.target) if row.symbol.kind_group in _FUNCTIONS]
     if not rows:
-        return say_nothing(relations, "sig-impact", options.target)
+        return say_nothing(relations.files, "sig-impact", options.target)
     row = rows[0]
     language = row.file.documents[row.document].language
     new = parse_signature(options.to, language, row.symbol.name)

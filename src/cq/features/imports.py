@@ -67,7 +67,12 @@ def find_imports(relations: Relations, options: ImportsOptions) -> Answer:
         SCHEMA_VERSION,
         "imports",
         Run(generation=relations.files.generation),
-        {"query": options.module or "all", "arrows": len(inside), "cycles": len(cycles), "external": len(outside)},
+        {
+            "query": options.module or ("cycles of imports" if options.cycles else "imports"),
+            "arrows": len(inside),
+            "cycles": len(cycles),
+            "external": len(outside),
+        },
         found=found,
         insight=Insight(None, slices, budget=budget) if found else None,
         sections=sections,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from cq.features.target import Definition, module_name
@@ -10,6 +11,7 @@ from cq.graph.edges import Edges
 from cq.graph.walk import Link, Neighbors, Reached
 from cq.model.answer import Finding, NodeDetails
 from cq.model.edge import Candidate, Edge, Links
+from cq.model.errors import UsageError
 from cq.source.role import find_role
 from cq.store.read import LinkedTree
 
@@ -20,7 +22,21 @@ if TYPE_CHECKING:
 
 KINDS = ("calls", "instantiates", "decorates", "imports", "inherits", "overrides", "type_uses", "raises")
 CALLS = ("calls", "instantiates", "decorates")
+MAX_DEPTH = 10
 POSSIBLE = 0.3  # a link at or below this confidence is only possible
+
+
+def check_walk(depth: int, edges: Collection[str], least: float) -> None:
+    """UsageError for a walk that cannot be."""
+    if not 1 <= depth <= MAX_DEPTH:
+        raise UsageError(f"--depth {depth} is out of range", hint=f"it is 1 to {MAX_DEPTH}")
+    if not 0 <= least <= 1:
+        raise UsageError(f"--min-confidence {least:g} is out of range", hint="it is 0 to 1")
+    for name in edges:
+        if name not in KINDS:
+            close = get_close_matches(name, KINDS, n=1)
+            hint = (f"did you mean {close[0]!r}? " if close else "") + f"kinds: {', '.join(KINDS)}"
+            raise UsageError(f"there are no edges of kind {name!r}", hint=hint)
 
 
 class Relations:
@@ -47,8 +63,10 @@ class Relations:
         """None for a module, which is no symbol, and for what is gone."""
         if node not in self._symbols:
             held, number = self.hold(node.path), self.edges.find_symbol(node)
-            known = held is not None and number is not None and number >= 0
-            self._symbols[node] = Definition(held, node.document, number) if known else None  # type: ignore[arg-type]
+            found = None
+            if held is not None and number is not None and number >= 0:
+                found = Definition(held, node.document, number)
+            self._symbols[node] = found
         return self._symbols[node]
 
     def symbol(self, node: Candidate) -> Symbol | None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.model.answer import SCHEMA_VERSION, Answer, Run
 from cq.model.errors import UsageError
 from cq.model.facts import Symbol
+from cq.model.status import Degraded
 
 if TYPE_CHECKING:
     from cq.features.files import Files, HeldFile
@@ -19,7 +21,7 @@ _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<col>\d+))?\Z")
 _NAMED = re.compile(r"(?P<path>[^:]+):(?P<name>[^:].*)\Z", re.DOTALL)
 _SYMBOL = re.compile(r"symbol\s*=\s*(?P<chain>.+)\Z", re.DOTALL)
 _VALUES = frozenset({"parameter", "type_parameter", "variable", "constant", "field", "property", "key", "enum_member"})
-_ROLE_ORDER = {"src": 0, "lib": 1, "generated": 2, "test": 3, "doc": 4}
+ROLE_ORDER = {"src": 0, "lib": 1, "generated": 2, "test": 3, "doc": 4}
 
 
 class Definition(msgspec.Struct, frozen=True):
@@ -51,7 +53,7 @@ class Definition(msgspec.Struct, frozen=True):
         """What people mean most likely first: sources before tests, code before values, outer before inner."""
         symbol = self.symbol
         return (
-            _ROLE_ORDER.get(self.file.role, 2), symbol.kind in _VALUES, symbol.depth, self.file.path, symbol.name_start,
+            ROLE_ORDER.get(self.file.role, 2), symbol.kind in _VALUES, symbol.depth, self.file.path, symbol.name_start,
         )  # fmt: skip
 
     def is_called(self, dotted: str) -> bool:
@@ -76,6 +78,20 @@ def find_targets(files: Files, text: str) -> list[Definition]:
             raise UsageError(f"{path} is not indexed", hint="paths are named from the root, e.g. src/app.py:main")
         return sorted((d for d in _find_dotted(files, name) if d.file.path == held.path), key=lambda d: d.order)
     return _find_dotted(files, text.replace("::", "."))
+
+
+def last_name(target: str) -> str:
+    """The name a TARGET ends with."""
+    return target.replace("::", ".").replace(">", ".").rpartition(".")[2].rpartition(":")[2].strip()
+
+
+def say_nothing(files: Files, command: str, target: str, message: str = "") -> Answer:
+    """No definition fits: near names are suggested."""
+    name = last_name(target)
+    event = Degraded(command, "info", "no_target", message or f"nothing is named {target!r} here", target)
+    near = tuple(other for other in files.near_names(name) if other != name)
+    run = Run(generation=files.generation)
+    return Answer(SCHEMA_VERSION, command, run, {"query": target}, degraded=(event,), suggestions=near)
 
 
 def _find_dotted(files: Files, dotted: str) -> list[Definition]:

@@ -14,7 +14,7 @@ _GENERATED = re.compile(
 )
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|fixtures)/"
-    r"|(?:^|/)(?:test_[^/]*|conftest|tests)\.pyi?$|_tests?\.(?:py|go|rs|c|cc|cpp|rb)$|\.(?:test|spec)\.[cm]?[jt]sx?$"
+    r"|(?:^|/)(?:test_[^/]*|conftest|tests)\.pyi?$|_tests?\.(?:pyi?|go|rs|c|cc|cpp|rb|[cm]?[jt]sx?)$|\.(?:test|spec)\.[cm]?[jt]sx?$"
     r"|(?:^|/)tests\.rs$|_spec\.rb$|Tests?\.(?:java|kt|cs|scala|swift|php)$"
 )
 _DOC = re.compile(

@@ -14,7 +14,7 @@ from cq.features.page import count_tokens, take
 from cq.features.search.classify import NON_CODE, Hit, classify
 from cq.features.search.enrich import Enricher, clip
 from cq.features.search.scan import Scan, SearchOptions, scan
-from cq.features.target import Definition
+from cq.features.target import Definition, last_name
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -112,7 +112,7 @@ class _Assembly:
         shown, budget, cut = take(listed, options.page, self._finding)
         suggestions: tuple[str, ...] = ()
         if not found.total and options.mode != "regex":
-            name = options.text.replace("::", ".").rpartition(".")[2]
+            name = last_name(options.text)
             suggestions = tuple(near for near in self.files.near_names(name) if near != name)
         sections = self._sections(shown, listed) if self.hits else ()
         around = 150 if self.hits and not options.page.is_small else 20
@@ -257,7 +257,7 @@ class _Assembly:
 
     def _rank_targets(self) -> list[Hit]:
         """Best first: what is named exactly so, code before values, then the score, then who is spoken of most."""
-        name = self.options.text.replace("::", ".").rpartition(".")[2]
+        name = last_name(self.options.text)
 
         def order(hit: Hit) -> tuple[Any, ...]:
             symbol = hit.file.symbols[hit.document][hit.symbol] if hit.symbol >= 0 else None

@@ -18,6 +18,7 @@ import msgspec
 MAX_PIECE = 100_000
 _KEPT = 128  # pieces
 BUILTINS = frozenset(dir(builtins))
+_Placed = ast.stmt | ast.expr | ast.arg | ast.keyword | ast.alias | ast.excepthandler | ast.pattern
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Scope = _Named | ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -91,12 +92,12 @@ def _find_chain(tree: ast.AST, line: int, column: int) -> list[ast.AST]:
 
 
 def _holds(node: ast.AST, line: int, column: int) -> bool:
-    start = getattr(node, "lineno", None)
-    if start is None:
+    if not isinstance(node, _Placed):
         return False
-    end, end_column = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+    start = node.lineno
+    end, end_column = node.end_lineno, node.end_col_offset
     decorators = getattr(node, "decorator_list", ())
-    first = (min(d.lineno for d in decorators), 0) if decorators else (start, node.col_offset)  # type: ignore[attr-defined]
+    first = (min(d.lineno for d in decorators), 0) if decorators else (start, node.col_offset)
     return first <= (line, column) < (end or start, end_column or 0)
 
 

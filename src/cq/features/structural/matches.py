@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
 from cq.query.plan import Plan
-
-_TEST = re.compile(
-    r"(^|/)(tests?|testing|__tests__|specs?)/|(^|/)(test_[^/]*|conftest\.py)$|[._](test|spec)\.\w+$|_test\.\w+$"
-)
+from cq.source.role import find_role
 
 
 class Capture(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +40,7 @@ class Match(msgspec.Struct, gc=False):
     @property
     def order(self) -> tuple[bool, str, int, int]:
         """Source before its tests, then by place."""
-        return _TEST.search(self.path) is not None, self.path, self.start, -self.end
+        return find_role(self.path) == "test", self.path, self.start, -self.end
 
 
 class Partition(msgspec.Struct):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.relations import KINDS
-from cq.model.errors import UsageError
+from cq.features.relations import KINDS, check_walk
 
 
 def add_edge_options(parser: ArgumentParser, default: str = "") -> None:
@@ -17,14 +16,6 @@ def add_edge_options(parser: ArgumentParser, default: str = "") -> None:
 
 
 def read_edges(args: Namespace) -> tuple[tuple[str, ...], float]:
-    from difflib import get_close_matches
-
     kinds = tuple(dict.fromkeys(word.strip() for word in args.edges.split(",") if word.strip())) or KINDS
-    for kind in kinds:
-        if kind not in KINDS:
-            close = get_close_matches(kind, KINDS, n=1)
-            hint = (f"did you mean {close[0]!r}? " if close else "") + f"kinds: {', '.join(KINDS)}"
-            raise UsageError(f"there are no edges of kind {kind!r}", hint=hint)
-    if not 0 <= args.min_confidence <= 1:
-        raise UsageError(f"--min-confidence {args.min_confidence:g} is out of range", hint="it is 0 to 1")
+    check_walk(1, kinds, args.min_confidence)  # a slip of the pen is told before the index is made
     return kinds, args.min_confidence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cq.features.page import SMALL
 from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, NodeDetails, Section, SourceDetails
 from cq.surfaces.render import one_line, render_block, render_heading, show_path, show_source
 
@@ -13,7 +14,7 @@ def render_answer(answer: Answer) -> str:
     """At most about a hundred lines for a default question."""
     lines: list[str] = []
     if answer.insight is not None:
-        small = answer.insight.budget is not None and 0 < answer.insight.budget.tokens < 2000
+        small = answer.insight.budget is not None and 0 < answer.insight.budget.tokens < SMALL
         lines += [] if small else [render_heading("Insight Card"), *_render_card(answer, answer.insight), ""]
     else:
         lines += [*_render_nothing(answer), ""]

@@ -27,7 +27,12 @@ class Picture:
 
 def draw(edges: Sequence[GraphEdge], form: str) -> str:
     """What depends on what: an arrow leads from the dependent to what it depends on."""
-    picture = Picture([(edge.source, edge.target, edge.status != "resolved") for edge in edges])
+    return draw_pairs([(edge.source, edge.target, edge.status != "resolved") for edge in edges], form)
+
+
+def draw_pairs(pairs: Sequence[tuple[str, str, bool]], form: str) -> str:
+    """(source, target, dashed) each."""
+    picture = Picture(pairs)
     return {"mermaid": draw_mermaid, "dot": draw_dot, "svg": draw_svg}[form](picture)
 
 

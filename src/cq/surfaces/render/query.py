@@ -7,6 +7,7 @@ from collections import Counter
 from cq.model.answer import Answer, Finding, LinkDetails, QueryDetails, Section
 from cq.model.errors import UsageError
 from cq.surfaces.render import one_line, render_block, render_heading, render_json, render_jsonl
+from cq.surfaces.render.picture import draw_pairs
 
 FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot")
 
@@ -25,7 +26,7 @@ def render_query(answer: Answer, form: str) -> str:
         links = [d for s in answer.sections for f in s.findings if isinstance(d := f.details, LinkDetails)]
         if not any(section.kind.startswith("expand.") for section in answer.sections):
             raise UsageError(f"--format {form} draws what expand= finds", hint="add expand=callers or expand=callees")
-        return _mermaid(links) if form == "mermaid" else _dot(links)
+        return _draw(links, form)
     return _page(answer)
 
 
@@ -105,31 +106,15 @@ def _section(section: Section) -> list[str]:
     return parts
 
 
-def _mermaid(links: list[LinkDetails]) -> str:
-    nodes, edges = _graph(links)
-    lines = [f'  n{number}["{_escape(label)}"]' for number, label in enumerate(nodes)]
-    return "\n".join(["flowchart LR", *lines, *(f"  n{source} --> n{target}" for source, target in edges)]) + "\n"
-
-
-def _dot(links: list[LinkDetails]) -> str:
-    nodes, edges = _graph(links)
-    labels = [one_line(label).replace("\\", "\\\\").replace('"', '\\"') for label in nodes]
-    lines = [f'  n{number} [label="{label}"];' for number, label in enumerate(labels)]
-    lines += [f"  n{source} -> n{target};" for source, target in edges]
-    return "\n".join(["digraph q {", "  rankdir=LR;", *lines, "}"]) + "\n"
-
-
-def _graph(links: list[LinkDetails]) -> tuple[list[str], list[tuple[int, int]]]:
-    """Labels and edges between them; where a name stands in several files, its label says which."""
+def _draw(links: list[LinkDetails], form: str) -> str:
+    """Where a name stands in several files, its label says which."""
     pairs = [((link.source, link.source_path), (link.target, link.target_path)) for link in links]
-    numbers = {node: number for number, node in enumerate(dict.fromkeys(node for pair in pairs for node in pair))}
-    names = Counter(name for name, _ in numbers)
-    labels = [f"{name} ({path})" if names[name] > 1 and path else name for name, path in numbers]
-    return labels, list(dict.fromkeys((numbers[source], numbers[target]) for source, target in pairs))
+    names = Counter(name for name, _ in dict.fromkeys(node for pair in pairs for node in pair))
 
+    def label(node: tuple[str, str]) -> str:
+        return f"{node[0]} ({node[1]})" if names[node[0]] > 1 and node[1] else node[0]
 
-def _escape(label: str) -> str:
-    return one_line(label).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    return draw_pairs([(label(source), label(target), False) for source, target in pairs], form)
 
 
 def _plural(count: int, word: str) -> str:

@@ -1,0 +1,51 @@
+"""Text to vectors and back to an order: what a ranker reads, and the protocols of those that rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """What a model reads of a chunk. `body` is the text with its children collapsed and its documentation kept."""
+
+    path: str
+    name: str  # qualified
+    signature: str
+    body: str
+
+
+class Embedder(Protocol):
+    """Rows come normalised. `identity` names the model, its weights and what it does to rows: vectors of another one
+    mean nothing beside them."""
+
+    identity: str
+    dimensions: int
+
+    def embed_query(self, text: str) -> NDArray[float32]: ...
+
+    def embed(self, passages: Sequence[Passage]) -> tuple[NDArray[float32], NDArray[float32]]:
+        """Of each passage: as a whole, and by path, name and signature alone."""
+        ...
+
+
+class Reranker(Protocol):
+    identity: str
+
+    def score(self, query: str, passages: Sequence[Passage]) -> NDArray[float32]:
+        """Higher is better; any scale."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Rows by number. `allowed` are the only ones that may be found; fewer than `count` only if there are fewer."""
+
+    def search(
+        self, query: NDArray[float32], count: int, allowed: NDArray[int64] | None
+    ) -> tuple[NDArray[int64], NDArray[float32]]: ...

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cq.features.hierarchy import TypesOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
+    from cq.features.neighborhood import NeighborhoodOptions
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
     from cq.features.relations import Relations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
     from cq.query import PlainWords, Query
-    from cq.store.overflow import StoredArtifact
+    from cq.store.overflow import ArtifactStore, StoredArtifact
     from cq.store.read import Reader, Tree
 
 _MARKS = (".git", ".jj", ".hg")
@@ -328,6 +329,23 @@ class Workspace:
 
         return self._relate("rank", lambda relations: find_ranks(relations, question or RankOptions()))
 
+    def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
+        """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
+        from cq import __version__
+        from cq.features.files import IndexedFiles
+        from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
+        from cq.features.neighborhood.layout import lay_out
+        from cq.features.relations import Relations
+
+        options = NeighborhoodOptions(question) if isinstance(question, str) else question
+        options = msgspec.structs.replace(
+            options, order=options.order or self.config().neighborhood.section_order.order
+        )
+        with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
+            relations = Relations(reader, tree, IndexedFiles(reader, tree))
+            found = find_neighborhood(relations, options, version=__version__)
+            return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
+
     def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
         """A question about links: they are in the index and nowhere else."""
         from cq.features.files import IndexedFiles
@@ -370,7 +388,7 @@ class Workspace:
         """What recent answers were too short for, by name."""
         from cq.store import overflow
 
-        return list(overflow.find(self._open_place().file))
+        return list(overflow.find(self._artifact_store()))
 
     def artifact(self, name: str) -> Any:
         """The content of one of them; UsageError for a name that is none."""
@@ -378,10 +396,10 @@ class Workspace:
 
         from cq.store import overflow
 
-        index = self._open_place().file
-        value = overflow.load(index, name)
+        store = self._artifact_store()
+        value = overflow.load(store, name)
         if value is None:
-            close = get_close_matches(name, [item.id for item in overflow.find(index)], n=1)
+            close = get_close_matches(name, store.names(), n=1)
             hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq artifact list` lists them"
             raise UsageError(f"there is no artifact {name!r}", hint=hint)
         return value
@@ -512,12 +530,17 @@ class Workspace:
         if self._auto_refresh:
             self._keep_fresh()
 
-        def finish(answer: Answer, heavy: dict[str, Any] | None = None, tree: Tree | None = None) -> Answer:
+        def finish(
+            answer: Answer,
+            heavy: dict[str, Any] | None = None,
+            tree: Tree | None = None,
+            more: Sequence[overflow.Overflow] = (),
+        ) -> Answer:
             place = self._open_place()
             refs: list[ArtifactRef] = []
-            for kind, value in (heavy or {}).items():
-                ref = None if place.temporary or not value else overflow.save(place.file, command, kind, value)
-                refs += [ref] if ref else []
+            if not place.temporary:
+                items = [overflow.Overflow.of(command, kind, value) for kind, value in (heavy or {}).items() if value]
+                refs = [ref for item in (*items, *more) if (ref := overflow.save(self._artifact_store(), item))]
             run = msgspec.structs.replace(
                 answer.run, version=__version__, elapsed_ms=round((time.perf_counter() - started) * 1000, 1)
             )
@@ -525,6 +548,11 @@ class Workspace:
             return msgspec.structs.replace(answer, run=run, artifacts=tuple(refs), degraded=events)
 
         yield finish
+
+    def _artifact_store(self) -> ArtifactStore:
+        from cq.store.overflow import STORES
+
+        return STORES[self.config().artifacts.store](self._open_place().file)
 
     def _has_no_index(self) -> bool:
         """Nothing to answer from: never indexed and not to be now, or the first index is still being written."""

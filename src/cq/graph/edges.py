@@ -81,6 +81,14 @@ class Edges:
                     ]
         return found
 
+    def find_links(self, path: str) -> Sequence[Links | None]:
+        """What the code of a file means, of every document."""
+        return self._all(path)
+
+    def find_importing(self, path: str) -> list[str]:
+        """The files that import one."""
+        return sorted({source for source, _ in self._index.find_referrers(imported_key(path))})
+
     def find_callers(self, target: Candidate) -> list[Edge]:
         """Calls that run a function, or make an instance of a class; `ref.status` says how sure that is."""
         kinds = ("calls", "instantiates", "decorates")
@@ -108,8 +116,36 @@ class Edges:
         for document, references in enumerate(self._index.references(path)):
             for name, start, end, role in references:
                 if start <= offset < end:
-                    return self._find_name(path, document, name, start, role)
+                    return self.find_name(path, document, name, start, role)
         return None
+
+    def find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
+        """What a reference means by the scopes around it."""
+        unit, links = self._unit(path, document), self._of(path, document)
+        if unit is None or links is None or role in ("attribute", "keyword"):
+            return SymbolRef(name, "unresolved")
+        if role == "import":
+            known = (links.refs[number] for local, number in links.imports if local == name)
+            return next(known, SymbolRef(name, "unresolved"))
+        binds = unit.find(_innermost(self._index.symbols(path)[document], start), name, start)
+        places: dict[Candidate, None] = {}
+        for bind in binds:
+            value = bind.value
+            if type(value) is list and value[0] == "import":
+                for local, number in links.imports:
+                    if local == name and len(binds) == 1:
+                        return links.refs[number]
+                    if local == name:
+                        places |= dict.fromkeys(links.refs[number].candidates)
+            elif type(value) is list and value[0] == "def":
+                places[Candidate(path, document, unit.qualified_names[unit.definitions[value[1]].symbol])] = None
+            else:
+                holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
+                places[Candidate(path, document, f"{holder}.{name}" if holder else name)] = None
+        if not places:
+            return SymbolRef(name, "unresolved")
+        status = "resolved" if len(places) == 1 else "ambiguous"
+        return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
 
     def find_symbol(self, place: Candidate) -> int | None:
         """The number of a definition in its document's symbols as they are now; -1 for the module."""
@@ -193,33 +229,6 @@ class Edges:
         if path not in self._imported:
             self._imported[path] = bool(self._index.find_referrers(imported_key(path)))
         return self._imported[path]
-
-    def _find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
-        unit, links = self._unit(path, document), self._of(path, document)
-        if unit is None or links is None or role in ("attribute", "keyword"):
-            return SymbolRef(name, "unresolved")
-        if role == "import":
-            known = (links.refs[number] for local, number in links.imports if local == name)
-            return next(known, SymbolRef(name, "unresolved"))
-        binds = unit.find(_innermost(self._index.symbols(path)[document], start), name, start)
-        places: dict[Candidate, None] = {}
-        for bind in binds:
-            value = bind.value
-            if type(value) is list and value[0] == "import":
-                for local, number in links.imports:
-                    if local == name and len(binds) == 1:
-                        return links.refs[number]
-                    if local == name:
-                        places |= dict.fromkeys(links.refs[number].candidates)
-            elif type(value) is list and value[0] == "def":
-                places[Candidate(path, document, unit.qualified_names[unit.definitions[value[1]].symbol])] = None
-            else:
-                holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
-                places[Candidate(path, document, f"{holder}.{name}" if holder else name)] = None
-        if not places:
-            return SymbolRef(name, "unresolved")
-        status = "resolved" if len(places) == 1 else "ambiguous"
-        return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
 
 
 def _innermost(symbols: Sequence[Symbol], offset: int) -> int:

@@ -17,7 +17,17 @@ from typing import Any, TypedDict
 import msgspec
 
 from cq.indexing.refresh import Settings
-from cq.model.config import ConfigFile, Configuration, IndexConfig, LanguageServer, ProvidersConfig, Setting
+from cq.model.config import (
+    ArtifactsConfig,
+    ConfigFile,
+    Configuration,
+    IndexConfig,
+    LanguageServer,
+    NeighborhoodConfig,
+    ProvidersConfig,
+    SectionOrder,
+    Setting,
+)
 from cq.model.errors import ConfigError, CqError, UsageError
 from cq.model.source import Skip
 from cq.source.files import parse_globs
@@ -27,7 +37,8 @@ MAX_CONFIG_BYTES = 256 * 1024
 ROOT_VARIABLE, DIR_VARIABLE = "CQ_ROOT", "CQ_INDEX_DIR"
 _SEE = "`cq status --config` shows what holds"
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
-    (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig
+    (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig, ("artifacts",): ArtifactsConfig,
+    ("neighborhood",): NeighborhoodConfig, ("neighborhood", "section_order"): SectionOrder,
 }  # fmt: skip
 
 
@@ -64,7 +75,9 @@ def load_config(
         Setting(f"index.{name}", getattr(config, name), sources.get(name, "default"))
         for name in IndexConfig.__struct_fields__
     ]
-    return Configuration(config, tuple(settings), notes, file.queries, file.providers)
+    return Configuration(
+        config, tuple(settings), notes, file.queries, file.providers, file.neighborhood, file.artifacts
+    )
 
 
 def make_settings(config: IndexConfig, *, leave_out: str = "") -> Settings:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from cq.model.location import Location
+from cq.model.neighborhood import Bundle
 from cq.model.status import Degraded
 
 SCHEMA_VERSION = 1
@@ -346,3 +347,4 @@ class Answer(msgspec.Struct, frozen=True):
     truncated: tuple[Truncation, ...] = ()
     edges: tuple[GraphEdge, ...] = ()  # for pictures; empty where the question has none
     suggestions: tuple[str, ...] = ()  # near names, where nothing was found
+    bundle: Bundle | msgspec.UnsetType = msgspec.UNSET  # of a neighborhood only

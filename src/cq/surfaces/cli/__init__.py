@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("cq.surfaces.cli.search", "where a name or text is: defined, called, used, mentioned"),
     "calls": ("cq.surfaces.cli.calls", "every call site of a function: what is passed, and from where"),
+    "neighborhood": ("cq.surfaces.cli.neighborhood", "everything around one symbol (nb)"),
     "graph": ("cq.surfaces.cli.graph", "what a definition depends on, and what depends on it"),
     "path": ("cq.surfaces.cli.path", "how one definition reaches another"),
     "impact": ("cq.surfaces.cli.impact", "what may break when something changes"),
@@ -46,6 +47,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("cq.surfaces.cli.init", "let an agent use cq: configuration for its client"),
     "completion": ("cq.surfaces.cli.completion", "complete commands, names and paths in your shell"),
 }
+
+ALIASES = {"nb": "neighborhood"}
 
 # How --help sorts them; a command that is in none of these is a question.
 GROUPS = {
@@ -100,6 +103,7 @@ def _dispatch(argv: list[str]) -> int:
         if len(rest) > 1:
             raise UsageError(f"unexpected argument {rest[1]!r}", hint="see `cq --help`")
         name, rest = (rest[0], ["--help"]) if rest else ("--help", [])
+    name = ALIASES.get(name, name)
     if not name or name == "--root" or name.startswith("--root="):
         return _run_command("", argv)
     if name in ("-V", "--version"):

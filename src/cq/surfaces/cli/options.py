@@ -159,8 +159,9 @@ def read_page(args: Namespace, limit: int) -> Page:
     )
 
 
-def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
-    """Writes the answer; the exit code is grep's, 130 for an answer that Ctrl-C cut short."""
+def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[Answer], str] | None = None) -> int:
+    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
+    Ctrl-C cut short."""
     from cq.surfaces.render import render_jsonl
     from cq.surfaces.render.answer import find_rows, render_answer, render_plain
 
@@ -177,7 +178,7 @@ def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
 
         sys.stdout.write(draw(answer.edges, form))
     else:
-        sys.stdout.write(render_answer(answer))
+        sys.stdout.write((render or render_answer)(answer))
     if form in ("jsonl", "plain"):
         # Rows have no room for what else there is to say.
         notes = [event.message for event in answer.degraded if event.severity != "info"]

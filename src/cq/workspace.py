@@ -22,13 +22,16 @@ from cq.model.status import Check, Degraded, Freshness, Status
 
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
+    from cq.features.diagnostics import DiagnosticsOptions
     from cq.features.files import DiskFiles, IndexedFiles
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
+    from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
+    from cq.features.references import ReferencesOptions
     from cq.features.relations import Relations
     from cq.features.search import SearchOptions
     from cq.features.servers import Servers
@@ -351,11 +354,45 @@ class Workspace:
         options = TypesOptions(question) if isinstance(question, str) else question
         return self._relate("types", lambda relations: find_types(relations, options))
 
+    def hover(self, question: str | HoverOptions) -> Answer:
+        """The signature or type of a name, and its documentation; by a language server where there is one."""
+        from cq.features.hover import HoverOptions, find_hover
+
+        options = HoverOptions(question) if isinstance(question, str) else question
+        return self._consult(
+            "hover", options.servers, lambda relations, servers: find_hover(relations, servers, options)
+        )
+
+    def references(self, question: str | ReferencesOptions) -> Answer:
+        """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""
+        from cq.features.references import ReferencesOptions, find_references
+
+        options = ReferencesOptions(question) if isinstance(question, str) else question
+        return self._consult(
+            "references", options.servers, lambda relations, servers: find_references(relations, servers, options)
+        )
+
+    def diagnostics(self, question: DiagnosticsOptions | None = None) -> Answer:
+        """What is wrong: what the syntax says, and what language servers say. See DiagnosticsOptions."""
+        from cq.features.diagnostics import DiagnosticsOptions, find_diagnostics
+
+        options = question or DiagnosticsOptions()
+        return self._consult("diagnostics", options.servers, lambda _, servers: find_diagnostics(servers, options))
+
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""
         from cq.features.rank import RankOptions, find_ranks
 
         return self._relate("rank", lambda relations: find_ranks(relations, question or RankOptions()))
+
+    def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
+        """A question about links and to language servers."""
+        from cq.features.files import IndexedFiles
+        from cq.features.relations import Relations
+
+        with self._asking(command) as finish, self._reading() as (reader, tree):
+            files = IndexedFiles(reader, tree)
+            return finish(ask(Relations(reader, tree, files), self._ask_servers(files, on=on)), tree=tree)
 
     def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""

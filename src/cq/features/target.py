@@ -80,6 +80,16 @@ def find_targets(files: Files, text: str) -> list[Definition]:
     return _find_dotted(files, text.replace("::", "."))
 
 
+def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
+    """The byte that `path:line:col` names, where a name stands; None for every other TARGET."""
+    found = _PLACE.match(text.strip())
+    held = files.get(found["path"]) if found and found["col"] else None
+    if found is None or held is None or not 1 <= int(found["line"]) <= len(held.lines):
+        return None
+    offset = held.lines.offset(int(found["line"]), int(found["col"]))
+    return (held, offset) if held.text[offset : offset + 1].isalnum() or held.text[offset] in b"_$" else None
+
+
 def last_name(target: str) -> str:
     """The name a TARGET ends with."""
     return target.replace("::", ".").replace(">", ".").rpartition(".")[2].rpartition(":")[2].strip()

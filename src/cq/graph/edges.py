@@ -111,6 +111,21 @@ class Edges:
                     return self._find_name(path, document, name, start, role)
         return None
 
+    def find_named(self, path: str, name: str) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
+        """(document, start, end, what it means) of every mention of a name in a file's code, one after the other. None
+        for a name behind a dot that is not called: its receiver was not looked at."""
+        calls = self._index.calls(path)
+        for document, references in enumerate(self._index.references(path)):
+            numbers = {call.name_start: number for number, call in enumerate(calls[document]) if call.name == name}
+            for found, start, end, role in references:
+                if found != name:
+                    continue
+                if start in numbers:
+                    yield document, start, end, self.find_call(path, document, numbers[start])
+                else:
+                    known = None if role == "attribute" else self._find_name(path, document, name, start, role)
+                    yield document, start, end, known
+
     def find_symbol(self, place: Candidate) -> int | None:
         """The number of a definition in its document's symbols as they are now; -1 for the module."""
         if not place.name:

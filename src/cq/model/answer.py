@@ -295,8 +295,50 @@ class SourceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
     others: tuple[Candidate, ...] = ()
 
 
+class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.hover.contract.v1"):
+    """What a name stands for. `source` is the server that said it, or `index`: then it is as written."""
+
+    name: str
+    symbol_kind: str
+    source: str
+    signature: str = ""
+    parameters: tuple[str, ...] = ()
+    returns: str = ""
+    type: str = ""
+    doc: str = ""
+
+
+class ReferenceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.references.site.v1"):
+    """One mention that means the target, or may. `sources` say so: links, a server (lsp.ty), or only the name."""
+
+    status: str  # certain possible
+    sources: tuple[str, ...]
+    language: str
+    role: str
+    scope: str = ""
+    chunk_uid: str = ""  # of what it stands in
+
+
+class DiagnosticDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.diagnostics.row.v1"):
+    severity: str  # error warning info hint
+    source: str  # index, or the server
+    code: str = ""
+    scope: str = ""
+    related: tuple[str, ...] = ()
+
+
 Details = (
-    MatchDetails | CallDetails | NodeDetails | QueryDetails | LinkDetails | FactDetails | CountDetails | SourceDetails
+    MatchDetails
+    | CallDetails
+    | NodeDetails
+    | QueryDetails
+    | LinkDetails
+    | FactDetails
+    | CountDetails
+    | SourceDetails
+    | HoverDetails
+    | ReferenceDetails
+    | DiagnosticDetails
 )
 
 

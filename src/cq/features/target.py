@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -78,6 +79,15 @@ def find_targets(files: Files, text: str) -> list[Definition]:
             raise UsageError(f"{path} is not indexed", hint="paths are named from the root, e.g. src/app.py:main")
         return sorted((d for d in _find_dotted(files, name) if d.file.path == held.path), key=lambda d: d.order)
     return _find_dotted(files, text.replace("::", "."))
+
+
+def find_part(paths: Sequence[str], text: str) -> list[str]:
+    """The files that a path, a directory or the dotted name of a module or package means; none where it is no such."""
+    name = text.rstrip("/") or "."
+    if name == ".":
+        return list(paths)
+    found = [path for path in paths if path == name or path.startswith(name + "/")]
+    return found or [path for path in paths if module_name(path) == name or module_name(path).startswith(name + ".")]
 
 
 def last_name(target: str) -> str:

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sig-impact": ("cq.surfaces.cli.sig_impact", "which call sites a new signature would break"),
     "imports": ("cq.surfaces.cli.imports", "which file imports which, cycles, and what comes from outside"),
     "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
+    "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from cq.features.page import SMALL
-from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, NodeDetails, Section, SourceDetails
+from cq.model.answer import (
+    Answer,
+    CallDetails,
+    EffectDetails,
+    ExceptionDetails,
+    FactDetails,
+    Finding,
+    Insight,
+    MatchDetails,
+    NodeDetails,
+    Section,
+    SourceDetails,
+)
 from cq.surfaces.render import one_line, render_block, render_heading, show_path, show_source
 
 _INDENT = "    "
@@ -56,7 +68,7 @@ def render_source(answer: Answer) -> str:
     )
 
 
-_SITES = (MatchDetails, CallDetails, NodeDetails, SourceDetails)
+_SITES = (MatchDetails, CallDetails, NodeDetails, SourceDetails, ExceptionDetails, EffectDetails, FactDetails)
 
 
 def _render_card(answer: Answer, insight: Insight) -> list[str]:

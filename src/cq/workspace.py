@@ -23,6 +23,7 @@ from cq.model.status import Check, Degraded, Freshness, Status
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
     from cq.features.diagnostics import DiagnosticsOptions
+    from cq.features.exceptions import ExceptionsOptions
     from cq.features.files import DiskFiles, IndexedFiles
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
@@ -378,6 +379,13 @@ class Workspace:
 
         options = question or DiagnosticsOptions()
         return self._consult("diagnostics", options.servers, lambda _, servers: find_diagnostics(servers, options))
+
+    def exceptions(self, question: str | ExceptionsOptions = "") -> Answer:
+        """What is raised, what catches it, and what nobody does. See ExceptionsOptions."""
+        from cq.features.exceptions import ExceptionsOptions, find_exceptions
+
+        options = ExceptionsOptions(question) if isinstance(question, str) else question
+        return self._relate("exceptions", lambda relations: find_exceptions(relations, options))
 
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""

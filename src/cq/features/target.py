@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -88,6 +89,15 @@ def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
         return None
     offset = held.lines.offset(int(found["line"]), int(found["col"]))
     return (held, offset) if held.text[offset : offset + 1].isalnum() or held.text[offset] in b"_$" else None
+
+
+def find_part(paths: Sequence[str], text: str) -> list[str]:
+    """The files that a path, a directory or the dotted name of a module or package means; none where it is no such."""
+    name = text.rstrip("/") or "."
+    if name == ".":
+        return list(paths)
+    found = [path for path in paths if path == name or path.startswith(name + "/")]
+    return found or [path for path in paths if module_name(path) == name or module_name(path).startswith(name + ".")]
 
 
 def last_name(target: str) -> str:

@@ -154,6 +154,14 @@ def find_target(text: str, root: Path) -> str:
     return f"{os.path.normpath(path)}:{rest}" if "/" in path else text
 
 
+def find_part(text: str, root: Path) -> str:
+    """A TARGET, or a path that may count from the working directory: told as the index tells it, `.` for the root."""
+    here = Path(os.path.abspath(text))  # noqa: PTH100  a link stays the link that the index knows
+    if text and here.exists() and here.is_relative_to(root):
+        return here.relative_to(root).as_posix()
+    return find_target(text, root)
+
+
 def repeat_place(args: Namespace) -> tuple[str, ...]:
     """The options that say which tree is asked, quoted, for commands that are suggested."""
     given = [("--root", args.root), ("--index-dir", args.index_dir)]

@@ -7,6 +7,9 @@ from cq.model.answer import (
     Answer,
     CallDetails,
     DiagnosticDetails,
+    EffectDetails,
+    ExceptionDetails,
+    FactDetails,
     Finding,
     HoverDetails,
     Insight,
@@ -70,6 +73,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
+    ExceptionDetails, EffectDetails, FactDetails,
 )  # fmt: skip
 
 

@@ -8,10 +8,13 @@ from textwrap import dedent
 from typing import Any
 
 from cq import Workspace
+from cq.features.exceptions import ExceptionsOptions
 from cq.features.neighborhood import NeighborhoodOptions
+from cq.features.page import Page
 from cq.graph.links import is_by_name, link_units
 from cq.graph.names import Method, find_by_name, find_imported, find_methods
 from cq.graph.unit import Unit
+from cq.model.answer import Answer, ExceptionDetails
 from cq.model.edge import SymbolRef
 from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.model.neighborhood import Bundle
@@ -163,3 +166,34 @@ def check_neighborhood(root: Path, snippet: str, target: str = "", **options: An
     shown = {label: places for label, places in found.items() if label.rstrip("?") in kinds}
     assert shown == marked, f"{target}: {shown}"
     return bundle
+
+
+def open_fixture(folder: Path, snippet: str) -> Workspace:
+    """A workspace over the files of a snippet."""
+    for path, text in parse_fixture(snippet).files.items():
+        (folder / "repo" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "repo" / path).write_text(text)
+    return Workspace.open(folder / "repo", index_dir=folder / "index")
+
+
+def check_exceptions(folder: Path, snippet: str, target: str = "") -> Answer:
+    """Every line that raises says what becomes of it (`uncaught ValueError`), every handler its flags (`handler
+    empty`); and nothing else is found."""
+    fixture = parse_fixture(snippet)
+    with open_fixture(folder, snippet) as workspace:
+        answer = workspace.exceptions(ExceptionsOptions(target, page=Page(0, 0)))
+    found: list[tuple[str, int, str]] = []
+    for section in answer.sections:
+        for finding in section.findings:
+            details, where = finding.details, finding.location
+            assert isinstance(details, ExceptionDetails)
+            assert where is not None
+            if finding.category == "handler":
+                label = " ".join(("handler", *details.flags))
+            else:
+                label = f"{details.status} {details.exception}".strip()
+            if finding.category != "escape":
+                found.append((where.path, where.start, label))
+    marked = [(mark.path, mark.start, mark.label) for mark in fixture.marks]
+    assert sorted(found) == sorted(marked), f"not marked: {set(found) - set(marked)}, only: {set(marked) - set(found)}"
+    return answer

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -159,6 +160,25 @@ def find_targets(files: Files, text: str) -> list[Definition]:
             raise UsageError(f"{path} is not indexed", hint="paths are named from the root, e.g. src/app.py:main")
         return sorted((d for d in _find_dotted(files, name) if d.file.path == held.path), key=lambda d: d.order)
     return _find_dotted(files, text.replace("::", "."))
+
+
+def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
+    """The byte that `path:line:col` names, where a name stands; None for every other TARGET."""
+    found = _PLACE.match(text.strip())
+    held = files.get(found["path"]) if found and found["col"] else None
+    if found is None or held is None or not 1 <= int(found["line"]) <= len(held.lines):
+        return None
+    offset = held.lines.offset(int(found["line"]), int(found["col"]))
+    return (held, offset) if held.text[offset : offset + 1].isalnum() or held.text[offset] in b"_$" else None
+
+
+def find_part(paths: Sequence[str], text: str) -> list[str]:
+    """The files that a path, a directory or the dotted name of a module or package means; none where it is no such."""
+    name = text.rstrip("/") or "."
+    if name == ".":
+        return list(paths)
+    found = [path for path in paths if path == name or path.startswith(name + "/")]
+    return found or [path for path in paths if module_name(path) == name or module_name(path).startswith(name + ".")]
 
 
 def last_name(target: str) -> str:

@@ -28,6 +28,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sig-impact": ("cq.surfaces.cli.sig_impact", "which call sites a new signature would break"),
     "imports": ("cq.surfaces.cli.imports", "which file imports which, cycles, and what comes from outside"),
     "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
+    "references": (
+        "cq.surfaces.cli.references",
+        "every mention that means a definition, by links and language servers",
+    ),
+    "hover": ("cq.surfaces.cli.hover", "the signature, type and documentation of a name"),
+    "diagnostics": ("cq.surfaces.cli.diagnostics", "what is wrong with code: its syntax, and what type checkers say"),
+    "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),
@@ -57,7 +64,7 @@ GROUPS = {
     "to feel at home": ("init", "completion", "daemon", "config"),
 }
 
-# The process whose user waits, as /proc names it; the daemon sets it to its client's.
+# The process whose user waits, as /proc names it; the daemon sets it to its client's, "" where that goes on.
 asker = "self"
 
 EXAMPLES = """\

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.features.neighborhood import links, structure
-from cq.features.neighborhood.members import MAX_MEMBERS, Found, Nodes, Subject, WholeSlice
+from cq.features.neighborhood.foreign import find_foreign
+from cq.features.neighborhood.members import CERTAIN, MAX_MEMBERS, Found, Nodes, Subject, WholeSlice
 from cq.features.page import Page
 from cq.features.relations import MAX_DEPTH, Relations
 from cq.features.target import Definition, Resolution, resolve_target
@@ -211,6 +212,13 @@ def _collect(
             found[kind] = _relate(subject, sources)
         else:
             found[kind] = Found()
+    for kind, more in find_foreign(relations, subject).items():
+        if kind in found:
+            found[kind] = _join(more, found[kind])
+            if kind in ("callers", "callees", "tests"):
+                certain = sum(1 for member in found[kind].members if member.status == CERTAIN)
+                counts = {"certain": certain, "possible": len(found[kind].members) - certain}
+                found[kind] = msgspec.structs.replace(found[kind], metadata=found[kind].metadata | counts)
     return found
 
 

@@ -472,7 +472,7 @@ def _is_own_attribute(relations: Relations, subject: Subject, path: str, documen
 
 def find_tests(relations: Relations, subject: Subject) -> Found:
     """Tests that reach it by calls, the nearest first; only the first call of a way may be a possible one."""
-    if subject.place is None or _is_test(relations, subject.place):
+    if subject.place is None or is_test(relations, subject.place):
         return Found()
     # Whoever tests a method of a class tests the class.
     starts = _bodies(relations, subject)
@@ -490,7 +490,7 @@ def find_tests(relations: Relations, subject: Subject) -> Found:
             for other, group in _callers(relations, here, distance == 1 and here == subject.place).items():
                 if other in seen or (group.status != CERTAIN and distance > 1):
                     continue
-                if _is_test(relations, other):
+                if is_test(relations, other):
                     seen.add(other)
                     via = here if distance > 1 and here not in starts else None
                     members[other] = group.make(other, False, distance, via, "tests")
@@ -504,7 +504,7 @@ def find_tests(relations: Relations, subject: Subject) -> Found:
     return Found(tuple(rank(members.values())), metadata, cut)
 
 
-def _is_test(relations: Relations, node: Candidate) -> bool:
+def is_test(relations: Relations, node: Candidate) -> bool:
     """By its name in a file of tests, whose code outside of functions is one too (`it("…", () => …)`); in Rust by its
     attribute, wherever it stands."""
     if node.path.endswith(".rs"):

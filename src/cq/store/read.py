@@ -6,8 +6,9 @@ import re
 import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -18,6 +19,7 @@ from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
+from cq.store.trace import Trace, TracedConnection
 
 _FILES = (
     "SELECT f.path, f.os_path, f.content, f.size, f.mtime_ns, f.encoding, c.hash, c.language, c.lines, c.counts,"
@@ -86,6 +88,16 @@ class Reader:
 
     def close(self) -> None:
         self._db.close()
+
+    def traced(self, trace: Trace) -> Reader:
+        """The same, remembering what is read; it lives as long as this one."""
+        other = copy(self)
+        other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
+        return other
+
+    def check(self, trace: Trace) -> int:
+        """See Trace.check."""
+        return trace.check(self._db)
 
     def tree(self) -> Tree | None:
         row = self._db.execute(

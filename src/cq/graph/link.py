@@ -746,8 +746,8 @@ class Linker:
             keys = Keys()
             self._recording.append((keys, self._current))
             order = self.order(kind)
-            if kind.is_line and not behind:
-                found = self._find_in_line(kind, name)
+            if kind.is_line:
+                found = self._find_in_line(kind, order[1], name, behind=behind)
             else:
                 found = self._find_in_order(order[behind:], name)
             self._recording.pop()
@@ -755,16 +755,16 @@ class Linker:
         self.record(known[1])
         return known[0]
 
-    def _find_in_line(self, kind: Class, name: str) -> Member:
-        """Of a class whose order is that of its only base, behind it: what the base has is asked for only once."""
+    def _find_in_line(self, kind: Class, base: Class, name: str, *, behind: bool) -> Member:
+        """Of a class whose order is that of its base, behind it: what the base has is found only once."""
+        if behind:
+            return self.find_member(base, name)
         binds, stores = self._own_members(kind, name)
         found = _only_solid(kind, binds, stores, SCOPE)
-        if found is not None:
-            return found
-        base = kind.mro[1] if kind.mro is not None and len(kind.mro) > 1 else None
-        found = self.find_member(base, name) if isinstance(base, Class) else (None, (), (), SCOPE)
-        if (binds or stores) and _only_solid(found[0], found[1], found[2], SCOPE) is None:
-            return (kind, binds, (), SCOPE)
+        if found is None:
+            found = self.find_member(base, name)
+            if (binds or stores) and _only_solid(*found) is None:
+                return (kind, binds, (), SCOPE)
         return found
 
     def _find_in_order(self, order: Sequence[Class | External | None], name: str) -> Member:

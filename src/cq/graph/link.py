@@ -160,7 +160,7 @@ class Linker:
         saved, self._current = self._current, cell
         self._depth += 1
         cell.state = 1
-        values = cell.compute(*cell.args)
+        values = cell.compute(self, *cell.args)
         cell.state = 2
         self._depth -= 1
         self._current = saved
@@ -193,7 +193,7 @@ class Linker:
             if type(name) is str and (fixed := unit.find_fixed(site.scope, name.partition(".")[0])) is not None:
                 cell = self._share(unit, site, name, fixed)
             else:
-                cell = Cell(unit.home(site.scope), self.evaluate, unit, site.scope, name, site.start)
+                cell = Cell(unit.home(site.scope), Linker.evaluate, unit, site.scope, name, site.start)
             cells[number] = cell
         return cell
 
@@ -209,7 +209,7 @@ class Linker:
                     key = (receiver, name.partition(".")[2])
                     cell = self._shared.get(key)
                     if cell is None:
-                        cell = self._shared[key] = Cell(unit.home(ROOT), self._follow, {receiver: MRO}, key[1])
+                        cell = self._shared[key] = Cell(unit.home(ROOT), Linker._follow, {receiver: MRO}, key[1])
                     return cell
             scope = binds[0].scope
         elif not dialect.is_static and name != "__class__":
@@ -217,7 +217,7 @@ class Linker:
         at = (unit, scope, name)
         cell = self._shared.get(at)
         if cell is None:
-            cell = self._shared[at] = Cell(unit.home(scope), self.evaluate, unit, scope, name, site.start)
+            cell = self._shared[at] = Cell(unit.home(scope), Linker.evaluate, unit, scope, name, site.start)
         return cell
 
     def _follow(self, values: Values, path: str) -> Values:
@@ -229,7 +229,7 @@ class Linker:
         key = (unit, number)
         cell = self._results.get(key)
         if cell is None:
-            cell = self._results[key] = Cell(unit.home(unit.code.sites[number].scope), self._call, unit, number)
+            cell = self._results[key] = Cell(unit.home(unit.code.sites[number].scope), Linker._call, unit, number)
         return self.read(cell)
 
     def bound(self, unit: Unit, bind: Bind) -> Values:
@@ -246,7 +246,7 @@ class Linker:
                 return self.argued(unit, value[1], value[2])
         cell = self._binds.get(id(bind))
         if cell is None:
-            cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), self._bound, unit, bind)
+            cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), Linker._bound, unit, bind)
         return self.read(cell)
 
     def _bound(self, unit: Unit, bind: Bind) -> Values:
@@ -287,7 +287,7 @@ class Linker:
     def stored(self, unit: Unit, store: Store) -> Values:
         cell = self._stores.get(id(store))
         if cell is None:
-            cell = self._stores[id(store)] = Cell(unit.home(store.scope), self._stored, unit, store)
+            cell = self._stores[id(store)] = Cell(unit.home(store.scope), Linker._stored, unit, store)
         return self.read(cell)
 
     def _stored(self, unit: Unit, store: Store) -> Values:
@@ -301,7 +301,7 @@ class Linker:
         """What a function returns, its parameters standing for themselves (`Argument`)."""
         cell = self._returns.get(function)
         if cell is None:
-            cell = self._returns[function] = Cell(function.unit.home_of(function.definition), self._returned, function)
+            cell = self._returns[function] = Cell(function.unit.home_of(function.definition), Linker._returned, function)
         return self.read(cell)
 
     def _returned(self, function: Function) -> Values:
@@ -349,7 +349,7 @@ class Linker:
         cell = self._parameters.get(key)
         if cell is None:
             cell = self._parameters[key] = Cell(
-                function.unit.home_of(function.definition), self._parameter, function, number
+                function.unit.home_of(function.definition), Linker._parameter, function, number
             )
         return self.read(cell)
 
@@ -746,8 +746,9 @@ class Linker:
             keys = Keys()
             self._recording.append((keys, self._current))
             order = self.order(kind)
-            if kind.is_line:
-                found = self._find_in_line(kind, order[1], name, behind=behind)
+            base = order[1] if kind.is_line and not behind else None
+            if isinstance(base, Class):
+                found = self._find_in_line(kind, base, name)
             else:
                 found = self._find_in_order(order[behind:], name)
             self._recording.pop()
@@ -755,10 +756,12 @@ class Linker:
         self.record(known[1])
         return known[0]
 
-    def _find_in_line(self, kind: Class, base: Class, name: str, *, behind: bool) -> Member:
+    def find_overridden(self, kind: Class, name: str) -> Member:
+        """What stands behind the class itself. Not remembered: most names are asked for once."""
+        return self._find_in_order(self.order(kind)[1:], name)
+
+    def _find_in_line(self, kind: Class, base: Class, name: str) -> Member:
         """Of a class whose order is that of its base, behind it: what the base has is found only once."""
-        if behind:
-            return self.find_member(base, name)
         binds, stores = self._own_members(kind, name)
         found = _only_solid(kind, binds, stores, SCOPE)
         if found is None:
@@ -855,7 +858,7 @@ class Linker:
         at = (container, key)
         cell = self._elements.get(at)
         if cell is None:
-            cell = self._elements[at] = Cell(container.unit.home(container.scope), self._find_elements, container, key)
+            cell = self._elements[at] = Cell(container.unit.home(container.scope), Linker._find_elements, container, key)
         return self.read(cell)
 
     def _find_elements(self, container: Container, key: str | None) -> Values:
@@ -1022,7 +1025,7 @@ def flatten(keys: Iterable[int | Keys]) -> set[int]:
     return found
 
 
-def _no_values() -> Values:
+def _no_values(_: Linker) -> Values:
     return NOTHING
 
 
@@ -1066,8 +1069,10 @@ def _only_solid(
     holder: Class | External | None, binds: Sequence[Bind], stores: Sequence[Store], doubt: int
 ) -> Member | None:
     """Without bindings to nothing; None where there are no others."""
-    solid = [bind for bind in binds if bind.type is not None or not _is_blank(bind.value)]
-    kept = [store for store in stores if store.type is not None or not _is_blank(store.value)]
+    if not binds and not stores:
+        return None
+    solid = tuple([bind for bind in binds if bind.type is not None or not _is_blank(bind.value)])
+    kept = tuple([store for store in stores if store.type is not None or not _is_blank(store.value)])
     return (holder, solid, kept, doubt) if solid or kept else None
 
 

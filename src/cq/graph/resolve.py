@@ -134,7 +134,7 @@ class Resolver:
         owner = function.owner
 
         def find() -> Values:
-            member.append(self.linker.find_member(owner, definition.name, behind=True))
+            member.append(self.linker.find_overridden(owner, definition.name))
             return {}
 
         self.linker.ask(unit, find)

@@ -15,7 +15,7 @@ from cq.model.code import Code, Parameter
 from cq.model.edge import Links
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
-from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
+from cq.store.codec import PARTS, Document, decode_code, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
 
 _FILES = (
@@ -298,7 +298,7 @@ class Reader:
         row = self._db.execute(
             "SELECT c.code FROM file f JOIN content c ON c.id=f.content WHERE f.tree=? AND f.path=?", (tree, path)
         ).fetchone()
-        return decode_part("code", row[0]) if row else []
+        return decode_code(row[0]) if row else []
 
     def find_trigram(self, literal: str) -> list[int] | None:
         """Contents that may hold the literal, any case; None when it has no three characters on one line."""

@@ -133,7 +133,7 @@ class Relations:
 
     def paths(self) -> list[str]:
         """The files whose code is linked."""
-        return [path for path, _ in self._reader.link_keys(self._tree)]
+        return self._reader.linked_paths(self._tree)
 
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)

@@ -68,6 +68,22 @@ MAX_LINE = 30  # classes of one line that ask one another for a member
 MAX_PATH = 12  # attributes in one chain of names
 
 
+class _Dialects(dict[str, Dialect]):
+    """By language, made when first asked for: each looks at the paths of all files."""
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__()
+        self._paths = paths
+
+    def __missing__(self, language: str) -> Dialect:
+        kind = next(kind for kind in DIALECTS if language in kind.languages)
+        self.update(dict.fromkeys(kind.languages, kind(self._paths)))
+        return self[language]
+
+    def all(self) -> list[Dialect]:
+        return [self[kind.languages[0]] for kind in DIALECTS]
+
+
 class Cell:
     __slots__ = ("args", "compute", "home", "is_queued", "keys", "readers", "state", "values")
 
@@ -86,11 +102,7 @@ class Linker:
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
-        files = sorted(corpus.paths)
-        self.dialects: dict[str, Dialect] = {}
-        for kind in DIALECTS:
-            dialect = kind(files)
-            self.dialects.update(dict.fromkeys(kind.languages, dialect))
+        self.dialects = _Dialects(sorted(corpus.paths))
         self.unknown: Values = {UNKNOWN: SCOPE}
         self._current: Cell | None = None
         self._depth = 0
@@ -150,7 +162,7 @@ class Linker:
             readers = cell.readers
             if readers is None:
                 cell.readers = current
-            elif type(readers) is dict:
+            elif isinstance(readers, dict):
                 readers[current] = None
             elif readers is not current:
                 cell.readers = {readers: None, current: None}
@@ -301,7 +313,9 @@ class Linker:
         """What a function returns, its parameters standing for themselves (`Argument`)."""
         cell = self._returns.get(function)
         if cell is None:
-            cell = self._returns[function] = Cell(function.unit.home_of(function.definition), Linker._returned, function)
+            cell = self._returns[function] = Cell(
+                function.unit.home_of(function.definition), Linker._returned, function
+            )
         return self.read(cell)
 
     def _returned(self, function: Function) -> Values:
@@ -695,7 +709,7 @@ class Linker:
             if inner is not None:
                 return {inner: max(level, IMPORT)}
             return self._foreign_stores(module, name)
-        for dialect in dict.fromkeys(self.dialects.values()):
+        for dialect in self.dialects.all():
             inner = dialect.find_submodule(self, module.path, name)
             if inner is not None:
                 return {inner: max(level, IMPORT)}
@@ -858,7 +872,9 @@ class Linker:
         at = (container, key)
         cell = self._elements.get(at)
         if cell is None:
-            cell = self._elements[at] = Cell(container.unit.home(container.scope), Linker._find_elements, container, key)
+            cell = self._elements[at] = Cell(
+                container.unit.home(container.scope), Linker._find_elements, container, key
+            )
         return self.read(cell)
 
     def _find_elements(self, container: Container, key: str | None) -> Values:
@@ -1009,7 +1025,7 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
 
 def find_readers(cell: Cell) -> Iterable[Cell]:
     readers = cell.readers
-    return () if readers is None else readers if type(readers) is dict else (readers,)
+    return () if readers is None else readers if isinstance(readers, dict) else (readers,)
 
 
 def flatten(keys: Iterable[int | Keys]) -> set[int]:

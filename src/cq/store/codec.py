@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from sys import intern
 from typing import Any
 
 import msgspec
 import zstandard
-from msgspec.structs import force_setattr
 
 from cq.model.code import Code
 from cq.model.edge import Links
@@ -95,18 +93,6 @@ def encode_facts(facts: FileFacts) -> dict[str, bytes]:
 
 def decode_part(part: str, blob: bytes) -> Any:
     return _DECODERS[part].decode(unpack(blob))
-
-
-def decode_code(blob: bytes) -> list[Code | None]:
-    """For those who read the code of a whole repository: it calls the same few names again and again."""
-    codes: list[Code | None] = decode_part("code", blob)
-    for code in codes:
-        for site in code.sites if code is not None else ():
-            force_setattr(site, "kind", intern(site.kind))
-            force_setattr(site, "name", intern(site.name))
-            if type(site.callee) is str:
-                force_setattr(site, "callee", intern(site.callee))
-    return codes
 
 
 def encode_links(links: list[Links | None]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
@@ -15,9 +16,10 @@ from cq.model.code import Code, Parameter
 from cq.model.edge import Links
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
-from cq.store.codec import PARTS, Document, decode_code, decode_facts, decode_links, decode_part, unpack
+from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
 
+_FEW_KEYS = 16
 _FILES = (
     "SELECT f.path, f.os_path, f.content, f.size, f.mtime_ns, f.encoding, c.hash, c.language, c.lines, c.counts,"
     " f.problems FROM file f JOIN content c ON c.id=f.content"
@@ -96,6 +98,9 @@ class Reader:
                 "SELECT path, os_path, size, mtime_ns FROM file WHERE tree=?", (tree,)
             )
         }
+
+    def all_paths(self, tree: int) -> list[str]:
+        return [row[0] for row in self._db.execute("SELECT path FROM file WHERE tree=? ORDER BY path", (tree,))]
 
     def skips(self, tree: int) -> dict[str, tuple[Skip, int, int]]:
         return {
@@ -262,10 +267,16 @@ class Reader:
         row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
         return decode_links(row[0]) if row else []
 
-    def link_keys(self, tree: int) -> Iterator[tuple[str, array[int]]]:
-        """What the links of every file depend on in others."""
-        for path, keys in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
-            yield path, array("Q", keys)
+    def linked_paths(self, tree: int) -> list[str]:
+        return [row[0] for row in self._db.execute("SELECT path FROM link WHERE tree=? ORDER BY path", (tree,))]
+
+    def find_dependents(self, tree: int, keys: set[int]) -> Iterator[str]:
+        """The files whose links depend on one of these parts of others; by path."""
+        # Few keys are searched for as bytes: a hit that begins inside a key is one file too many, at worst.
+        needles = [key.to_bytes(8, sys.byteorder) for key in keys] if len(keys) <= _FEW_KEYS else None
+        for path, known in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
+            if any(needle in known for needle in needles) if needles else not keys.isdisjoint(array("Q", known)):
+                yield path
 
     def find_referrers(self, tree: int, key: int) -> list[tuple[str, array[int]]]:
         """(path, calls) of the files that refer to what the key stands for; by path."""
@@ -298,7 +309,7 @@ class Reader:
         row = self._db.execute(
             "SELECT c.code FROM file f JOIN content c ON c.id=f.content WHERE f.tree=? AND f.path=?", (tree, path)
         ).fetchone()
-        return decode_code(row[0]) if row else []
+        return decode_part("code", row[0]) if row else []
 
     def find_trigram(self, literal: str) -> list[int] | None:
         """Contents that may hold the literal, any case; None when it has no three characters on one line."""

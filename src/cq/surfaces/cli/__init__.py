@@ -60,7 +60,7 @@ GROUPS = {
     "to feel at home": ("init", "completion", "daemon", "config"),
 }
 
-# The process whose user waits, as /proc names it; the daemon sets it to its client's.
+# The process whose user waits, as /proc names it; the daemon sets it to its client's, "" where that goes on.
 asker = "self"
 
 EXAMPLES = """\

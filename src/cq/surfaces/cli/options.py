@@ -181,7 +181,8 @@ def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
     from cq.surfaces.render import render_jsonl
     from cq.surfaces.render.answer import find_rows, render_answer, render_plain
 
-    run = msgspec.structs.replace(answer.run, argv=tuple(argv), elapsed_ms=_process_ms())
+    elapsed = _process_ms() if cli.asker else answer.run.elapsed_ms
+    run = msgspec.structs.replace(answer.run, argv=tuple(argv), elapsed_ms=elapsed)
     answer = msgspec.structs.replace(answer, run=run)
     if form == "json":
         sys.stdout.write(render_jsonl([answer]))  # on one line: white space would be a third of it

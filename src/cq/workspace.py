@@ -602,7 +602,7 @@ class Workspace:
         """The environment, the cache, the tools and the configuration, with what to do about each problem."""
         from cq.indexing.doctor import find_checks
 
-        return find_checks(self.root, self.config, index_dir=self._index_dir)
+        return find_checks(self.root, self.config, lambda: self.providers, index_dir=self._index_dir)
 
     @contextmanager
     def _asking(self, command: str) -> Iterator[Callable[..., Answer]]:

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "imports": ("cq.surfaces.cli.imports", "which file imports which, cycles, and what comes from outside"),
     "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
     "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
+    "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cq.features.relations import Relations
     from cq.features.search import SearchOptions
     from cq.features.servers import Servers
+    from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
@@ -387,6 +388,13 @@ class Workspace:
 
         options = ExceptionsOptions(question) if isinstance(question, str) else question
         return self._relate("exceptions", lambda relations: find_exceptions(relations, options))
+
+    def side_effects(self, question: str | EffectsOptions = "") -> Answer:
+        """What happens when modules are loaded. See EffectsOptions."""
+        from cq.features.side_effects import EffectsOptions, find_effects
+
+        options = EffectsOptions(question) if isinstance(question, str) else question
+        return self._relate("side-effects", lambda relations: find_effects(relations, options))
 
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""

@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "hover": ("cq.surfaces.cli.hover", "the signature, type and documentation of a name"),
     "diagnostics": ("cq.surfaces.cli.diagnostics", "what is wrong with code: its syntax, and what type checkers say"),
     "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
+    "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),

@@ -186,6 +186,12 @@ class IndexedFiles:
         """Files that may call something of this name."""
         return map(self._hold, self._reader.find_files(self._tree.id, self._reader.find_names(name, "called")))
 
+    def users(self, name: str) -> Iterator[HeldFile]:
+        """Files whose code has exactly this identifier, other than to define it."""
+        contents = self._reader.find_names(name, "used")
+        held = map(self._hold, self._reader.find_files(self._tree.id, contents))
+        return (file for file in held if any(name in references.names for references in file.references))
+
     def get(self, path: str) -> HeldFile | None:
         file = self._reader.file(self._tree.id, path)
         return None if file is None else self._hold(file)

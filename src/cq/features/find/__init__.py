@@ -1,0 +1,1 @@
+"""Code about an idea."""

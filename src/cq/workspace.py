@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ from cq.model.status import Check, Degraded, Freshness, Status
 
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
-    from cq.features.files import DiskFiles
+    from cq.features.files import DiskFiles, IndexedFiles
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from cq.features.read import ReadOptions
     from cq.features.relations import Relations
     from cq.features.search import SearchOptions
+    from cq.features.servers import Servers
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
+    from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
     from cq.store.overflow import StoredArtifact
     from cq.store.read import Reader, Tree
@@ -124,6 +127,8 @@ class Workspace:
         self._place: Place | None = None
         self._closed = False
         self._last: Report | None = None
+        self._trusted = False
+        self._registry: Registry | None = None
 
     @classmethod
     def open(
@@ -133,13 +138,15 @@ class Workspace:
         index_dir: str | Path | None = None,
         auto_refresh: bool = True,
         max_stale: float = 0.0,
+        trusted: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         **overrides: Unpack[Overrides],
     ) -> Self:
         """A root is taken as it is; without one it is `CQ_ROOT`, else the repository around the working directory.
 
         `auto_refresh=False` answers from the index as it lies; `max_stale` trusts a check that is at most so many
-        seconds old. The rest overrules the configuration files. Nothing is read or written before it is needed.
+        seconds old. `trusted` lets the repository say how language servers are run, which can run its code. The rest
+        overrules the configuration files. Nothing is read or written before it is needed.
         """
         given = root or os.environ.get("CQ_ROOT")
         path = Path(given).resolve() if given else find_root(Path.cwd())
@@ -152,6 +159,7 @@ class Workspace:
         workspace._overrides = overrides
         workspace._auto_refresh = auto_refresh
         workspace._max_stale = max_stale
+        workspace._trusted = trusted
         workspace._on_progress = on_progress
         return workspace
 
@@ -166,6 +174,11 @@ class Workspace:
     def close(self) -> None:
         """Nothing can be asked of the index afterwards, and an iteration that is not at its end says so."""
         self._closed = True
+        if self._registry is not None:
+            from cq.providers.sessions import release_sessions
+
+            self._registry = None
+            release_sessions(self.root)
         if self._place is not None and self._place.temporary:
             _remove_folder(os.fspath(self._place.file.parent), os.getpid())
             self._place = None
@@ -213,6 +226,22 @@ class Workspace:
                 self.root, self._overrides, index_dir=self._index_dir, root_source=self._root_source
             )
         return self._configuration
+
+    @property
+    def providers(self) -> Registry:
+        """Language servers and what else can be asked beside the index. None is started before a question needs it;
+        they end with the last workspace of this root, and in a process that lives on with the process."""
+        self._check_open()
+        if self._registry is None:
+            from cq.indexing.location import find_cache_dir
+            from cq.providers.registry import get_registry
+            from cq.providers.sessions import hold_sessions
+
+            cache = find_cache_dir()
+            tools = cache / "tools" if cache else None
+            self._registry = get_registry(self.root, self.config().providers, tools=tools, trusted=self._trusted)
+            hold_sessions(self.root)
+        return self._registry
 
     def refresh(
         self, *, full: bool = False, wait: bool = False, on_progress: Callable[[Progress], None] | None = None
@@ -327,6 +356,19 @@ class Workspace:
         from cq.features.rank import RankOptions, find_ranks
 
         return self._relate("rank", lambda relations: find_ranks(relations, question or RankOptions()))
+
+    def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
+        """For one question; not `on`: the answers say that nobody was asked."""
+        from cq.features.servers import Servers, tell_changes
+
+        if on:
+            tell_changes(self.root, files)
+        return Servers(files, self.providers if on else None)
+
+    def _has_warm_servers(self) -> bool:
+        """Whether one runs already, so that asking it costs milliseconds."""
+        sessions = sys.modules.get("cq.providers.sessions")  # not loaded: none was started
+        return sessions is not None and any(session.pid for session in sessions.find_sessions(self.root))
 
     def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
         """A question about links: they are in the index and nowhere else."""

@@ -12,6 +12,7 @@ A reply that is `unresolved` has been asked of everyone who could know. `summari
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,9 @@ class Registry:
             self._detected[provider.id] = detection
         return self._detected[provider.id]
 
+    def forget_missing(self) -> None:
+        self._detected = {name: known for name, known in self._detected.items() if known.available}
+
     def why_disabled(self, provider: Provider) -> str:
         if provider.id in self.config.deny:
             return "denied by the configuration"
@@ -206,6 +210,23 @@ class Registry:
             reason = f"{type(error).__name__}: {error}"
             self._detected[provider.id] = Detection(False, reason=reason)
             return [Reply(provider.id, plane, Coverage("unresolved", reason))] * len(targets)
+
+
+def get_registry(root: Path, config: ProvidersConfig, *, tools: Path | None = None, trusted: bool = False) -> Registry:
+    """The one of this process: what was found out about a program stays known. What was missing is looked for again."""
+    how: list[Any] = [str(root.resolve()), config, str(tools), trusted, os.environ.get("PATH", "")]
+    key = msgspec.json.encode(how, order="deterministic")
+    registry = _registries.get(key)
+    if registry is None:
+        if len(_registries) >= _MAX_REGISTRIES:
+            _registries.clear()
+        registry = _registries[key] = Registry(root, config, tools=tools, trusted=trusted)
+    registry.forget_missing()
+    return registry
+
+
+_registries: dict[bytes, Registry] = {}
+_MAX_REGISTRIES = 16
 
 
 def summarize(replies: Sequence[Reply[Any]], *, available: bool = True, skipped: int = 0) -> Telemetry:

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 import msgspec
 
@@ -23,6 +23,7 @@ from cq.model.status import Check, Degraded, Freshness, Status
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
     from cq.features.files import DiskFiles, IndexedFiles
+    from cq.features.find import FindOptions
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
+    from cq.model.find import FindAnswer
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
     from cq.store.overflow import StoredArtifact
@@ -297,6 +299,20 @@ class Workspace:
             with self._reading() as (reader, tree):
                 answer, heavy = search(IndexedFiles(reader, tree), options)
                 return finish(answer, heavy, tree)
+
+    def find(self, question: str | FindOptions) -> FindAnswer:
+        """Code about an idea, or the symbols that `symbol = A > b` names: ranked, connected, shown. See FindOptions."""
+        from cq.features.files import IndexedFiles
+        from cq.features.find import FindOptions, find
+        from cq.features.find.semantic import Semantic
+        from cq.features.relations import Relations
+
+        options = FindOptions(question) if isinstance(question, str) else question
+        config = self.config().find
+        with self._asking("find") as finish, self._reading() as (reader, tree):
+            relations = Relations(reader, tree, IndexedFiles(reader, tree))
+            answer = find(relations, reader, tree, options, config, Semantic())
+            return cast("FindAnswer", finish(answer, tree=tree))
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""

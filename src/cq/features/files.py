@@ -203,6 +203,15 @@ class IndexedFiles:
     def near_names(self, name: str) -> list[str]:
         return _nearest(name, self._reader.find_similar(len(name)))
 
+    def near_paths(self, path: str, limit: int = 5) -> list[str]:
+        """Paths that end so, or are called so; then those that are spelled alike."""
+        name = path.rpartition("/")[2].lower()
+        paths = [file.path for file in self._reader.files(self._tree.id)]
+        same = [other for other in paths if f"/{other}".endswith(f"/{path}")]
+        same += [other for other in paths if other.rpartition("/")[2].lower() == name]
+        near = same or _nearest(path, paths)
+        return list(dict.fromkeys(near))[:limit]
+
     def skipped(self) -> dict[str, int]:
         """Reason -> how many text files were not read."""
         reasons = (skip.reason for skip, _, _ in self._reader.skips(self._tree.id).values())

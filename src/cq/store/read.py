@@ -385,14 +385,20 @@ class Reader:
         phrase = f"{{{column}}}: ({' AND '.join(map(_phrase, words))})"
         return [row[0] for row in self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (phrase,))]
 
-    def find_words(self, query: str, weights: tuple[float, ...], limit: int) -> list[tuple[int, float]]:
-        """(chunk row, score) best first; smaller rows first among equals."""
-        rows = self._db.execute(
-            f"SELECT rowid, bm25(words, {', '.join(map(repr, weights))}) AS score FROM words WHERE words MATCH ?"
-            " ORDER BY score, rowid LIMIT ?",
-            (query, limit),
-        )
-        return [(row, -score) for row, score in rows]
+    def find_words(self, term: str, column: str, limit: int) -> list[int]:
+        """Rows of the chunks that have the term in this field of `words`, ascending, the first `limit` of them."""
+        phrase = f"{{{column}}}: {_phrase(term)}"
+        rows = self._db.execute("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (phrase, limit))
+        return [row for (row,) in rows]
+
+    def chunk_rows(self, tree: int) -> list[tuple[str, str, int, int, bytes, bytes]]:
+        """(path, language, content, row of its first chunk in `words`, kinds and sizes of its chunks) of every file,
+        by path."""
+        return self._db.execute(
+            "SELECT f.path, c.language, c.id, c.chunk_base, k.kinds, k.sizes FROM file f"
+            " JOIN content c ON c.id=f.content JOIN kind k ON k.content=c.id WHERE f.tree=? ORDER BY f.path",
+            (tree,),
+        ).fetchall()
 
     def integrity(self) -> list[str]:
         """What SQLite itself finds wrong."""

@@ -50,13 +50,15 @@ class Piece(msgspec.Struct, frozen=True, gc=False, order=True):
     closes: bool = False
 
 
-def take_snapshot(file: HeldFile, document: int, spans: Iterable[tuple[int, int]], *, whole: bool = True) -> str:
-    """The source of `spans` (definitions or statements) with what it needs. Parses wherever the file does: what does
-    not is shown with less left out. Without `whole`, of each span only the headers of what it holds."""
+def take_snapshot(
+    file: HeldFile, document: int, spans: Iterable[tuple[int, int]], collapsed: Iterable[tuple[int, int]] = ()
+) -> str:
+    """The source of `spans` (definitions or statements) with what it needs; of those in `collapsed` only the headers
+    of what they hold. Parses wherever the file does: what would not is shown with less left out."""
     view = _View(file, document)
-    targets = sorted(set(spans))
+    whole, short = sorted(set(spans)), sorted(set(collapsed))
     for care in range(3):
-        text = view.render(targets, care, whole)
+        text = view.render(whole, short, care)
         if care == 2 or file.documents[document].problems or view.parses(text):
             return text.decode("utf-8", "replace")
     raise AssertionError
@@ -112,9 +114,10 @@ class _View:
 
     # -- what is needed ----------------------------------------------------------------------------
 
-    def render(self, targets: Sequence[tuple[int, int]], care: int, whole: bool) -> bytes:
-        full, shells = (list(targets), set[int]()) if whole else self._collapse(targets)
-        needed, imports = self._find_needed(full if whole else [*full, *map(self._header, sorted(shells))])
+    def render(self, whole: Sequence[tuple[int, int]], collapsed: Sequence[tuple[int, int]], care: int) -> bytes:
+        values, shells = self._collapse(collapsed)
+        full = [*whole, *values]
+        needed, imports = self._find_needed([*full, *map(self._header, sorted(shells))])
         beside: list[tuple[int, int]] = []
         for number in sorted(needed):
             symbol = self.symbols[number]

@@ -197,7 +197,10 @@ class Structure:
         for ref in refs:
             target = ref.resolved
             found = self.relations.symbol(target) if target else None
-            use = TypeUse(_plain(target.name) if target else ref.name, origin=target.path if target else ref.module)
+            name = _plain(target.name) if target else ref.name
+            if not name:
+                continue
+            use = TypeUse(name, origin=target.path if target else ref.module)
             abstract = found is not None and found.kind in ("interface", "trait", "protocol")
             (implements if abstract and symbol.kind != "interface" else extends).append(use)
         return tuple(extends), tuple(implements)

@@ -13,6 +13,7 @@ from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
 from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
+from cq.model.find import FindAnswer
 from cq.model.status import Check, Status
 from cq.surfaces.daemon import DaemonStatus
 from cq.surfaces.render import render_json, render_table
@@ -42,6 +43,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "daemon": (DaemonStatus, "the answer of cq daemon status"),
     "doctor": (tuple[Check, ...], "the answer of cq doctor"),
     "export": (ExportReport, "the answer of cq export"),
+    "find": (FindAnswer, "the answer of cq find"),
     "index": (Indexed, "the answer of cq index"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
     "q": (Answer, "the answer of cq q"),

@@ -191,6 +191,7 @@ class Writer:
     ) -> None:
         """Inside a transaction: readers see all of it or none."""
         self._db.executemany("DELETE FROM file WHERE tree=? AND path=?", [(tree, path) for path in drop])
+        self._db.executemany("DELETE FROM vector WHERE tree=? AND path=?", [(tree, path) for path in drop])
         self._db.executemany("DELETE FROM skip WHERE tree=? AND path=?", [(tree, path) for path in drop_skips])
         self._db.executemany(
             "INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?)",
@@ -262,6 +263,13 @@ class Writer:
     def note_change(self, tree: int) -> None:
         """What is known of a tree changed, though its files did not."""
         self._db.execute("UPDATE tree SET generation=generation+1 WHERE id=?", (tree,))
+
+    def put_vectors(self, tree: int, identity: str, rows: Iterable[tuple[str, int, bytes]]) -> None:
+        """(path, content, rows) of files, in place of what they had; inside a transaction."""
+        self._db.executemany(
+            "INSERT OR REPLACE INTO vector (tree, path, content, identity, rows) VALUES (?,?,?,?,?)",
+            [(tree, path, content, identity, blob) for path, content, blob in rows],
+        )
 
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cq.features.find.candidates import Catalog, find_lexical, is_identifier
+from cq.features.find.candidates import Catalog, find_lexical, is_identifier, load_catalog
 from cq.features.find.connect import connect
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
@@ -119,7 +119,7 @@ def find(
     parts = parse_lookup(options.query)
     if parts is not None:
         return _find_symbol(relations, options, parts)
-    catalog = Catalog(reader, tree)
+    catalog = load_catalog(reader, tree, semantic.key)
     ranked, events = rank(reader, catalog, options, config, semantic)
     threshold = options.threshold or 0.0
     passed = [row for row in ranked if row.score >= threshold]

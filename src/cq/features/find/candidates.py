@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS
 from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
 from cq.source.files import PathFilter
 from cq.source.role import find_role
@@ -26,10 +27,7 @@ PATH_WEIGHT = 2.0
 K1, LENGTH = 1.2, 0.75
 MAX_TERMS = 32
 COMMON = 0.25  # a word in more of the chunks than this says nothing beside rarer ones
-# What is no definition and says nothing by itself; asked for by --kind.
-_QUIET = frozenset({"module", "import", "export", "comment", "part"})
 _PRIORS = {"test": 0.8, "doc": 0.8, "generated": 0.7, "lib": 0.8}
-_DATA = frozenset({"json", "yaml", "toml", "css", "html", "markdown", "text"})
 _DATA_PRIOR = 0.6
 _IDENTIFIER = re.compile(r"[\w$#]+(?:(?:\.|::|->|/)[\w$#]+)*\(?\)?\Z")
 _STOP = frozenset(
@@ -51,7 +49,7 @@ class Catalog:
         import numpy as np
 
         rows = reader.chunk_rows(tree.id)
-        self.generation = tree.generation
+        self.tree = tree.id
         self.paths = [row[0] for row in rows]
         self.languages = [row[1] for row in rows]
         self.contents = [row[2] for row in rows]
@@ -100,7 +98,7 @@ class Catalog:
         import numpy as np
 
         wanted = {kind for kind in CHUNK_KINDS if kind in kinds or KIND_GROUPS.get(kind) in kinds}
-        shown = [(kind in wanted) if kinds else kind not in _QUIET for kind in CHUNK_KINDS]
+        shown = [(kind in wanted) if kinds else kind not in QUIET_KINDS for kind in CHUNK_KINDS]
         allowed = np.array(shown + [False] * (256 - len(shown)))[self.kinds]
         if paths or languages:
             is_wanted = PathFilter(include=paths)
@@ -115,6 +113,19 @@ class Catalog:
         """(path, number of the chunk in its file, all documents counted through)."""
         file = int(self.files[chunk])
         return self.paths[file], chunk - int(self.starts[file])
+
+
+def load_catalog(reader: Reader, tree: Tree, key: tuple[object, ...]) -> Catalog:
+    """As it was made for the question before this one, if the key says that nothing changed since."""
+    if not key:
+        return Catalog(reader, tree)
+    if key not in _KEPT:
+        _KEPT.clear()
+        _KEPT[key] = Catalog(reader, tree)
+    return _KEPT[key]
+
+
+_KEPT: dict[tuple[object, ...], Catalog] = {}
 
 
 class Lexical(msgspec.Struct, frozen=True):
@@ -194,4 +205,4 @@ def stem(word: str) -> str:
 
 
 def _prior(path: str, language: str) -> float:
-    return _PRIORS.get(find_role(path), 1.0) * (_DATA_PRIOR if language in _DATA else 1.0)
+    return _PRIORS.get(find_role(path), 1.0) * (_DATA_PRIOR if language in DATA_LANGUAGES else 1.0)

@@ -56,7 +56,7 @@ def take_snapshot(
     """The source of `spans` (definitions or statements) with what it needs; of those in `collapsed` only the headers
     of what they hold. Parses wherever the file does: what would not is shown with less left out."""
     view = _View(file, document)
-    whole, short = sorted(set(spans)), sorted(set(collapsed))
+    whole, short = sorted({view.complete(*span) for span in spans}), sorted(set(collapsed))
     for care in range(3):
         text = view.render(whole, short, care)
         if care == 2 or file.documents[document].problems or view.parses(text):
@@ -236,7 +236,7 @@ class _View:
             return number if self._is_known_by_header(number, care) else (symbol.start, symbol.end)
         chunk = self.chunks[symbol.chunk]
         if symbol.parent < 0 and chunk.symbol == number:
-            return self._join_declarators(chunk.start, chunk.end)
+            return self.complete(chunk.start, chunk.end)
         holder = self._innermost(symbol.start)
         if holder >= 0 and self.symbols[holder].kind_group in ("function", "method"):
             return self._find_statement(symbol, self.symbols[holder])
@@ -281,16 +281,18 @@ class _View:
             return b"\n" in self.text[symbol.head : symbol.body_start]
         return self.text[symbol.body_start : symbol.body_start + 1] == b"{" and symbol.body_end - symbol.body_start >= 2
 
-    def _join_declarators(self, start: int, end: int) -> tuple[int, int]:
+    def complete(self, start: int, end: int) -> tuple[int, int]:
         """`const a = 1, b = 2` is one statement and two chunks."""
-        order = sorted((chunk.start, chunk.end) for chunk in self.chunks[1:] if chunk.parent < 0)
+        order = [(chunk.start, chunk.end) for chunk in self.chunks[1:] if chunk.parent < 0]
         at = bisect_left(order, (start, end))
+        if at >= len(order) or order[at] != (start, end):
+            return start, end
         first = last = at
         while first > 0 and self.text[order[first - 1][0] : order[first][0]].rstrip().endswith(b","):
             first -= 1
         while last + 1 < len(order) and self.text[order[last][0] : order[last + 1][0]].rstrip().endswith(b","):
             last += 1
-        return (order[first][0], order[last][1]) if at < len(order) else (start, end)
+        return order[first][0], order[last][1]
 
     # -- what is shown -----------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ def run(args: Namespace) -> int:
     progress = ProgressLine(args.progress)
     with open_workspace(args, progress) as workspace:
         try:
-            answer = workspace.find(options)
+            answer = workspace.find(options, background=True)
         finally:
             progress.clear()
     if args.format == "json":

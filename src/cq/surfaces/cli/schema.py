@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from cq.indexing.embedding import EmbedReport
 from cq.indexing.refresh import Report
 from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
@@ -29,6 +30,7 @@ class Indexed(TypedDict):
     report: Report
     cost: Cost
     status: Status
+    embedded: EmbedReport | None  # with --embed
 
 
 # Name -> what it describes and where that is met. Artifacts bear their own names, answers that of the command.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from cq.features.target import Definition, module_name
 from cq.graph.edges import Edges
+from cq.graph.links import target_key
 from cq.graph.walk import Link, Neighbors, Reached
 from cq.model.answer import Finding, NodeDetails
 from cq.model.edge import RELATIONS, Candidate, Edge, Links
@@ -126,6 +127,10 @@ class Relations:
                             yield self._link(edge, target)
 
         return ask
+
+    def referrers(self, node: Candidate) -> list[tuple[str, Sequence[int]]]:
+        """(path, calls) of the files that link to a definition, or may; by path. Calls on unknown receivers apart."""
+        return [*self._reader.find_referrers(self._tree, target_key(node))]
 
     def paths(self) -> list[str]:
         """The files whose code is linked."""

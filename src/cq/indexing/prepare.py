@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from cq.graph.names import find_methods
 from cq.graph.unit import Unit
 from cq.model.code import Parameter
-from cq.model.facts import FileFacts, is_looked_up
+from cq.model.facts import CHUNK_KINDS, FileFacts, is_looked_up
 from cq.model.source import SourceFile
 from cq.source.read import content_hash
 from cq.store.codec import encode_facts, flatten
@@ -18,6 +19,7 @@ from cq.store.write import Content
 
 FACTS = 1  # raised when the same text gives other facts; older indexes are then made anew
 _TERMS = Terms()
+_KIND_BYTES = {kind: number for number, kind in enumerate(CHUNK_KINDS)}
 
 
 def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -> Content:
@@ -62,6 +64,8 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         symbols,
         (" ".join(sorted(defined)), " ".join(sorted(called)), " ".join(sorted(used))),
         words,
+        bytes(_KIND_BYTES.get(chunk.kind, len(CHUNK_KINDS) - 1) for d in documents for chunk in d.chunks),
+        array("H", [min(fields[4].count(" ") + 1, 65535) for fields in words]).tobytes(),
         sorted(named),
         sorted(methods.items()),
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 import msgspec
 
@@ -21,22 +22,34 @@ from cq.model.status import Check, Degraded, Freshness, Status
 
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
-    from cq.features.files import DiskFiles
+    from cq.features.diagnostics import DiagnosticsOptions
+    from cq.features.exceptions import ExceptionsOptions
+    from cq.features.files import DiskFiles, IndexedFiles
+    from cq.features.find import FindOptions
+    from cq.features.find.semantic import Semantic
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
+    from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
+    from cq.features.neighborhood import NeighborhoodOptions
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
+    from cq.features.references import ReferencesOptions
     from cq.features.relations import Relations
     from cq.features.search import SearchOptions
+    from cq.features.servers import Servers
+    from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
+    from cq.indexing.embedding import EmbedReport
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
+    from cq.model.find import FindAnswer
+    from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
-    from cq.store.overflow import StoredArtifact
+    from cq.store.overflow import ArtifactStore, StoredArtifact
     from cq.store.read import Reader, Tree
 
 _MARKS = (".git", ".jj", ".hg")
@@ -124,6 +137,8 @@ class Workspace:
         self._place: Place | None = None
         self._closed = False
         self._last: Report | None = None
+        self._trusted = False
+        self._registry: Registry | None = None
 
     @classmethod
     def open(
@@ -133,13 +148,15 @@ class Workspace:
         index_dir: str | Path | None = None,
         auto_refresh: bool = True,
         max_stale: float = 0.0,
+        trusted: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         **overrides: Unpack[Overrides],
     ) -> Self:
         """A root is taken as it is; without one it is `CQ_ROOT`, else the repository around the working directory.
 
         `auto_refresh=False` answers from the index as it lies; `max_stale` trusts a check that is at most so many
-        seconds old. The rest overrules the configuration files. Nothing is read or written before it is needed.
+        seconds old. `trusted` lets the repository say how language servers are run, which can run its code. The rest
+        overrules the configuration files. Nothing is read or written before it is needed.
         """
         given = root or os.environ.get("CQ_ROOT")
         path = Path(given).resolve() if given else find_root(Path.cwd())
@@ -152,6 +169,7 @@ class Workspace:
         workspace._overrides = overrides
         workspace._auto_refresh = auto_refresh
         workspace._max_stale = max_stale
+        workspace._trusted = trusted
         workspace._on_progress = on_progress
         return workspace
 
@@ -166,6 +184,11 @@ class Workspace:
     def close(self) -> None:
         """Nothing can be asked of the index afterwards, and an iteration that is not at its end says so."""
         self._closed = True
+        if self._registry is not None:
+            from cq.providers.sessions import release_sessions
+
+            self._registry = None
+            release_sessions(self.root)
         if self._place is not None and self._place.temporary:
             _remove_folder(os.fspath(self._place.file.parent), os.getpid())
             self._place = None
@@ -213,6 +236,22 @@ class Workspace:
                 self.root, self._overrides, index_dir=self._index_dir, root_source=self._root_source
             )
         return self._configuration
+
+    @property
+    def providers(self) -> Registry:
+        """Language servers and what else can be asked beside the index. None is started before a question needs it;
+        they end with the last workspace of this root, and in a process that lives on with the process."""
+        self._check_open()
+        if self._registry is None:
+            from cq.indexing.location import find_cache_dir
+            from cq.providers.registry import get_registry
+            from cq.providers.sessions import hold_sessions
+
+            cache = find_cache_dir()
+            tools = cache / "tools" if cache else None
+            self._registry = get_registry(self.root, self.config().providers, tools=tools, trusted=self._trusted)
+            hold_sessions(self.root)
+        return self._registry
 
     def refresh(
         self, *, full: bool = False, wait: bool = False, on_progress: Callable[[Progress], None] | None = None
@@ -269,6 +308,84 @@ class Workspace:
                 answer, heavy = search(IndexedFiles(reader, tree), options)
                 return finish(answer, heavy, tree)
 
+    def find(self, question: str | FindOptions, *, background: bool = False) -> FindAnswer:
+        """Code about an idea, or the symbols that `symbol = A > b` names: ranked, connected, shown. See FindOptions.
+
+        Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
+        process of its own makes them meanwhile (`embed` makes them now).
+        """
+        from cq.features.files import IndexedFiles
+        from cq.features.find import FindOptions, find
+        from cq.features.find.lookup import parse_lookup
+        from cq.features.find.semantic import Semantic
+        from cq.features.relations import Relations
+
+        options = FindOptions(question) if isinstance(question, str) else question
+        options.settle(self.config().find)
+        with self._asking("find") as finish:
+            plain = parse_lookup(options.query) is not None or options.mode == "lexical"
+            semantic = Semantic() if plain else self._prepare_vectors(background)
+            with self._reading() as (reader, tree):
+                index = self._open_place().file
+                semantic = msgspec.structs.replace(
+                    semantic, key=(os.fspath(index), index.stat().st_ino, tree.id, tree.generation)
+                )
+                relations = Relations(reader, tree, IndexedFiles(reader, tree))
+                answer = find(relations, reader, tree, options, self.config().find, semantic)
+                return cast("FindAnswer", finish(answer, tree=tree))
+
+    def embed(self, *, on_progress: Callable[[Progress], None] | None = None) -> EmbedReport:
+        """Brings the index up to date, then the vectors: those of chunks whose text changed, nothing else."""
+        from cq.embed import load_embedder
+        from cq.indexing.embedding import embed_tree
+
+        self._keep_fresh()
+        self._check_profile()
+        tell = on_progress or self._on_progress
+        return embed_tree(self._open_place().file, self.root, load_embedder(), on_progress=tell)
+
+    def _check_profile(self) -> None:
+        if self.config().find.profile == "lexical_only":
+            hint = "set profile in [find] of cq.toml to 'default'"
+            raise UsageError("the profile 'lexical_only' has no vectors", hint=hint)
+
+    def _prepare_vectors(self, background: bool) -> Semantic:
+        """What a question in words can be ranked with. Never fails one that words can answer."""
+        from cq.features.find.semantic import Semantic
+        from cq.indexing.embedding import FORMAT_VERSION, INLINE, EmbeddingJob, embed_tree, enqueue, measure_coverage
+
+        config = self.config().find
+        if config.profile == "lexical_only":
+            return Semantic("semantic: off, the profile is lexical_only")
+        from cq.embed import load_embedder, load_reranker
+
+        embedder = load_embedder()
+        index = self._open_place().file
+        with self._reading() as (reader, tree):
+            coverage = measure_coverage(reader, tree.id, embedder.identity)
+        if 0 < coverage.missing <= INLINE:
+            try:
+                embed_tree(index, self.root, embedder, wait=False)
+            except (OSError, StoreError):
+                return Semantic(f"semantic: {coverage.percent} % of the vectors are there, the rest cannot be written")
+            with self._reading() as (reader, tree):
+                coverage = measure_coverage(reader, tree.id, embedder.identity)
+        note = "" if not coverage.missing else f"semantic: building {coverage.percent} %"
+        if coverage.missing and background and not self._open_place().temporary:
+            with self._reading() as (_, tree):
+                job = EmbeddingJob(
+                    FORMAT_VERSION, os.fspath(index), os.fspath(self.root), tree.generation, tree.config,
+                    embedder.identity,
+                )  # fmt: skip
+            note += f" ({why})" if (why := enqueue(index, job)) else ""
+        elif coverage.missing:
+            note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
+        if coverage.others:
+            note += "; those there are of another embedder"
+        if not coverage.ready:
+            return Semantic(note)
+        return Semantic(note, embedder, load_reranker())
+
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
         from cq.features.calls import CallsOptions, find_calls
@@ -322,11 +439,89 @@ class Workspace:
         options = TypesOptions(question) if isinstance(question, str) else question
         return self._relate("types", lambda relations: find_types(relations, options))
 
+    def hover(self, question: str | HoverOptions) -> Answer:
+        """The signature or type of a name, and its documentation; by a language server where there is one."""
+        from cq.features.hover import HoverOptions, find_hover
+
+        options = HoverOptions(question) if isinstance(question, str) else question
+        return self._consult(
+            "hover", options.servers, lambda relations, servers: find_hover(relations, servers, options)
+        )
+
+    def references(self, question: str | ReferencesOptions) -> Answer:
+        """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""
+        from cq.features.references import ReferencesOptions, find_references
+
+        options = ReferencesOptions(question) if isinstance(question, str) else question
+        return self._consult(
+            "references", options.servers, lambda relations, servers: find_references(relations, servers, options)
+        )
+
+    def diagnostics(self, question: DiagnosticsOptions | None = None) -> Answer:
+        """What is wrong: what the syntax says, and what language servers say. See DiagnosticsOptions."""
+        from cq.features.diagnostics import DiagnosticsOptions, find_diagnostics
+
+        options = question or DiagnosticsOptions()
+        return self._consult("diagnostics", options.servers, lambda _, servers: find_diagnostics(servers, options))
+
+    def exceptions(self, question: str | ExceptionsOptions = "") -> Answer:
+        """What is raised, what catches it, and what nobody does. See ExceptionsOptions."""
+        from cq.features.exceptions import ExceptionsOptions, find_exceptions
+
+        options = ExceptionsOptions(question) if isinstance(question, str) else question
+        return self._relate("exceptions", lambda relations: find_exceptions(relations, options))
+
+    def side_effects(self, question: str | EffectsOptions = "") -> Answer:
+        """What happens when modules are loaded. See EffectsOptions."""
+        from cq.features.side_effects import EffectsOptions, find_effects
+
+        options = EffectsOptions(question) if isinstance(question, str) else question
+        return self._relate("side-effects", lambda relations: find_effects(relations, options))
+
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""
         from cq.features.rank import RankOptions, find_ranks
 
         return self._relate("rank", lambda relations: find_ranks(relations, question or RankOptions()))
+
+    def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
+        """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
+        from cq import __version__
+        from cq.features.files import IndexedFiles
+        from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
+        from cq.features.neighborhood.layout import lay_out
+        from cq.features.relations import Relations
+
+        options = NeighborhoodOptions(question) if isinstance(question, str) else question
+        options = msgspec.structs.replace(
+            options, order=options.order or self.config().neighborhood.section_order.order
+        )
+        with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
+            relations = Relations(reader, tree, IndexedFiles(reader, tree))
+            found = find_neighborhood(relations, options, version=__version__)
+            return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
+
+    def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
+        """A question about links and to language servers."""
+        from cq.features.files import IndexedFiles
+        from cq.features.relations import Relations
+
+        with self._asking(command) as finish, self._reading() as (reader, tree):
+            files = IndexedFiles(reader, tree)
+            return finish(ask(Relations(reader, tree, files), self._ask_servers(files, on=on)), tree=tree)
+
+    def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
+        """For one question; not `on`: the answers say that nobody was asked."""
+        from cq.features.servers import Servers, tell_changes
+
+        if on:
+            tell_changes(self.root, files)
+        return Servers(files, self.providers if on else None)
+
+    def _has_warm_servers(self) -> bool:
+        """Whether one runs already, so that asking it costs milliseconds."""
+        sessions = sys.modules.get("cq.providers.sessions")  # not loaded: none was started
+        return sessions is not None and any(session.pid for session in sessions.find_sessions(self.root))
 
     def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
         """A question about links: they are in the index and nowhere else."""
@@ -370,7 +565,7 @@ class Workspace:
         """What recent answers were too short for, by name."""
         from cq.store import overflow
 
-        return list(overflow.find(self._open_place().file))
+        return list(overflow.find(self._artifact_store()))
 
     def artifact(self, name: str) -> Any:
         """The content of one of them; UsageError for a name that is none."""
@@ -378,10 +573,10 @@ class Workspace:
 
         from cq.store import overflow
 
-        index = self._open_place().file
-        value = overflow.load(index, name)
+        store = self._artifact_store()
+        value = overflow.load(store, name)
         if value is None:
-            close = get_close_matches(name, [item.id for item in overflow.find(index)], n=1)
+            close = get_close_matches(name, store.names(), n=1)
             hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq artifact list` lists them"
             raise UsageError(f"there is no artifact {name!r}", hint=hint)
         return value
@@ -497,7 +692,7 @@ class Workspace:
         """The environment, the cache, the tools and the configuration, with what to do about each problem."""
         from cq.indexing.doctor import find_checks
 
-        return find_checks(self.root, self.config, index_dir=self._index_dir)
+        return find_checks(self.root, self.config, lambda: self.providers, index_dir=self._index_dir)
 
     @contextmanager
     def _asking(self, command: str) -> Iterator[Callable[..., Answer]]:
@@ -512,12 +707,17 @@ class Workspace:
         if self._auto_refresh:
             self._keep_fresh()
 
-        def finish(answer: Answer, heavy: dict[str, Any] | None = None, tree: Tree | None = None) -> Answer:
+        def finish(
+            answer: Answer,
+            heavy: dict[str, Any] | None = None,
+            tree: Tree | None = None,
+            more: Sequence[overflow.Overflow] = (),
+        ) -> Answer:
             place = self._open_place()
             refs: list[ArtifactRef] = []
-            for kind, value in (heavy or {}).items():
-                ref = None if place.temporary or not value else overflow.save(place.file, command, kind, value)
-                refs += [ref] if ref else []
+            if not place.temporary:
+                items = [overflow.Overflow.of(command, kind, value) for kind, value in (heavy or {}).items() if value]
+                refs = [ref for item in (*items, *more) if (ref := overflow.save(self._artifact_store(), item))]
             run = msgspec.structs.replace(
                 answer.run, version=__version__, elapsed_ms=round((time.perf_counter() - started) * 1000, 1)
             )
@@ -525,6 +725,11 @@ class Workspace:
             return msgspec.structs.replace(answer, run=run, artifacts=tuple(refs), degraded=events)
 
         yield finish
+
+    def _artifact_store(self) -> ArtifactStore:
+        from cq.store.overflow import STORES
+
+        return STORES[self.config().artifacts.store](self._open_place().file)
 
     def _has_no_index(self) -> bool:
         """Nothing to answer from: never indexed and not to be now, or the first index is still being written."""

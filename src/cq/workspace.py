@@ -20,9 +20,10 @@ from cq.model.source import Problem, Skip, SourceFile
 from cq.model.status import Check, Degraded, Freshness, Status
 
 if TYPE_CHECKING:
+    from cq.features.bytecode import BytecodeOptions
     from cq.features.calls import CallsOptions
     from cq.features.exceptions import ExceptionsOptions
-    from cq.features.files import DiskFiles
+    from cq.features.files import DiskFiles, Files
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
     from cq.features.relations import Relations
+    from cq.features.scopes import ScopesOptions
     from cq.features.search import SearchOptions
     from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
@@ -354,15 +356,34 @@ class Workspace:
 
     def read(self, question: str | ReadOptions) -> Answer:
         """The exact source of a symbol or of lines, or the outline of a file. See ReadOptions."""
-        from cq.features.files import IndexedFiles
         from cq.features.read import ReadOptions, read
 
         options = ReadOptions(question) if isinstance(question, str) else question
-        with self._asking("read") as finish:
+        return self._look("read", lambda files: read(files, options))
+
+    def scopes(self, question: str | ScopesOptions) -> Answer:
+        """Which names a definition captures, keeps in cells, takes from the module or owns."""
+        from cq.features.scopes import ScopesOptions, find_scopes_of
+
+        options = ScopesOptions(question) if isinstance(question, str) else question
+        return self._look("scopes", lambda files: find_scopes_of(files, options))
+
+    def bytecode(self, question: str | BytecodeOptions) -> Answer:
+        """What a Python definition does with names once compiled, and what its handlers protect."""
+        from cq.features.bytecode import BytecodeOptions, find_bytecode
+
+        options = BytecodeOptions(question) if isinstance(question, str) else question
+        return self._look("bytecode", lambda files: find_bytecode(files, options))
+
+    def _look(self, command: str, ask: Callable[[Files], Answer]) -> Answer:
+        """A question that the files alone can answer."""
+        from cq.features.files import IndexedFiles
+
+        with self._asking(command) as finish:
             if self._has_no_index():
-                return finish(read(self._disk_files(), options))
+                return finish(ask(self._disk_files()))
             with self._reading() as (reader, tree):
-                return finish(read(IndexedFiles(reader, tree), options), tree=tree)
+                return finish(ask(IndexedFiles(reader, tree)), tree=tree)
 
     def entry_points(self) -> tuple[Target, ...]:
         """Where programs begin, as far as names say it; the nearest to the root first."""

@@ -29,6 +29,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
     "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
     "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),
+    "scopes": ("cq.surfaces.cli.scopes", "which names a definition captures, shares and owns"),
+    "bytecode": ("cq.surfaces.cli.bytecode", "what a Python definition does with names once compiled"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),

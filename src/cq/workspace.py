@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,25 +23,32 @@ from cq.model.status import Check, Degraded, Freshness, Status
 if TYPE_CHECKING:
     from cq.features.bytecode import BytecodeOptions
     from cq.features.calls import CallsOptions
+    from cq.features.diagnostics import DiagnosticsOptions
     from cq.features.exceptions import ExceptionsOptions
     from cq.features.files import DiskFiles, Files
+    from cq.features.files import DiskFiles, IndexedFiles
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
+    from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
+    from cq.features.neighborhood import NeighborhoodOptions
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
+    from cq.features.references import ReferencesOptions
     from cq.features.relations import Relations
     from cq.features.scopes import ScopesOptions
     from cq.features.search import SearchOptions
+    from cq.features.servers import Servers
     from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
+    from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
-    from cq.store.overflow import StoredArtifact
+    from cq.store.overflow import ArtifactStore, StoredArtifact
     from cq.store.read import Reader, Tree
 
 _MARKS = (".git", ".jj", ".hg")
@@ -128,6 +136,8 @@ class Workspace:
         self._place: Place | None = None
         self._closed = False
         self._last: Report | None = None
+        self._trusted = False
+        self._registry: Registry | None = None
 
     @classmethod
     def open(
@@ -137,13 +147,15 @@ class Workspace:
         index_dir: str | Path | None = None,
         auto_refresh: bool = True,
         max_stale: float = 0.0,
+        trusted: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         **overrides: Unpack[Overrides],
     ) -> Self:
         """A root is taken as it is; without one it is `CQ_ROOT`, else the repository around the working directory.
 
         `auto_refresh=False` answers from the index as it lies; `max_stale` trusts a check that is at most so many
-        seconds old. The rest overrules the configuration files. Nothing is read or written before it is needed.
+        seconds old. `trusted` lets the repository say how language servers are run, which can run its code. The rest
+        overrules the configuration files. Nothing is read or written before it is needed.
         """
         given = root or os.environ.get("CQ_ROOT")
         path = Path(given).resolve() if given else find_root(Path.cwd())
@@ -156,6 +168,7 @@ class Workspace:
         workspace._overrides = overrides
         workspace._auto_refresh = auto_refresh
         workspace._max_stale = max_stale
+        workspace._trusted = trusted
         workspace._on_progress = on_progress
         return workspace
 
@@ -170,6 +183,11 @@ class Workspace:
     def close(self) -> None:
         """Nothing can be asked of the index afterwards, and an iteration that is not at its end says so."""
         self._closed = True
+        if self._registry is not None:
+            from cq.providers.sessions import release_sessions
+
+            self._registry = None
+            release_sessions(self.root)
         if self._place is not None and self._place.temporary:
             _remove_folder(os.fspath(self._place.file.parent), os.getpid())
             self._place = None
@@ -217,6 +235,22 @@ class Workspace:
                 self.root, self._overrides, index_dir=self._index_dir, root_source=self._root_source
             )
         return self._configuration
+
+    @property
+    def providers(self) -> Registry:
+        """Language servers and what else can be asked beside the index. None is started before a question needs it;
+        they end with the last workspace of this root, and in a process that lives on with the process."""
+        self._check_open()
+        if self._registry is None:
+            from cq.indexing.location import find_cache_dir
+            from cq.providers.registry import get_registry
+            from cq.providers.sessions import hold_sessions
+
+            cache = find_cache_dir()
+            tools = cache / "tools" if cache else None
+            self._registry = get_registry(self.root, self.config().providers, tools=tools, trusted=self._trusted)
+            hold_sessions(self.root)
+        return self._registry
 
     def refresh(
         self, *, full: bool = False, wait: bool = False, on_progress: Callable[[Progress], None] | None = None
@@ -326,6 +360,31 @@ class Workspace:
         options = TypesOptions(question) if isinstance(question, str) else question
         return self._relate("types", lambda relations: find_types(relations, options))
 
+    def hover(self, question: str | HoverOptions) -> Answer:
+        """The signature or type of a name, and its documentation; by a language server where there is one."""
+        from cq.features.hover import HoverOptions, find_hover
+
+        options = HoverOptions(question) if isinstance(question, str) else question
+        return self._consult(
+            "hover", options.servers, lambda relations, servers: find_hover(relations, servers, options)
+        )
+
+    def references(self, question: str | ReferencesOptions) -> Answer:
+        """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""
+        from cq.features.references import ReferencesOptions, find_references
+
+        options = ReferencesOptions(question) if isinstance(question, str) else question
+        return self._consult(
+            "references", options.servers, lambda relations, servers: find_references(relations, servers, options)
+        )
+
+    def diagnostics(self, question: DiagnosticsOptions | None = None) -> Answer:
+        """What is wrong: what the syntax says, and what language servers say. See DiagnosticsOptions."""
+        from cq.features.diagnostics import DiagnosticsOptions, find_diagnostics
+
+        options = question or DiagnosticsOptions()
+        return self._consult("diagnostics", options.servers, lambda _, servers: find_diagnostics(servers, options))
+
     def exceptions(self, question: str | ExceptionsOptions = "") -> Answer:
         """What is raised, what catches it, and what nobody does. See ExceptionsOptions."""
         from cq.features.exceptions import ExceptionsOptions, find_exceptions
@@ -345,6 +404,45 @@ class Workspace:
         from cq.features.rank import RankOptions, find_ranks
 
         return self._relate("rank", lambda relations: find_ranks(relations, question or RankOptions()))
+
+    def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
+        """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
+        from cq import __version__
+        from cq.features.files import IndexedFiles
+        from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
+        from cq.features.neighborhood.layout import lay_out
+        from cq.features.relations import Relations
+
+        options = NeighborhoodOptions(question) if isinstance(question, str) else question
+        options = msgspec.structs.replace(
+            options, order=options.order or self.config().neighborhood.section_order.order
+        )
+        with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
+            relations = Relations(reader, tree, IndexedFiles(reader, tree))
+            found = find_neighborhood(relations, options, version=__version__)
+            return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
+
+    def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
+        """A question about links and to language servers."""
+        from cq.features.files import IndexedFiles
+        from cq.features.relations import Relations
+
+        with self._asking(command) as finish, self._reading() as (reader, tree):
+            files = IndexedFiles(reader, tree)
+            return finish(ask(Relations(reader, tree, files), self._ask_servers(files, on=on)), tree=tree)
+
+    def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
+        """For one question; not `on`: the answers say that nobody was asked."""
+        from cq.features.servers import Servers, tell_changes
+
+        if on:
+            tell_changes(self.root, files)
+        return Servers(files, self.providers if on else None)
+
+    def _has_warm_servers(self) -> bool:
+        """Whether one runs already, so that asking it costs milliseconds."""
+        sessions = sys.modules.get("cq.providers.sessions")  # not loaded: none was started
+        return sessions is not None and any(session.pid for session in sessions.find_sessions(self.root))
 
     def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
         """A question about links: they are in the index and nowhere else."""
@@ -407,7 +505,7 @@ class Workspace:
         """What recent answers were too short for, by name."""
         from cq.store import overflow
 
-        return list(overflow.find(self._open_place().file))
+        return list(overflow.find(self._artifact_store()))
 
     def artifact(self, name: str) -> Any:
         """The content of one of them; UsageError for a name that is none."""
@@ -415,10 +513,10 @@ class Workspace:
 
         from cq.store import overflow
 
-        index = self._open_place().file
-        value = overflow.load(index, name)
+        store = self._artifact_store()
+        value = overflow.load(store, name)
         if value is None:
-            close = get_close_matches(name, [item.id for item in overflow.find(index)], n=1)
+            close = get_close_matches(name, store.names(), n=1)
             hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq artifact list` lists them"
             raise UsageError(f"there is no artifact {name!r}", hint=hint)
         return value
@@ -534,7 +632,7 @@ class Workspace:
         """The environment, the cache, the tools and the configuration, with what to do about each problem."""
         from cq.indexing.doctor import find_checks
 
-        return find_checks(self.root, self.config, index_dir=self._index_dir)
+        return find_checks(self.root, self.config, lambda: self.providers, index_dir=self._index_dir)
 
     @contextmanager
     def _asking(self, command: str) -> Iterator[Callable[..., Answer]]:
@@ -549,12 +647,17 @@ class Workspace:
         if self._auto_refresh:
             self._keep_fresh()
 
-        def finish(answer: Answer, heavy: dict[str, Any] | None = None, tree: Tree | None = None) -> Answer:
+        def finish(
+            answer: Answer,
+            heavy: dict[str, Any] | None = None,
+            tree: Tree | None = None,
+            more: Sequence[overflow.Overflow] = (),
+        ) -> Answer:
             place = self._open_place()
             refs: list[ArtifactRef] = []
-            for kind, value in (heavy or {}).items():
-                ref = None if place.temporary or not value else overflow.save(place.file, command, kind, value)
-                refs += [ref] if ref else []
+            if not place.temporary:
+                items = [overflow.Overflow.of(command, kind, value) for kind, value in (heavy or {}).items() if value]
+                refs = [ref for item in (*items, *more) if (ref := overflow.save(self._artifact_store(), item))]
             run = msgspec.structs.replace(
                 answer.run, version=__version__, elapsed_ms=round((time.perf_counter() - started) * 1000, 1)
             )
@@ -562,6 +665,11 @@ class Workspace:
             return msgspec.structs.replace(answer, run=run, artifacts=tuple(refs), degraded=events)
 
         yield finish
+
+    def _artifact_store(self) -> ArtifactStore:
+        from cq.store.overflow import STORES
+
+        return STORES[self.config().artifacts.store](self._open_place().file)
 
     def _has_no_index(self) -> bool:
         """Nothing to answer from: never indexed and not to be now, or the first index is still being written."""

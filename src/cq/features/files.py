@@ -160,6 +160,10 @@ class IndexedFiles:
         self._tree = tree
         self.generation = tree.generation
 
+    def stats(self) -> dict[str, tuple[str, int, int]]:
+        """path -> (name on disk, size, mtime_ns), as they were indexed."""
+        return self._reader.stats(self._tree.id)
+
     def count(self) -> dict[str, int]:
         return self._reader.count_files(self._tree.id)
 

@@ -82,6 +82,14 @@ class Edges:
                     ]
         return found
 
+    def find_links(self, path: str) -> Sequence[Links | None]:
+        """What the code of a file means, of every document."""
+        return self._all(path)
+
+    def find_importing(self, path: str) -> list[str]:
+        """The files that import one."""
+        return sorted({source for source, _ in self._index.find_referrers(imported_key(path))})
+
     def find_callers(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Calls that run a function, or make an instance of a class; `ref.status` says how sure that is."""
         kinds = ("calls", "instantiates", "decorates")
@@ -109,14 +117,29 @@ class Edges:
         for document, references in enumerate(self._index.references(path)):
             for name, start, end, role in references:
                 if start <= offset < end:
-                    return self._find_name(path, document, name, start, role)
+                    return self.find_name(path, document, name, start, role)
         return None
+
+    def find_named(self, path: str, name: str) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
+        """(document, start, end, what it means) of every mention of a name in a file's code, one after the other. None
+        for a name behind a dot that is not called: its receiver was not looked at."""
+        calls = self._index.calls(path)
+        for document, references in enumerate(self._index.references(path)):
+            numbers = {call.name_start: number for number, call in enumerate(calls[document]) if call.name == name}
+            for found, start, end, role in references:
+                if found != name:
+                    continue
+                if start in numbers:
+                    yield document, start, end, self.find_call(path, document, numbers[start])
+                else:
+                    known = None if role == "attribute" else self.find_name(path, document, name, start, role)
+                    yield document, start, end, known
 
     def find_dotted(self, path: str, document: int, dotted: str, start: int) -> SymbolRef:
         """What `a.b.C` means at a byte: through imports, into modules and classes; `module` is set for what comes from
         outside. A name that nothing here binds is unresolved: it may be the language's own."""
         head, *rest = dotted.split(".")
-        ref = self._find_name(path, document, head, start, "reference")
+        ref = self.find_name(path, document, head, start, "reference")
         for name in rest:
             place = ref.resolved
             if ref.status == "external":
@@ -128,7 +151,7 @@ class Edges:
                 known = self.find_symbol(inner) is not None
                 ref = SymbolRef(name, "resolved", "scope", ref.confidence, (inner,)) if known else _unknown(name)
             else:
-                ref = self._find_name(place.path, place.document, name, ANYWHERE, "reference")
+                ref = self.find_name(place.path, place.document, name, ANYWHERE, "reference")
                 if ref.status == "unresolved" and place.path.endswith("/__init__.py"):
                     stem = place.path.removesuffix("__init__.py") + name
                     found = next((p for p in (f"{stem}.py", f"{stem}/__init__.py") if self._all(p)), "")
@@ -220,7 +243,8 @@ class Edges:
             self._imported[path] = bool(self._index.find_referrers(imported_key(path)))
         return self._imported[path]
 
-    def _find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
+    def find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
+        """What a reference means by the scopes around it."""
         unit, links = self._unit(path, document), self._of(path, document)
         if unit is None or links is None or role in ("attribute", "keyword"):
             return SymbolRef(name, "unresolved")

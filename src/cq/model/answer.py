@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from cq.model.location import Location
+from cq.model.neighborhood import Bundle
 from cq.model.status import Degraded
 
 SCHEMA_VERSION = 1
@@ -321,6 +322,38 @@ class SourceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
     others: tuple[Candidate, ...] = ()
 
 
+class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.hover.contract.v1"):
+    """What a name stands for. `source` is the server that said it, or `index`: then it is as written."""
+
+    name: str
+    symbol_kind: str
+    source: str
+    signature: str = ""
+    parameters: tuple[str, ...] = ()
+    returns: str = ""
+    type: str = ""
+    doc: str = ""
+
+
+class ReferenceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.references.site.v1"):
+    """One mention that means the target, or may. `sources` say so: links, a server (lsp.ty), or only the name."""
+
+    status: str  # certain possible
+    sources: tuple[str, ...]
+    language: str
+    role: str
+    scope: str = ""
+    chunk_uid: str = ""  # of what it stands in
+
+
+class DiagnosticDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.diagnostics.row.v1"):
+    severity: str  # error warning info hint
+    source: str  # index, or the server
+    code: str = ""
+    scope: str = ""
+    related: tuple[str, ...] = ()
+
+
 Details = (
     MatchDetails
     | CallDetails
@@ -328,10 +361,13 @@ Details = (
     | QueryDetails
     | LinkDetails
     | FactDetails
-    | ExceptionDetails
-    | EffectDetails
     | CountDetails
     | SourceDetails
+    | HoverDetails
+    | ReferenceDetails
+    | DiagnosticDetails
+    | ExceptionDetails
+    | EffectDetails
 )
 
 
@@ -381,3 +417,4 @@ class Answer(msgspec.Struct, frozen=True):
     truncated: tuple[Truncation, ...] = ()
     edges: tuple[GraphEdge, ...] = ()  # for pictures; empty where the question has none
     suggestions: tuple[str, ...] = ()  # near names, where nothing was found
+    bundle: Bundle | msgspec.UnsetType = msgspec.UNSET  # of a neighborhood only

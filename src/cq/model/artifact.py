@@ -412,7 +412,10 @@ class LanguageHealth(msgspec.Struct, frozen=True):
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """The outcome of a check. `findings` are the first of each code; `counts` says how many there are of each."""
+    """The outcome of a check. `findings` are the first of each code; `counts` says how many there are of each.
+
+    `conflicts` are no damage: calls of which a language server or another index says something else than we do.
+    """
 
     findings: tuple[Finding, ...]
     counts: dict[str, int]
@@ -420,6 +423,8 @@ class Validation(msgspec.Struct, frozen=True):
     strict: bool = False
     languages: tuple[LanguageHealth, ...] = ()
     kind_groups: dict[str, int] = {}
+    conflicts: tuple[Finding, ...] = ()
+    conflict_count: int = 0
     schema_version: int = SCHEMA_VERSION
 
     @property

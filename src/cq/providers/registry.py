@@ -12,7 +12,9 @@ A reply that is `unresolved` has been asked of everyone who could know. `summari
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,12 @@ from cq.model.config import ProvidersConfig
 from cq.model.provider import Coverage, ProviderStatus, Reply, Telemetry
 from cq.model.status import Degraded
 from cq.providers.answers import Target
+from cq.providers.documents import Document
 from cq.providers.planes import PLANES, ask, offered_planes
 from cq.providers.programs import Detection
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
+from cq.source.language import EXTENSIONS
 
 SERVER_KINDS = tuple(dict.fromkeys(plane.kind for plane in PLANES.values()))
 # Answered without a server: the plane and its kind.
@@ -110,6 +114,9 @@ class Registry:
             self._detected[provider.id] = detection
         return self._detected[provider.id]
 
+    def forget_missing(self) -> None:
+        self._detected = {name: known for name, known in self._detected.items() if known.available}
+
     def why_disabled(self, provider: Provider) -> str:
         if provider.id in self.config.deny:
             return "denied by the configuration"
@@ -192,6 +199,19 @@ class Registry:
             )
         return tuple(rows)
 
+    def probe(self) -> None:
+        """Starts every server that may and can run, so that `status` tells what each offers."""
+
+        def start(provider: Provider) -> None:
+            if not self.why_disabled(provider) and self.detect(provider).available:
+                language = provider.languages[0]
+                name = f".cq-vfs/probe{EXTENSIONS.get(language, '')}"
+                self._run(provider, "document_symbols", [Target(Document(name, language, b"\n"))], BUDGETS["prefetch"])
+
+        able = [provider for provider in self.providers if provider.answers("document_symbols")]
+        with ThreadPoolExecutor(max(len(able), 1)) as pool:
+            list(pool.map(start, able))
+
     def _run(
         self, provider: Provider, plane: str, targets: list[Target], budget: Budget, *, bulk: bool = False
     ) -> list[Reply[Any]]:
@@ -206,6 +226,23 @@ class Registry:
             reason = f"{type(error).__name__}: {error}"
             self._detected[provider.id] = Detection(False, reason=reason)
             return [Reply(provider.id, plane, Coverage("unresolved", reason))] * len(targets)
+
+
+def get_registry(root: Path, config: ProvidersConfig, *, tools: Path | None = None, trusted: bool = False) -> Registry:
+    """The one of this process: what was found out about a program stays known. What was missing is looked for again."""
+    how: list[Any] = [str(root.resolve()), config, str(tools), trusted, os.environ.get("PATH", "")]
+    key = msgspec.json.encode(how, order="deterministic")
+    registry = _registries.get(key)
+    if registry is None:
+        if len(_registries) >= _MAX_REGISTRIES:
+            _registries.clear()
+        registry = _registries[key] = Registry(root, config, tools=tools, trusted=trusted)
+    registry.forget_missing()
+    return registry
+
+
+_registries: dict[bytes, Registry] = {}
+_MAX_REGISTRIES = 16
 
 
 def summarize(replies: Sequence[Reply[Any]], *, available: bool = True, skipped: int = 0) -> Telemetry:

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from cq.model.code import Code, Parameter
-from cq.model.edge import Links
+from cq.model.edge import Candidate, Links
+from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
@@ -21,6 +22,12 @@ from cq.store.database import tree_key
 _FILES = (
     "SELECT f.path, f.os_path, f.content, f.size, f.mtime_ns, f.encoding, c.hash, c.language, c.lines, c.counts,"
     " f.problems FROM file f JOIN content c ON c.id=f.content"
+)
+_EVIDENCE = (  # that still holds
+    "FROM evidence e JOIN asked a ON a.tree=e.tree AND a.path=e.path AND a.source=e.source"
+    " JOIN file f ON f.tree=e.tree AND f.path=e.path JOIN content c ON c.id=f.content AND c.hash=a.hash"
+    " LEFT JOIN file g ON g.tree=e.tree AND g.path=e.target_path LEFT JOIN content d ON d.id=g.content"
+    " WHERE e.tree=? AND (e.target_path='' OR d.hash=e.target_hash)"
 )
 _METHODS = msgspec.msgpack.Decoder(list[tuple[int, str, tuple[Parameter, ...]]])
 _NAME_WORD = re.compile(r"[A-Za-z0-9_$\x80-\U0010ffff]+")  # as the tokenizer of `name` splits
@@ -67,6 +74,7 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection, root: str) -> None:
         self._db = connection
         self._root = tree_key(root)
+        self._evidence: dict[int, bool] = {}
 
     def __enter__(self) -> Reader:
         self._db.execute("BEGIN")
@@ -259,8 +267,63 @@ class Reader:
 
     def links(self, tree: int, path: str) -> list[Links | None]:
         """What the code of a file means, of every document; nothing for a file without code."""
+        return [found and found[0] for found in self.evaluate(tree, path)]
+
+    def evaluate(self, tree: int, path: str) -> list[tuple[Links, tuple[Conflict, ...]] | None]:
+        """The links completed by what sources outside say, and where they contradict them."""
         row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
-        return decode_links(row[0]) if row else []
+        links = decode_links(row[0]) if row else []
+        said = self.evidence(tree, path) if links and self.has_evidence(tree) else {}
+        return [
+            each and (merge_evidence(each, said[number]) if number in said else (each, ()))
+            for number, each in enumerate(links)
+        ]
+
+    def has_evidence(self, tree: int) -> bool:
+        """Looked at once: most trees have none."""
+        if tree not in self._evidence:
+            found = self._db.execute("SELECT 1 FROM evidence WHERE tree=? LIMIT 1", (tree,)).fetchone()
+            self._evidence[tree] = found is not None
+        return self._evidence[tree]
+
+    def evidence(self, tree: int, path: str) -> dict[int, dict[int, list[tuple[str, Statement]]]]:
+        """document -> call -> (source, what it says), by source; of texts that are as they were."""
+        found: dict[tuple[str, int], dict[int, tuple[Candidate | None, str]]] = {}
+        rows = self._db.execute(
+            "SELECT e.source, e.role, e.target_path, e.target_document, e.target_name, e.calls"
+            f" {_EVIDENCE} AND e.path=? ORDER BY e.source, e.key",
+            (tree, path),
+        )
+        for source, role, target_path, document, name, calls in rows:
+            meant = Candidate(target_path, document, name) if target_path else None, "" if target_path else name
+            for call in array("I", calls):
+                found.setdefault((source, call), {})[role] = meant
+        said: dict[int, dict[int, list[tuple[str, Statement]]]] = {}
+        for (source, place), roles in found.items():
+            document, call = place >> 24, place & 0xFFFFFF
+            target, module = roles.get(0, (None, ""))
+            statement = Statement(document, call, target, module, roles.get(1, (None, ""))[0])
+            said.setdefault(document, {}).setdefault(call, []).append((source, statement))
+        return said
+
+    def asked(self, tree: int, source: str, version: str) -> set[str]:
+        """Paths whose text of now a source has been asked about, and of which all it said still holds."""
+        rows = self._db.execute(
+            "SELECT a.path FROM asked a JOIN file f ON f.tree=a.tree AND f.path=a.path"
+            " JOIN content c ON c.id=f.content AND c.hash=a.hash WHERE a.tree=? AND a.source=? AND a.version=?"
+            " AND NOT EXISTS (SELECT 1 FROM evidence e LEFT JOIN file g ON g.tree=e.tree AND g.path=e.target_path"
+            " LEFT JOIN content d ON d.id=g.content WHERE e.tree=a.tree AND e.path=a.path AND e.source=a.source"
+            " AND e.target_path<>'' AND d.hash IS NOT e.target_hash)",
+            (tree, source, version),
+        )
+        return {row[0] for row in rows}
+
+    def evidence_sources(self, tree: int) -> list[tuple[str, str, int]]:
+        """(source, version, files), by source."""
+        return self._db.execute(
+            "SELECT source, version, count(*) FROM asked WHERE tree=? GROUP BY 1, 2 ORDER BY 1, 2",
+            (tree,),
+        ).fetchall()
 
     def link_keys(self, tree: int) -> Iterator[tuple[str, array[int]]]:
         """What the links of every file depend on in others."""
@@ -273,8 +336,14 @@ class Reader:
             "SELECT l.path, t.calls FROM target t JOIN link l ON l.id=t.link AND l.tree=?"
             " WHERE t.key=? ORDER BY l.path",
             (tree, key),
-        )
-        return [(path, array("I", calls)) for path, calls in rows]
+        ).fetchall()
+        if self.has_evidence(tree):
+            more = self._db.execute(f"SELECT e.path, e.calls {_EVIDENCE} AND e.key=?", (tree, key)).fetchall()
+            rows = sorted(rows + more)
+        found: dict[str, array[int]] = {}
+        for path, calls in rows:
+            found[path] = found.get(path, array("I")) + array("I", calls)
+        return list(found.items())
 
     def find_methods(self, tree: int, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
         """(path, document, qualified name, parameters) of every method of that name; by path."""
@@ -341,6 +410,7 @@ class LinkedTree:
 
     def __init__(self, reader: Reader, tree: int) -> None:
         self._reader, self._tree = reader, tree
+        self._last: tuple[tuple[str, str], Any] = ("", ""), []  # names of one file are asked about in a row
 
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)
@@ -364,8 +434,10 @@ class LinkedTree:
         return self._reader.find_methods(self._tree, name)
 
     def _part(self, path: str, part: str) -> Any:
-        content = self._reader.contents(self._tree, [path]).get(path)
-        return [] if content is None else self._reader.part(content, part)
+        if self._last[0] != (path, part):
+            content = self._reader.contents(self._tree, [path]).get(path)
+            self._last = (path, part), [] if content is None else self._reader.part(content, part)
+        return self._last[1]
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:

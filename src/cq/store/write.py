@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from cq.model.code import Parameter
-from cq.model.edge import Links
+from cq.model.edge import Candidate, Links
 from cq.model.source import Problem, Skip
 from cq.store.codec import encode_links, pack, unpack
 from cq.store.database import BUSY_MS, tree_key
@@ -59,6 +59,16 @@ class LinkRow(msgspec.Struct, frozen=True, gc=False):
     links: list[Links | None]  # of every document
     keys: list[int]
     targets: list[tuple[int, list[int]]]  # by key
+
+
+class EvidenceRow(msgspec.Struct, frozen=True, gc=False):
+    """Calls that mean one thing, as a source says; see the table `evidence`."""
+
+    key: int
+    role: int
+    target: Candidate  # outside the repository: no path, and the module for a name
+    target_hash: str
+    calls: list[int]
 
 
 class Writer:
@@ -220,6 +230,33 @@ class Writer:
                     "DELETE FROM target WHERE key=? AND link=?", [(key, number) for key in array("q", targets)]
                 )
                 self._db.execute("DELETE FROM link WHERE id=?", (number,))
+
+    def put_evidence(
+        self, tree: int, path: str, source: str, version: str, text_hash: str, rows: Iterable[EvidenceRow]
+    ) -> None:
+        """Inside a transaction. What the source said about this file before is forgotten."""
+        for table in ("evidence", "asked"):
+            self._db.execute(f"DELETE FROM {table} WHERE tree=? AND path=? AND source=?", (tree, path, source))
+        self._db.execute("INSERT INTO asked VALUES (?,?,?,?,?)", (tree, path, source, version, text_hash))
+        self._db.executemany(
+            "INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?,?,?)",
+            [
+                (
+                    tree, path, source, row.key, row.role, row.target.path, row.target.document, row.target.name,
+                    row.target_hash, array("I", row.calls).tobytes(),
+                )
+                for row in rows
+            ],
+        )  # fmt: skip
+
+    def drop_evidence(self, tree: int, source: str) -> None:
+        """All that a source has said."""
+        for table in ("evidence", "asked"):
+            self._db.execute(f"DELETE FROM {table} WHERE tree=? AND source=?", (tree, source))
+
+    def note_change(self, tree: int) -> None:
+        """What is known of a tree changed, though its files did not."""
+        self._db.execute("UPDATE tree SET generation=generation+1 WHERE id=?", (tree,))
 
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))

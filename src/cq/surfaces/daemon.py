@@ -375,9 +375,10 @@ class _Tell(io.FileIO):
 def _work(channel: int) -> NoReturn:
     """The life of a worker: requests one by one, until the daemon closes the channel."""
     from cq.indexing import events
+    from cq.providers import sessions
 
     os.setsid()
-    events.enabled = True
+    events.enabled = sessions.keep_warm = True
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  clients must hear it when the daemon dies
@@ -397,6 +398,7 @@ def _work(channel: int) -> NoReturn:
     except (ValueError, OSError):
         status = 0  # the daemon is gone
     finally:
+        sessions.close_sessions()
         os._exit(status)
 
 
@@ -422,7 +424,7 @@ def _answer(request: Request, link: socket.socket, streams: list[int]) -> None:
     err = sys.stderr = io.TextIOWrapper(
         io.FileIO(2, "wb", closefd=False), "utf-8", "backslashreplace", write_through=True
     )
-    cli.asker = str(request.pid)
+    cli.asker = str(request.pid or "")
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         status = cli.main(request.argv)

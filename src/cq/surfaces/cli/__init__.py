@@ -39,6 +39,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "scopes": ("cq.surfaces.cli.scopes", "which names a definition captures, shares and owns"),
     "bytecode": ("cq.surfaces.cli.bytecode", "what a Python definition does with names once compiled"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
+    "run": ("cq.surfaces.cli.run", "several questions of a plan, answered together"),
+    "report": ("cq.surfaces.cli.report", "a plan by its name: refactor-impact, safety-reliability, …"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),

@@ -71,6 +71,18 @@ def add_question_options(parser: ArgumentParser, *, formats: tuple[str, ...], li
     add_place_options(parser)
 
 
+def add_report_options(parser: ArgumentParser) -> None:
+    """Of several questions at once: how long the whole may be, and as what."""
+    from cq.surfaces.render.progress import MODES
+
+    formats = ("md", "json", "jsonl", "plain")
+    parser.add_argument("--budget", metavar="TOKENS", type=read_budget, help="of the whole answer (default: 8000)")
+    default = os.environ.get("CQ_FORMAT", "")
+    chosen = default if default in formats else "md"
+    parser.add_argument("--format", choices=formats, default=chosen, help="md (default), for people; …")
+    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+
+
 def ask(args: Namespace, question: Callable[[Workspace], Answer]) -> int:
     """Asks with a progress line while the index is made, and prints."""
     from cq.surfaces.render.progress import ProgressLine
@@ -238,6 +250,14 @@ def read_count(text: str) -> int:
         value = 0
     if value < 1:
         raise ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def read_budget(text: str) -> int:
+    """For the tokens of several questions at once."""
+    value = read_count(text)
+    if not 500 <= value <= 1_000_000:
+        raise ArgumentTypeError(f"{text!r} is not a number of 500 to 1,000,000")
     return value
 
 

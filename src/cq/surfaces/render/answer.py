@@ -197,7 +197,7 @@ def render_notes(answer: Answer) -> list[str]:
     rows += [
         f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}; {cut.omitted:,} counted only"
         for cut in answer.truncated
-        if cut.scope != "answer"
+        if cut.scope.rpartition(".")[2] != "answer"
     ]
     rows += [f"more: cq artifact get {artifact.id}" for artifact in answer.artifacts if artifact.kind in _WORTH_A_LINE]
     return [render_heading("Notes"), *(_INDENT + one_line(row) for row in rows)] if rows else []

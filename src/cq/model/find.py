@@ -77,6 +77,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     uncertain_calls: int = 0  # of which nobody knows what they mean
     types_in: tuple[TypeUse, ...] = ()
     types_out: tuple[TypeUse, ...] = ()
+    types: tuple[TypeUse, ...] = ()  # all that it names
     members: tuple[str, ...] = ()
     value: str = ""  # of a constant: its type and what it is set to, as written
     uses: tuple[str, ...] = ()  # keys `file:name` of what it refers to otherwise than by a call

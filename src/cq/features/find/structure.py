@@ -87,6 +87,9 @@ class Structure:
             sum(1 for edge in calls if edge.ref.status in ("ambiguous", "unresolved")),
             types_in,
             types_out,
+            tuple(
+                dict.fromkeys(_as_use(edge.ref) for edge in edges if edge.kind == "type_uses" and _type_name(edge.ref))
+            ),
             members,
             value,
             tuple(dict.fromkeys(self._find_uses(edges))),
@@ -218,7 +221,7 @@ class Structure:
         """Where the types of parameters and of the result come from."""
         if self.type_depth <= 0:
             return (), ()
-        known = {edge.ref.name.rpartition(".")[2]: edge.ref for edge in edges if edge.kind == "type_uses"}
+        known = {_type_name(edge.ref): edge.ref for edge in edges if edge.kind == "type_uses"}
         parameters, returned = split_signature(symbol.signature, symbol.name)
         types_in = [use for name, text in parameters for use in self._find_uses_of_type(name, text, known)]
         types_out = [] if returned in _NOTHING else self._find_uses_of_type("", returned, known)
@@ -248,8 +251,7 @@ class Structure:
         return tuple(found)
 
     def _find_uses(self, edges: Sequence[Edge]) -> list[str]:
-        kinds = ("type_uses", "inherits", "raises")
-        targets = [edge.ref.resolved for edge in edges if edge.kind in kinds]
+        targets = [edge.ref.resolved for edge in edges if edge.kind in ("inherits", "raises")]
         return [key_of(target.path, _plain(target.name)) for target in targets if target is not None]
 
     # -- the rest ----------------------------------------------------------------------------------
@@ -314,6 +316,14 @@ def _describe_value(symbol: Symbol) -> str:
             else ""
         )  # fmt: skip
     return f"{kind} (value: {value})" if kind else ""
+
+
+def _type_name(ref: SymbolRef) -> str:
+    return (ref.resolved.name if ref.resolved else ref.name or ref.module).rpartition(".")[2]
+
+
+def _as_use(ref: SymbolRef) -> TypeUse:
+    return TypeUse(_type_name(ref), origin=ref.resolved.path if ref.resolved else ref.module)
 
 
 def _plain(name: str) -> str:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
+_SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
 
 
 class LanguageRow(msgspec.Struct, frozen=True):
@@ -316,8 +317,12 @@ class Workspace:
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
+        plain = parse_lookup(options.query) is not None or options.mode == "lexical"
+        if background and self._auto_refresh and parse_lookup(options.query) is None and not self._has_tree():
+            first = self._find_before_index(options)
+            if first is not None:
+                return first
         with self._asking("find") as finish:
-            plain = parse_lookup(options.query) is not None or options.mode == "lexical"
             semantic = Semantic() if plain else self._prepare_vectors(background)
             with self._reading() as (reader, tree):
                 index = self._open_place().file
@@ -327,6 +332,28 @@ class Workspace:
                 relations = Relations(reader, tree, IndexedFiles(reader, tree))
                 answer = find(relations, reader, tree, options, self.config().find, semantic)
                 return cast("FindAnswer", finish(answer, tree=tree))
+
+    def _find_before_index(self, options: FindOptions) -> FindAnswer | None:
+        """An answer from the disk where a first index would take long; it is begun by a process of its own. None where
+        it is soon done."""
+        import time
+
+        from cq import __version__
+        from cq.features.find import find_without_index
+        from cq.indexing.embedding import start_index
+
+        started = time.perf_counter()
+        files = self._disk_files()
+        place = self._open_place()
+        if place.temporary or files.count_bytes() < _SOON_BYTES:
+            return None
+        why = start_index(place.file, self.root, self._index_dir)
+        note = why or "the index is being made in the background; ask again for all of it"
+        answer = find_without_index(files.candidates(None), options, self.config().find, note)
+        elapsed = round((time.perf_counter() - started) * 1000, 1)
+        return msgspec.structs.replace(
+            answer, run=msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
+        )
 
     def embed(self, *, on_progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Brings the index up to date, then the vectors: those of chunks whose text changed, nothing else."""

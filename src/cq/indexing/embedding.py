@@ -162,13 +162,30 @@ def enqueue(index: Path, job: EmbeddingJob) -> str:
                 return ""  # a worker holds it
         path.write_bytes(msgspec.json.encode(job))
         code = f"from cq.indexing.embedding import run_job; run_job({os.fspath(path)!r})"
-        subprocess.Popen(
-            [sys.executable, "-P", "-c", code],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+        _start(["-c", code])
     except OSError as error:
         return f"no process could be started for it: {error.strerror or error}"
     return ""
+
+
+def start_index(index: Path, root: Path, index_dir: str) -> str:
+    """Begins a first index, vectors included, in a process of its own; returns why not, "" if it is on its way."""
+    try:
+        with database.writer_lock(index, wait=False) as had:
+            if not had:
+                return ""  # a writer is at work
+        place = ["--index-dir", index_dir] if index_dir else []
+        _start(["-m", "cq", "index", "--embed", "--progress", "none", "--root", os.fspath(root), *place])
+    except OSError as error:
+        return f"no index could be begun: {error.strerror or error}"
+    return ""
+
+
+def _start(arguments: Sequence[str]) -> None:
+    subprocess.Popen(
+        [sys.executable, "-P", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
 
 
 def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:

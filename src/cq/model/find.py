@@ -67,6 +67,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     exported: bool = False
     refs: int = 0  # files that refer to it
     references: dict[str, int] = {}  # the first of them, most calls first: file -> calls, 0 where it is only named
+    unlinked: bool = False  # nothing is known of what refers to it
     by_name: bool = False  # counted by its name alone: no link leads to it
     signature: str = ""
     extends: tuple[TypeUse, ...] = ()

@@ -37,19 +37,30 @@ _OWN = frozenset({"self", "cls", "this"})
 class Structure:
     """Describes results; keeps count of what a cap left out."""
 
-    def __init__(self, relations: Relations, call_depth: int, type_depth: int) -> None:
-        self.relations = relations
+    def __init__(self, relations: Relations | None, call_depth: int, type_depth: int) -> None:
+        self._relations = relations
         self.call_depth = MAX_DEPTH if call_depth < 0 else call_depth
         self.type_depth = type_depth
         self.truncated: list[Truncation] = []
         self._left = 0
 
+    @property
+    def relations(self) -> Relations:
+        assert self._relations is not None
+        return self._relations
+
     def describe_chunk(self, rank: int, file: HeldFile, chunk: Chunk) -> Node:
         return Node(rank, chunk.name, file.path, chunk.kind)
 
     def describe(self, rank: int, row: Definition) -> Node:
-        relations, symbol = self.relations, row.symbol
-        symbols = row.file.symbols[row.document]
+        symbol, symbols = row.symbol, row.file.symbols[row.document]
+        if self._relations is None:
+            return Node(
+                rank, symbol.qualified_name, row.file.path, symbol.kind, symbol.modifiers, symbol.exported,
+                signature=" ".join(symbol.signature.split()), extends=tuple(map(TypeUse, symbol.bases)), unlinked=True,
+                members=self._find_members(row, symbols) if symbol.kind_group in ("class", "type") else (),
+            )  # fmt: skip
+        relations = self._relations
         place = relations.edges.find_place(row.file.path, row.document, row.number)
         node = place or Candidate(row.file.path, row.document, symbol.qualified_name)
         is_type = symbol.kind_group in ("class", "type")
@@ -77,6 +88,7 @@ class Structure:
             symbol.exported,
             len(counts),
             dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_REFERENCES]),
+            False,
             by_name,
             " ".join(symbol.signature.split()),
             extends,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -323,15 +323,19 @@ class Workspace:
             if first is not None:
                 return first
         with self._asking("find") as finish:
-            semantic = Semantic() if plain else self._prepare_vectors(background)
+            if not plain:
+                self._embed_few()
             with self._reading() as (reader, tree):
-                index = self._open_place().file
-                semantic = msgspec.structs.replace(
-                    semantic, key=(os.fspath(index), index.stat().st_ino, tree.id, tree.generation)
-                )
+                key = self._name_state(tree)
+                semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
                 relations = Relations(reader, tree, IndexedFiles(reader, tree))
                 answer = find(relations, reader, tree, options, self.config().find, semantic)
                 return cast("FindAnswer", finish(answer, tree=tree))
+
+    def _name_state(self, tree: Tree) -> tuple[object, ...]:
+        """Differs where anything in the tree, or the index itself, is another."""
+        index = self._open_place().file
+        return os.fspath(index), index.stat().st_ino, tree.id, tree.generation
 
     def _find_before_index(self, options: FindOptions) -> FindAnswer | None:
         """An answer from the disk where a first index would take long; it is begun by a process of its own. None where
@@ -357,55 +361,57 @@ class Workspace:
 
     def embed(self, *, on_progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Brings the index up to date, then the vectors: those of chunks whose text changed, nothing else."""
-        from cq.embed import load_embedder
-        from cq.indexing.embedding import embed_tree
+        from cq.indexing.embedding import embed_tree, get_embedder
 
         self._keep_fresh()
         self._check_profile()
         tell = on_progress or self._on_progress
-        return embed_tree(self._open_place().file, self.root, load_embedder(), on_progress=tell)
+        return embed_tree(self._open_place().file, self.root, get_embedder(), on_progress=tell)
 
     def _check_profile(self) -> None:
         if self.config().find.profile == "lexical_only":
             hint = "set profile in [find] of cq.toml to 'default'"
             raise UsageError("the profile 'lexical_only' has no vectors", hint=hint)
 
-    def _prepare_vectors(self, background: bool) -> Semantic:
-        """What a question in words can be ranked with. Never fails one that words can answer."""
-        from cq.features.find.semantic import Semantic
-        from cq.indexing.embedding import FORMAT_VERSION, INLINE, EmbeddingJob, embed_tree, enqueue, measure_coverage
+    def _embed_few(self) -> None:
+        """Makes the vectors that are missing where a question hardly notices; never fails one."""
+        from cq.indexing.embedding import INLINE, embed_tree, get_embedder, measure_coverage
 
-        config = self.config().find
-        if config.profile == "lexical_only":
-            return Semantic("semantic: off, the profile is lexical_only")
-        from cq.embed import load_embedder, load_reranker
-
-        embedder = load_embedder()
-        index = self._open_place().file
+        if self.config().find.profile == "lexical_only":
+            return
+        embedder = get_embedder()
         with self._reading() as (reader, tree):
-            coverage = measure_coverage(reader, tree.id, embedder.identity)
+            coverage = measure_coverage(reader, tree.id, embedder.identity, self._name_state(tree))
         if 0 < coverage.missing <= INLINE:
-            try:
-                embed_tree(index, self.root, embedder, wait=False)
-            except (OSError, StoreError):
-                return Semantic(f"semantic: {coverage.percent} % of the vectors are there, the rest cannot be written")
-            with self._reading() as (reader, tree):
-                coverage = measure_coverage(reader, tree.id, embedder.identity)
-        note = "" if not coverage.missing else f"semantic: building {coverage.percent} %"
-        if coverage.missing and background and not self._open_place().temporary:
-            with self._reading() as (_, tree):
-                job = EmbeddingJob(
-                    FORMAT_VERSION, os.fspath(index), os.fspath(self.root), tree.generation, tree.config,
-                    embedder.identity,
-                )  # fmt: skip
-            note += f" ({why})" if (why := enqueue(index, job)) else ""
+            with suppress(OSError, StoreError):
+                embed_tree(self._open_place().file, self.root, embedder, wait=False)
+
+    def _prepare_vectors(self, reader: Reader, tree: Tree, background: bool) -> Semantic:
+        """What a question in words can be ranked with, and what is missing for it."""
+        from cq.embed import load_reranker
+        from cq.features.find.semantic import Semantic
+        from cq.indexing.embedding import FORMAT_VERSION, EmbeddingJob, enqueue, get_embedder, measure_coverage
+
+        key = self._name_state(tree)
+        if self.config().find.profile == "lexical_only":
+            return Semantic("semantic: off, the profile is lexical_only", key=key)
+        embedder, place = get_embedder(), self._open_place()
+        coverage = measure_coverage(reader, tree.id, embedder.identity, key)
+        note = ""
+        if coverage.missing and background and not place.temporary:
+            index = os.fspath(place.file)
+            job = EmbeddingJob(
+                FORMAT_VERSION, index, os.fspath(self.root), tree.generation, tree.config, embedder.identity
+            )
+            why = enqueue(place.file, job)
+            note = f"semantic: building {coverage.percent} %" + (f" ({why})" if why else "")
         elif coverage.missing:
             note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
         if coverage.others:
             note += "; those there are of another embedder"
         if not coverage.ready:
-            return Semantic(note)
-        return Semantic(note, embedder, load_reranker())
+            return Semantic(note, key=key)
+        return Semantic(note, embedder, load_reranker(), key)
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cq.features.find.connect import key_of
-from cq.features.relations import CALLS, Relations
+from cq.features.relations import Relations
 from cq.graph.links import is_by_name
 from cq.model.answer import Truncation
 from cq.model.edge import Candidate, Edge, SymbolRef
@@ -27,6 +27,7 @@ MAX_NODES = 300  # in the trees of one result
 MAX_CALLER_FILES = 20
 MAX_MEMBERS = 60
 MAX_REFERENCES = 20
+CALLS = ("calls", "instantiates")
 _DOTTED = re.compile(r"[\w$]+(?:(?:\.|::)[\w$]+)*\Z")
 _TYPE_NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _ORDINAL = re.compile(r"#\d+")
@@ -43,6 +44,7 @@ class Structure:
         self.type_depth = type_depth
         self.truncated: list[Truncation] = []
         self._left = 0
+        self._out: dict[tuple[str, int], dict[str, list[Edge]]] = {}
 
     @property
     def relations(self) -> Relations:
@@ -65,7 +67,7 @@ class Structure:
         node = place or Candidate(row.file.path, row.document, symbol.qualified_name)
         is_type = symbol.kind_group in ("class", "type")
         sources = [node, *(relations.members(node)[:MAX_MEMBERS] if place and is_type else ())] if place else []
-        edges = [edge for source in sources for edge in relations.edges.find_out(source)]
+        edges = [edge for source in sources for edge in self._find_out(source)]
         holder = self._find_class(row, symbols)
         above = holder if not is_type else place
         referrers = relations.referrers(node)
@@ -73,7 +75,7 @@ class Structure:
         counts = self._count_by_name(row) if by_name else {path: len(calls) for path, calls in referrers}
         members = self._find_members(row, symbols) if is_type else ()
         value = _describe_value(symbol) if symbol.kind_group == "value" else ""
-        inherits = [edge.ref for edge in relations.edges.find_out(above) if edge.kind == "inherits"] if above else []
+        inherits = [edge.ref for edge in self._find_out(above) if edge.kind == "inherits"] if above else []
         extends, implements = self._split_bases(inherits, symbol)
         types_in, types_out = (
             self._find_types(symbol, edges) if symbol.kind_group in ("function", "method") else ((), ())
@@ -106,6 +108,28 @@ class Structure:
             value,
             tuple(dict.fromkeys(self._find_uses(edges))),
         )
+
+    def _find_out(self, node: Candidate) -> list[Edge]:
+        """Edges out of a definition as they were linked: a call on an unknown receiver stays unknown."""
+        key = (node.path, node.document)
+        if key not in self._out:
+            by_scope: dict[str, list[Edge]] = {}
+            documents = self.relations.links(node.path)
+            links = documents[node.document] if node.document < len(documents) else None
+            if links is not None:
+                for number, (scope, meaning) in enumerate(zip(links.scopes, links.calls, strict=True)):
+                    source = Candidate(node.path, node.document, scope)
+                    made = links.constructors.get(number)
+                    found = by_scope.setdefault(scope, [])
+                    found += [Edge("calls", source, links.refs[made], number)] if made is not None else []
+                    found.append(Edge("calls" if made is None else "instantiates", source, links.refs[meaning], number))
+                pairs = [("inherits", links.inherits), ("type_uses", links.type_uses), ("raises", links.raises)]
+                for kind, rows in pairs:
+                    for name, meaning in rows:
+                        source = Candidate(node.path, node.document, name)
+                        by_scope.setdefault(name, []).append(Edge(kind, source, links.refs[meaning]))
+            self._out[key] = by_scope
+        return self._out[key].get(node.name, [])
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -160,7 +184,7 @@ class Structure:
         """(label, definition) of every call that surely means something, in source order; None for what is outside."""
         found: list[tuple[str, Candidate | None]] = []
         made: set[int] = set()
-        for edge in self.relations.edges.find_out(node):
+        for edge in self._find_out(node):
             if edge.kind not in CALLS or (edge.kind == "instantiates" and edge.call in made):
                 continue  # the constructor was named already
             target = edge.ref.resolved
@@ -254,7 +278,7 @@ class Structure:
         if depth <= 0:
             return ()
         found: list[TypeUse] = []
-        for edge in self.relations.edges.find_out(node):
+        for edge in self._find_out(node):
             target = edge.ref.resolved
             if edge.kind in ("type_uses", "inherits") and target is not None and target not in seen:
                 seen.add(target)

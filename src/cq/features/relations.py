@@ -11,13 +11,14 @@ from cq.graph.edges import Edges
 from cq.graph.links import target_key
 from cq.graph.walk import Link, Neighbors, Reached
 from cq.model.answer import Finding, NodeDetails
-from cq.model.edge import Candidate, Edge, Links
+from cq.model.edge import RELATIONS, Candidate, Edge, Links
 from cq.model.errors import UsageError
 from cq.source.role import find_role
 from cq.store.read import LinkedTree
 
 if TYPE_CHECKING:
     from cq.features.files import HeldFile, IndexedFiles
+    from cq.model.code import Code
     from cq.model.facts import Call, Symbol
     from cq.store.read import Reader, Tree
 
@@ -89,11 +90,6 @@ class Relations:
             self._held[path] = self.files.get(path)
         return self._held[path]
 
-    def is_linked(self, path: str, document: int) -> bool:
-        """Whether the code of a document was resolved; else only names can be compared."""
-        links = self._reader.links(self._tree, path)
-        return document < len(links) and links[document] is not None
-
     def call(self, edge: Edge) -> Call | None:
         """The call site behind an edge, None for an edge that is no call."""
         held = self.hold(edge.source.path) if edge.call >= 0 else None
@@ -143,6 +139,10 @@ class Relations:
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)
 
+    def codes(self, path: str) -> list[Code | None]:
+        """What the code of each document does with values."""
+        return self._reader.code(self._tree, path)
+
     def certain_edges(self) -> Iterator[tuple[Candidate, Candidate]]:
         """Every resolved pair of source and target, by path."""
         for path in self.paths():
@@ -150,8 +150,9 @@ class Relations:
                 if links is None:
                     continue
                 sure = [ref.candidates[0] if ref.status == "resolved" else None for ref in links.refs]
-                pairs = [*zip(links.scopes, links.calls, strict=True), *links.inherits, *links.overrides]
-                pairs += [*links.type_uses, *links.raises, *(("", number) for _, number in links.imports)]
+                pairs = [*zip(links.scopes, links.calls, strict=True)]
+                for kind in RELATIONS:
+                    pairs += [("" if kind == "imports" else name, number) for name, number in getattr(links, kind)]
                 for name, number in dict.fromkeys(pairs):
                     target = sure[number]
                     if target is not None:

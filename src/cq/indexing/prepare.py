@@ -10,7 +10,7 @@ from pathlib import Path
 from cq.graph.names import find_methods
 from cq.graph.unit import Unit
 from cq.model.code import Parameter
-from cq.model.facts import CHUNK_KINDS, FileFacts, Symbol
+from cq.model.facts import CHUNK_KINDS, FileFacts, is_looked_up
 from cq.model.source import SourceFile
 from cq.source.read import content_hash
 from cq.store.codec import encode_facts, flatten
@@ -20,7 +20,6 @@ from cq.store.write import Content
 FACTS = 1  # raised when the same text gives other facts; older indexes are then made anew
 _TERMS = Terms()
 _KIND_BYTES = {kind: number for number, kind in enumerate(CHUNK_KINDS)}
-_HOLDERS = frozenset({"class", "type", "module"})
 
 
 def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -> Content:
@@ -35,7 +34,7 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
     for place, document in enumerate(documents):
         for number, symbol in enumerate(document.symbols):
             defined.add(symbol.name)
-            if _is_looked_up(symbol, document.symbols):
+            if is_looked_up(symbol, document.symbols):
                 symbols.append((place, number, symbol.name, symbol.qualified_name, symbol.kind))
         called.update(call.name for call in document.calls)
         used.update(document.references.names)
@@ -82,16 +81,6 @@ def producer() -> str:
                 status = file.stat()
                 stats.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
     return content_hash("\n".join(stats).encode())
-
-
-def _is_looked_up(symbol: Symbol, symbols: tuple[Symbol, ...]) -> bool:
-    """Parameters and locals are found through their function, everything else by name."""
-    if symbol.kind in ("parameter", "type_parameter"):
-        return False
-    if symbol.kind_group != "value" or symbol.parent < 0:
-        return True
-    parent = symbols[symbol.parent]
-    return parent.kind_group in _HOLDERS or parent.kind_group == "value"
 
 
 def _chunk_words(text: bytes, document: FileFacts) -> list[tuple[str, str, str, str, str]]:

@@ -424,7 +424,7 @@ def _answer(request: Request, link: socket.socket, streams: list[int]) -> None:
     err = sys.stderr = io.TextIOWrapper(
         io.FileIO(2, "wb", closefd=False), "utf-8", "backslashreplace", write_through=True
     )
-    cli.asker = str(request.pid)
+    cli.asker = str(request.pid or "")
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         status = cli.main(request.argv)

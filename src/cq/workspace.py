@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
+    from cq.model.embedding import EmbeddingState
     from cq.model.find import FindAnswer
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
@@ -276,8 +277,9 @@ class Workspace:
         self._last = report
         return report
 
-    def status(self) -> Status:
-        """What is indexed, how fresh it is, where it lies, and what is degraded."""
+    def status(self, *, embeddings: bool = False) -> Status:
+        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
+        for which the embedder is loaded."""
         from cq.indexing.status import find_changes, read_status
 
         check = self._keep_fresh()
@@ -293,7 +295,15 @@ class Workspace:
                 freshness = Freshness(tree.generation, check, 0, 0, 0, False)
             if self._last and self._last.busy:
                 freshness = msgspec.structs.replace(freshness, busy=True)
-            return read_status(reader, tree, self._open_place(), freshness, self._find_degraded(tree))
+            status = read_status(reader, tree, self._open_place(), freshness, self._find_degraded(tree))
+            if not embeddings:
+                return status
+            return msgspec.structs.replace(status, embeddings=self._describe_embeddings(reader, tree))
+
+    def _describe_embeddings(self, reader: Reader, tree: Tree) -> EmbeddingState:
+        from cq.indexing.embedding import describe_embeddings
+
+        return describe_embeddings(reader, tree.id, self.config().find)
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
@@ -693,7 +703,10 @@ class Workspace:
 
         self._keep_fresh()
         with self._reading() as (reader, tree):
-            return export_index(reader, tree, out, version=__version__, only=only, compress=compress)
+            embeddings = self._describe_embeddings(reader, tree)
+            return export_index(
+                reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings
+            )
 
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
         """Whether the index is whole; with `artifacts`, whether that export is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
     from cq.model.plan import AnyStep, Plan
+    from cq.model.embedding import EmbeddingState
     from cq.model.find import FindAnswer
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
+_SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
 
 
 class LanguageRow(msgspec.Struct, frozen=True):
@@ -281,8 +283,9 @@ class Workspace:
         self._last = report
         return report
 
-    def status(self) -> Status:
-        """What is indexed, how fresh it is, where it lies, and what is degraded."""
+    def status(self, *, embeddings: bool = False) -> Status:
+        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
+        for which the embedder is loaded."""
         from cq.indexing.status import find_changes, read_status
 
         check = self._keep_fresh()
@@ -298,7 +301,15 @@ class Workspace:
                 freshness = Freshness(tree.generation, check, 0, 0, 0, False)
             if self._last and self._last.busy:
                 freshness = msgspec.structs.replace(freshness, busy=True)
-            return read_status(reader, tree, self._open_place(), freshness, self._find_degraded(tree))
+            status = read_status(reader, tree, self._open_place(), freshness, self._find_degraded(tree))
+            if not embeddings:
+                return status
+            return msgspec.structs.replace(status, embeddings=self._describe_embeddings(reader, tree))
+
+    def _describe_embeddings(self, reader: Reader, tree: Tree) -> EmbeddingState:
+        from cq.indexing.embedding import describe_embeddings
+
+        return describe_embeddings(reader, tree.id, self.config().find)
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
@@ -328,69 +339,101 @@ class Workspace:
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
+        plain = parse_lookup(options.query) is not None or options.mode == "lexical"
+        if background and self._auto_refresh and parse_lookup(options.query) is None and not self._has_tree():
+            first = self._find_before_index(options)
+            if first is not None:
+                return first
         with self._asking("find") as finish:
-            plain = parse_lookup(options.query) is not None or options.mode == "lexical"
-            semantic = Semantic() if plain else self._prepare_vectors(background)
+            if not plain:
+                self._embed_few()
             with self._reading() as (reader, tree):
-                index = self._open_place().file
-                semantic = msgspec.structs.replace(
-                    semantic, key=(os.fspath(index), index.stat().st_ino, tree.id, tree.generation)
-                )
+                key = self._name_state(tree)
+                semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
                 relations = Relations(reader, tree, IndexedFiles(reader, tree))
                 answer = find(relations, reader, tree, options, self.config().find, semantic)
                 return cast("FindAnswer", finish(answer, tree=tree))
 
+    def _name_state(self, tree: Tree) -> tuple[object, ...]:
+        """Differs where anything in the tree, or the index itself, is another."""
+        index = self._open_place().file
+        return os.fspath(index), index.stat().st_ino, tree.id, tree.generation
+
+    def _find_before_index(self, options: FindOptions) -> FindAnswer | None:
+        """An answer from the disk where a first index would take long; it is begun by a process of its own. None where
+        it is soon done."""
+        import time
+
+        from cq import __version__
+        from cq.features.find import find_without_index
+        from cq.indexing.embedding import start_index
+
+        started = time.perf_counter()
+        files = self._disk_files()
+        place = self._open_place()
+        if place.temporary or files.count_bytes() < _SOON_BYTES:
+            return None
+        why = start_index(place.file, self.root, self._index_dir)
+        note = why or "the index is being made in the background; ask again for all of it"
+        answer = find_without_index(files.candidates(None), options, self.config().find, note)
+        elapsed = round((time.perf_counter() - started) * 1000, 1)
+        return msgspec.structs.replace(
+            answer, run=msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
+        )
+
     def embed(self, *, on_progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Brings the index up to date, then the vectors: those of chunks whose text changed, nothing else."""
-        from cq.embed import load_embedder
-        from cq.indexing.embedding import embed_tree
+        from cq.indexing.embedding import embed_tree, get_embedder
 
         self._keep_fresh()
         self._check_profile()
         tell = on_progress or self._on_progress
-        return embed_tree(self._open_place().file, self.root, load_embedder(), on_progress=tell)
+        return embed_tree(self._open_place().file, self.root, get_embedder(), on_progress=tell)
 
     def _check_profile(self) -> None:
         if self.config().find.profile == "lexical_only":
             hint = "set profile in [find] of cq.toml to 'default'"
             raise UsageError("the profile 'lexical_only' has no vectors", hint=hint)
 
-    def _prepare_vectors(self, background: bool) -> Semantic:
-        """What a question in words can be ranked with. Never fails one that words can answer."""
-        from cq.features.find.semantic import Semantic
-        from cq.indexing.embedding import FORMAT_VERSION, INLINE, EmbeddingJob, embed_tree, enqueue, measure_coverage
+    def _embed_few(self) -> None:
+        """Makes the vectors that are missing where a question hardly notices; never fails one."""
+        from cq.indexing.embedding import INLINE, embed_tree, get_embedder, measure_coverage
 
-        config = self.config().find
-        if config.profile == "lexical_only":
-            return Semantic("semantic: off, the profile is lexical_only")
-        from cq.embed import load_embedder, load_reranker
-
-        embedder = load_embedder()
-        index = self._open_place().file
+        if self.config().find.profile == "lexical_only":
+            return
+        embedder = get_embedder()
         with self._reading() as (reader, tree):
-            coverage = measure_coverage(reader, tree.id, embedder.identity)
+            coverage = measure_coverage(reader, tree.id, embedder.identity, self._name_state(tree))
         if 0 < coverage.missing <= INLINE:
-            try:
-                embed_tree(index, self.root, embedder, wait=False)
-            except (OSError, StoreError):
-                return Semantic(f"semantic: {coverage.percent} % of the vectors are there, the rest cannot be written")
-            with self._reading() as (reader, tree):
-                coverage = measure_coverage(reader, tree.id, embedder.identity)
-        note = "" if not coverage.missing else f"semantic: building {coverage.percent} %"
-        if coverage.missing and background and not self._open_place().temporary:
-            with self._reading() as (_, tree):
-                job = EmbeddingJob(
-                    FORMAT_VERSION, os.fspath(index), os.fspath(self.root), tree.generation, tree.config,
-                    embedder.identity,
-                )  # fmt: skip
-            note += f" ({why})" if (why := enqueue(index, job)) else ""
+            with suppress(OSError, StoreError):
+                embed_tree(self._open_place().file, self.root, embedder, wait=False)
+
+    def _prepare_vectors(self, reader: Reader, tree: Tree, background: bool) -> Semantic:
+        """What a question in words can be ranked with, and what is missing for it."""
+        from cq.embed import load_reranker
+        from cq.features.find.semantic import Semantic
+        from cq.indexing.embedding import FORMAT_VERSION, EmbeddingJob, enqueue, get_embedder, measure_coverage
+
+        key = self._name_state(tree)
+        if self.config().find.profile == "lexical_only":
+            return Semantic("semantic: off, the profile is lexical_only", key=key)
+        embedder, place = get_embedder(), self._open_place()
+        coverage = measure_coverage(reader, tree.id, embedder.identity, key)
+        note = ""
+        if coverage.missing and background and not place.temporary:
+            index = os.fspath(place.file)
+            job = EmbeddingJob(
+                FORMAT_VERSION, index, os.fspath(self.root), tree.generation, tree.config, embedder.identity
+            )
+            why = enqueue(place.file, job)
+            note = f"semantic: building {coverage.percent} %" + (f" ({why})" if why else "")
         elif coverage.missing:
             note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
         if coverage.others:
             note += "; those there are of another embedder"
         if not coverage.ready:
-            return Semantic(note)
-        return Semantic(note, embedder, load_reranker())
+            return Semantic(note, key=key)
+        return Semantic(note, embedder, load_reranker(), key)
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
@@ -722,7 +765,10 @@ class Workspace:
 
         self._keep_fresh()
         with self._reading() as (reader, tree):
-            return export_index(reader, tree, out, version=__version__, only=only, compress=compress)
+            embeddings = self._describe_embeddings(reader, tree)
+            return export_index(
+                reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings
+            )
 
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
         """Whether the index is whole; with `artifacts`, whether that export is."""

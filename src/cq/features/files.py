@@ -243,6 +243,9 @@ class DiskFiles:
         self._extract = extract
         self._max_bytes = max_bytes
 
+    def count_bytes(self) -> int:
+        return sum(entry.size for entry in self._entries)
+
     def count(self) -> dict[str, int]:
         counts: dict[str, int] = {}
         for entry in self._entries:

@@ -290,7 +290,9 @@ class Reader:
     def vectors_of(self, tree: int, path: str, identity: str) -> list[bytes]:
         """Rows that were made of this path before, in this tree or another."""
         rows = self._db.execute(
-            "SELECT rows FROM vector WHERE path=? AND identity=? ORDER BY tree<>?, tree LIMIT 4", (path, identity, tree)
+            "SELECT rows FROM vector WHERE tree IN (SELECT id FROM tree) AND path=? AND identity=?"
+            " ORDER BY tree<>?, tree LIMIT 4",
+            (path, identity, tree),
         )
         return [row for (row,) in rows]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
+_MOST_ANSWERS = 50  # kept from one question to the next
 
 
 class LanguageRow(msgspec.Struct, frozen=True):
@@ -295,7 +296,7 @@ class Workspace:
                 answer, heavy = search(self._disk_files(), options)
                 return finish(answer, heavy)
             with self._reading() as (reader, tree):
-                answer, heavy = search(IndexedFiles(reader, tree), options)
+                answer, heavy = _remember(reader, options, lambda: search(IndexedFiles(reader, tree), options))
                 return finish(answer, heavy, tree)
 
     def calls(self, question: str | CallsOptions) -> Answer:
@@ -310,7 +311,9 @@ class Workspace:
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
                 files = IndexedFiles(reader, tree)
-                return finish(find_calls(files, options, Relations(reader, tree, files)), tree=tree)
+                relations = Relations(reader, tree, files)
+                answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
+                return finish(answer, tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -681,14 +684,11 @@ class Workspace:
     def _reading(self) -> Iterator[tuple[Reader, Tree]]:
         """A connection of its own for every question, so that two iterations may run side by side."""
         from cq.store import database
-        from cq.store.read import Reader
+        from cq.store.warm import open_reader
 
         index = self._open_place().file
-        why = database.damage(index) if index.exists() else "missing"
-        if why:
-            raise StoreError(f"there is no index of {self.root} ({why})", hint="`cq index` makes one")
         try:
-            with closing(Reader(database.connect(index), os.fspath(self.root))) as reader, reader:
+            with open_reader(index, os.fspath(self.root)) as reader:
                 tree = reader.tree()
                 if tree is None or not tree.generation:
                     raise StoreError(f"{self.root} is not indexed yet", hint="`cq index` does it")
@@ -724,6 +724,21 @@ class Workspace:
         if not chosen.is_relative_to(self.root):
             raise SourceError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
         return chosen
+
+
+def _remember(
+    reader: Reader, question: Any, ask: Callable[[], tuple[Answer, dict[str, Any]]]
+) -> tuple[Answer, dict[str, Any]]:
+    """What was answered to the same question, where the reader is kept and nothing was written since."""
+    if reader.memory is None:
+        return ask()
+    answers: dict[Any, tuple[Answer, dict[str, Any]]] = reader.memory.setdefault("answers", {})
+    found = answers.pop(question, None) or ask()
+    if not any(event.category in ("interrupted", "timeout") for event in found[0].degraded):
+        answers[question] = found
+    for old in list(answers)[:-_MOST_ANSWERS]:
+        del answers[old]
+    return found
 
 
 def find_root(start: Path) -> Path:

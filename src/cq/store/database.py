@@ -82,6 +82,13 @@ def damage(path: Path, producer: str = "") -> str | None:
     return None
 
 
+def check(path: Path, root: str) -> None:
+    """StoreError for what is no index that can be read."""
+    why = damage(path) if path.exists() else "missing"
+    if why:
+        raise StoreError(f"there is no index of {root} ({why})", hint="`cq index` makes one")
+
+
 def remove(path: Path) -> None:
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         name.unlink(missing_ok=True)

@@ -22,16 +22,22 @@ from cq.model.status import Check, Degraded, Freshness, Status
 
 if TYPE_CHECKING:
     from cq.features.calls import CallsOptions
+    from cq.features.diagnostics import DiagnosticsOptions
+    from cq.features.exceptions import ExceptionsOptions
     from cq.features.files import DiskFiles, IndexedFiles
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
+    from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
+    from cq.features.neighborhood import NeighborhoodOptions
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
+    from cq.features.references import ReferencesOptions
     from cq.features.relations import Relations
     from cq.features.search import SearchOptions
     from cq.features.servers import Servers
+    from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
     from cq.model.artifact import ExportReport, Validation
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
-    from cq.store.overflow import StoredArtifact
+    from cq.store.overflow import ArtifactStore, StoredArtifact
     from cq.store.read import Reader, Tree
 
 _MARKS = (".git", ".jj", ".hg")
@@ -354,11 +360,76 @@ class Workspace:
         options = TypesOptions(question) if isinstance(question, str) else question
         return self._relate("types", lambda relations: find_types(relations, options))
 
+    def hover(self, question: str | HoverOptions) -> Answer:
+        """The signature or type of a name, and its documentation; by a language server where there is one."""
+        from cq.features.hover import HoverOptions, find_hover
+
+        options = HoverOptions(question) if isinstance(question, str) else question
+        return self._consult(
+            "hover", options.servers, lambda relations, servers: find_hover(relations, servers, options)
+        )
+
+    def references(self, question: str | ReferencesOptions) -> Answer:
+        """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""
+        from cq.features.references import ReferencesOptions, find_references
+
+        options = ReferencesOptions(question) if isinstance(question, str) else question
+        return self._consult(
+            "references", options.servers, lambda relations, servers: find_references(relations, servers, options)
+        )
+
+    def diagnostics(self, question: DiagnosticsOptions | None = None) -> Answer:
+        """What is wrong: what the syntax says, and what language servers say. See DiagnosticsOptions."""
+        from cq.features.diagnostics import DiagnosticsOptions, find_diagnostics
+
+        options = question or DiagnosticsOptions()
+        return self._consult("diagnostics", options.servers, lambda _, servers: find_diagnostics(servers, options))
+
+    def exceptions(self, question: str | ExceptionsOptions = "") -> Answer:
+        """What is raised, what catches it, and what nobody does. See ExceptionsOptions."""
+        from cq.features.exceptions import ExceptionsOptions, find_exceptions
+
+        options = ExceptionsOptions(question) if isinstance(question, str) else question
+        return self._relate("exceptions", lambda relations: find_exceptions(relations, options))
+
+    def side_effects(self, question: str | EffectsOptions = "") -> Answer:
+        """What happens when modules are loaded. See EffectsOptions."""
+        from cq.features.side_effects import EffectsOptions, find_effects
+
+        options = EffectsOptions(question) if isinstance(question, str) else question
+        return self._relate("side-effects", lambda relations: find_effects(relations, options))
+
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""
         from cq.features.rank import RankOptions, find_ranks
 
         return self._relate("rank", lambda relations: find_ranks(relations, question or RankOptions()))
+
+    def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
+        """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
+        from cq import __version__
+        from cq.features.files import IndexedFiles
+        from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
+        from cq.features.neighborhood.layout import lay_out
+        from cq.features.relations import Relations
+
+        options = NeighborhoodOptions(question) if isinstance(question, str) else question
+        options = msgspec.structs.replace(
+            options, order=options.order or self.config().neighborhood.section_order.order
+        )
+        with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
+            relations = Relations(reader, tree, IndexedFiles(reader, tree))
+            found = find_neighborhood(relations, options, version=__version__)
+            return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
+
+    def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
+        """A question about links and to language servers."""
+        from cq.features.files import IndexedFiles
+        from cq.features.relations import Relations
+
+        with self._asking(command) as finish, self._reading() as (reader, tree):
+            files = IndexedFiles(reader, tree)
+            return finish(ask(Relations(reader, tree, files), self._ask_servers(files, on=on)), tree=tree)
 
     def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""
@@ -415,7 +486,7 @@ class Workspace:
         """What recent answers were too short for, by name."""
         from cq.store import overflow
 
-        return list(overflow.find(self._open_place().file))
+        return list(overflow.find(self._artifact_store()))
 
     def artifact(self, name: str) -> Any:
         """The content of one of them; UsageError for a name that is none."""
@@ -423,10 +494,10 @@ class Workspace:
 
         from cq.store import overflow
 
-        index = self._open_place().file
-        value = overflow.load(index, name)
+        store = self._artifact_store()
+        value = overflow.load(store, name)
         if value is None:
-            close = get_close_matches(name, [item.id for item in overflow.find(index)], n=1)
+            close = get_close_matches(name, store.names(), n=1)
             hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq artifact list` lists them"
             raise UsageError(f"there is no artifact {name!r}", hint=hint)
         return value
@@ -542,7 +613,7 @@ class Workspace:
         """The environment, the cache, the tools and the configuration, with what to do about each problem."""
         from cq.indexing.doctor import find_checks
 
-        return find_checks(self.root, self.config, index_dir=self._index_dir)
+        return find_checks(self.root, self.config, lambda: self.providers, index_dir=self._index_dir)
 
     @contextmanager
     def _asking(self, command: str) -> Iterator[Callable[..., Answer]]:
@@ -557,12 +628,17 @@ class Workspace:
         if self._auto_refresh:
             self._keep_fresh()
 
-        def finish(answer: Answer, heavy: dict[str, Any] | None = None, tree: Tree | None = None) -> Answer:
+        def finish(
+            answer: Answer,
+            heavy: dict[str, Any] | None = None,
+            tree: Tree | None = None,
+            more: Sequence[overflow.Overflow] = (),
+        ) -> Answer:
             place = self._open_place()
             refs: list[ArtifactRef] = []
-            for kind, value in (heavy or {}).items():
-                ref = None if place.temporary or not value else overflow.save(place.file, command, kind, value)
-                refs += [ref] if ref else []
+            if not place.temporary:
+                items = [overflow.Overflow.of(command, kind, value) for kind, value in (heavy or {}).items() if value]
+                refs = [ref for item in (*items, *more) if (ref := overflow.save(self._artifact_store(), item))]
             run = msgspec.structs.replace(
                 answer.run, version=__version__, elapsed_ms=round((time.perf_counter() - started) * 1000, 1)
             )
@@ -570,6 +646,11 @@ class Workspace:
             return msgspec.structs.replace(answer, run=run, artifacts=tuple(refs), degraded=events)
 
         yield finish
+
+    def _artifact_store(self) -> ArtifactStore:
+        from cq.store.overflow import STORES
+
+        return STORES[self.config().artifacts.store](self._open_place().file)
 
     def _has_no_index(self) -> bool:
         """Nothing to answer from: never indexed and not to be now, or the first index is still being written."""

@@ -49,6 +49,8 @@ def test_each_source_overrules_the_one_behind_it(tmp_path: Path, monkeypatch: py
         "index.jobs": "flag",
         "index.memory_mb": "default",
         "index.dir": "cq.toml:6",
+        "providers.allow": "default",
+        "providers.deny": "default",
     }
     monkeypatch.setenv("CQ_INDEX_DIR", "/env")
     assert (load_config(tmp_path).index.dir, load_config(tmp_path).source("index.dir")) == (
@@ -198,3 +200,18 @@ def test_names_and_texts_of_queries_are_checked(tmp_path: Path):
     check_error(tmp_path, "[queries]\n'a b' = 'x'\n", "queries")
     check_error(tmp_path, "[queries]\na = 3\n", "queries", "str")
     check_error(tmp_path, "[queries]\na = '" + "x" * 10_001 + "'\n", "queries")
+
+
+def test_providers_are_listed_with_their_lines(tmp_path: Path):
+    (tmp_path / "cq.toml").write_text(
+        "[providers]\ndeny = ['ty']\n[providers.lsp.gopls]\ncmd = ['gopls']\nlanguages = ['go']\n"
+        "[providers.settings.pyrefly]\nx = 1\n"
+    )
+    rows = {s.name: (s.value, s.source) for s in load_config(tmp_path).settings if s.name.startswith("providers")}
+    assert rows == {
+        "providers.allow": ((), "default"),
+        "providers.deny": (("ty",), "cq.toml:2"),
+        "providers.lsp.gopls.cmd": (("gopls",), "cq.toml:3"),
+        "providers.lsp.gopls.languages": (("go",), "cq.toml:3"),
+        "providers.settings.pyrefly": (("x",), "cq.toml"),
+    }

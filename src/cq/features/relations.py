@@ -17,6 +17,7 @@ from cq.store.read import LinkedTree
 
 if TYPE_CHECKING:
     from cq.features.files import HeldFile, IndexedFiles
+    from cq.model.code import Code
     from cq.model.facts import Call, Symbol
     from cq.store.read import Reader, Tree
 
@@ -139,6 +140,10 @@ class Relations:
 
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)
+
+    def codes(self, path: str) -> list[Code | None]:
+        """What the code of each document does with values."""
+        return self._reader.code(self._tree, path)
 
     def certain_edges(self) -> Iterator[tuple[Candidate, Candidate]]:
         """Every resolved pair of source and target, by path."""

@@ -20,6 +20,7 @@ import msgspec
 
 from cq.features.target import Definition
 from cq.identity import tool_path
+from cq.model.answer import Finding
 from cq.model.provider import Coverage, Place, Reply, Telemetry
 from cq.model.source import SourceFile
 from cq.model.status import Degraded
@@ -95,6 +96,21 @@ class Servers:
         row, named = find_definition(held, place.start)
         return Spot(held, held.locate(place.start, place.end), row, named)
 
+    def describe(self, reply: Reply[Any], what: str) -> Finding:
+        """One line: who was asked, how far the answer can be trusted, and why not further."""
+        state, reason = reply.coverage.state, reply.coverage.reason
+        known = {each.id: each for each in self.registry.providers} if self.registry else {}
+        version = self.registry.detect(known[reply.provider]).version if self.registry and reply.provider else ""
+        who = reply.provider or "no server"
+        who = version if version.startswith(who) else f"{who} {version}".strip()
+        count = "" if state == "unresolved" else f", {len(reply.items):,} {what}"
+        return Finding("source", f"{who}: {state}{count}" + (f" ({reason})" if reason else ""), count=len(reply.items))
+
+    @property
+    def status(self) -> str:
+        """One word for the card."""
+        return "off" if self.registry is None else self.telemetry().status
+
     def telemetry(self) -> Telemetry:
         asked = [reply for reply in self.replies if reply.provider]
         return summarize(asked, available=bool(asked), skipped=len(self.replies) - len(asked))
@@ -139,6 +155,15 @@ def tell_changes(root: Path, files: IndexedFiles) -> None:
 
 
 _told: dict[str, tuple[int, dict[str, tuple[str, int, int]]]] = {}  # by root: generation, and its files
+
+
+def find_document(file: HeldFile, offset: int) -> int:
+    """The innermost document that holds a byte: documents are listed outer before inner."""
+    found = 0
+    for number, document in enumerate(file.documents if file.counts.get("documents", 2) > 1 else ()):
+        if document.segment and any(start <= offset < end for start, end in document.segment.ranges):
+            found = number
+    return found
 
 
 def find_definition(file: HeldFile, offset: int) -> tuple[Definition | None, bool]:

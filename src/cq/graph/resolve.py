@@ -124,10 +124,18 @@ class Resolver:
                 )
 
     def bases(self, unit: Unit, definition: Definition) -> list[Meaning]:
-        return [
-            self._ask(unit, lambda base=base: self.linker.evaluate(unit, definition.scope, base, definition.start))
-            for base in definition.bases
+        """What a class or an interface stands under; what an interface extends or a class implements is a type."""
+        scope, start = definition.scope, definition.start
+        is_interface = definition.kind == "interface"
+        found = [
+            self._ask(unit, lambda base=base: self.linker.evaluate(unit, scope, base, start))
+            for base in (() if is_interface else definition.bases)
         ]
+        typed = [value for name, value in definition.keywords if name == "implements"]
+        for base in (*definition.bases, *typed) if is_interface else typed:
+            named = base[1] if type(base) is list and base[0] == "[]" else base
+            found += self.types(unit, scope, [named], start)[:1]
+        return found
 
     def overridden(self, unit: Unit, definition: Definition) -> Meaning | None:
         """The method of a base that this one takes the place of."""

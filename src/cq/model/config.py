@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+
+from cq.model.neighborhood import Section
 
 _Patterns = Annotated[tuple[str, ...], msgspec.Meta(description="patterns as in .gitignore, from the root")]
 
@@ -44,6 +46,24 @@ class ProvidersConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lsp: Annotated[dict[str, LanguageServer], msgspec.Meta(max_length=64)] = {}
 
 
+class SectionOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[neighborhood.section_order]`: sections that are not named follow in their usual order."""
+
+    order: tuple[Section, ...] = ()
+
+
+class NeighborhoodConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[neighborhood]`."""
+
+    section_order: SectionOrder = SectionOrder()
+
+
+class ArtifactsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[artifacts]`: where is kept what answers are too short for."""
+
+    store: Literal["files", "sqlite"] = "files"
+
+
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A whole `cq.toml`, or `[tool.cq]` of a pyproject.toml."""
 
@@ -52,6 +72,8 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         dict[_Name, _Text], msgspec.Meta(max_length=500, description="named queries: `@name` in `cq q`")
     ] = {}
     providers: ProvidersConfig = ProvidersConfig()
+    neighborhood: NeighborhoodConfig = NeighborhoodConfig()
+    artifacts: ArtifactsConfig = ArtifactsConfig()
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -70,6 +92,8 @@ class Configuration(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     queries: dict[str, str] = {}
     providers: ProvidersConfig = ProvidersConfig()
+    neighborhood: NeighborhoodConfig = NeighborhoodConfig()
+    artifacts: ArtifactsConfig = ArtifactsConfig()
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from cq.model.provider import ProviderStatus
+
 
 class Degraded(msgspec.Struct, frozen=True):
     """Something that was not done, or done in a lesser way."""
@@ -57,11 +59,13 @@ class Status(msgspec.Struct, frozen=True):
     degraded: tuple[Degraded, ...] = ()
 
 
-class Check(msgspec.Struct, frozen=True):
-    """One finding of the doctor. `state`: ok, missing (does without), warning, error."""
+class Check(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One finding of the doctor. `state`: ok, missing (does without), warning, error. `provider`: all about one that
+    can be asked beside the index."""
 
     area: str
     name: str
     state: str
     detail: str
     advice: str = ""
+    provider: ProviderStatus | None = None

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from cq.model.config import ProvidersConfig
 from cq.model.provider import Coverage, ProviderStatus, Reply, Telemetry
 from cq.model.status import Degraded
 from cq.providers.answers import Target
+from cq.providers.documents import Document
 from cq.providers.planes import PLANES, ask, offered_planes
 from cq.providers.programs import Detection
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
+from cq.source.language import EXTENSIONS
 
 SERVER_KINDS = tuple(dict.fromkeys(plane.kind for plane in PLANES.values()))
 # Answered without a server: the plane and its kind.
@@ -195,6 +198,19 @@ class Registry:
                 )
             )
         return tuple(rows)
+
+    def probe(self) -> None:
+        """Starts every server that may and can run, so that `status` tells what each offers."""
+
+        def start(provider: Provider) -> None:
+            if not self.why_disabled(provider) and self.detect(provider).available:
+                language = provider.languages[0]
+                name = f".cq-vfs/probe{EXTENSIONS.get(language, '')}"
+                self._run(provider, "document_symbols", [Target(Document(name, language, b"\n"))], BUDGETS["prefetch"])
+
+        able = [provider for provider in self.providers if provider.answers("document_symbols")]
+        with ThreadPoolExecutor(max(len(able), 1)) as pool:
+            list(pool.map(start, able))
 
     def _run(
         self, provider: Provider, plane: str, targets: list[Target], budget: Budget, *, bulk: bool = False

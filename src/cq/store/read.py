@@ -427,6 +427,7 @@ class LinkedTree:
 
     def __init__(self, reader: Reader, tree: int) -> None:
         self._reader, self._tree = reader, tree
+        self._last: tuple[tuple[str, str], Any] = ("", ""), []  # names of one file are asked about in a row
 
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)
@@ -450,8 +451,10 @@ class LinkedTree:
         return self._reader.find_methods(self._tree, name)
 
     def _part(self, path: str, part: str) -> Any:
-        content = self._reader.contents(self._tree, [path]).get(path)
-        return [] if content is None else self._reader.part(content, part)
+        if self._last[0] != (path, part):
+            content = self._reader.contents(self._tree, [path]).get(path)
+            self._last = (path, part), [] if content is None else self._reader.part(content, part)
+        return self._last[1]
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:

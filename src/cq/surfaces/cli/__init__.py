@@ -21,12 +21,21 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("cq.surfaces.cli.search", "where a name or text is: defined, called, used, mentioned"),
     "calls": ("cq.surfaces.cli.calls", "every call site of a function: what is passed, and from where"),
+    "neighborhood": ("cq.surfaces.cli.neighborhood", "everything around one symbol (nb)"),
     "graph": ("cq.surfaces.cli.graph", "what a definition depends on, and what depends on it"),
     "path": ("cq.surfaces.cli.path", "how one definition reaches another"),
     "impact": ("cq.surfaces.cli.impact", "what may break when something changes"),
     "sig-impact": ("cq.surfaces.cli.sig_impact", "which call sites a new signature would break"),
     "imports": ("cq.surfaces.cli.imports", "which file imports which, cycles, and what comes from outside"),
     "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
+    "references": (
+        "cq.surfaces.cli.references",
+        "every mention that means a definition, by links and language servers",
+    ),
+    "hover": ("cq.surfaces.cli.hover", "the signature, type and documentation of a name"),
+    "diagnostics": ("cq.surfaces.cli.diagnostics", "what is wrong with code: its syntax, and what type checkers say"),
+    "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
+    "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),
@@ -46,6 +55,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("cq.surfaces.cli.init", "let an agent use cq: configuration for its client"),
     "completion": ("cq.surfaces.cli.completion", "complete commands, names and paths in your shell"),
 }
+
+ALIASES = {"nb": "neighborhood"}
 
 # How --help sorts them; a command that is in none of these is a question.
 GROUPS = {
@@ -100,6 +111,7 @@ def _dispatch(argv: list[str]) -> int:
         if len(rest) > 1:
             raise UsageError(f"unexpected argument {rest[1]!r}", hint="see `cq --help`")
         name, rest = (rest[0], ["--help"]) if rest else ("--help", [])
+    name = ALIASES.get(name, name)
     if not name or name == "--root" or name.startswith("--root="):
         return _run_command("", argv)
     if name in ("-V", "--version"):

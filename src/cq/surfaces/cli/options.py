@@ -46,6 +46,21 @@ def add_freshness_options(parser: ArgumentParser) -> None:
     parser.add_argument("--max-stale", metavar="SECONDS", type=_seconds, default=0.0, help="trust a check this young")
 
 
+def add_server_options(parser: ArgumentParser, *, default: bool = True) -> None:
+    """`default`: whether language servers are asked without being told to; else only where one runs already."""
+    group = parser.add_mutually_exclusive_group()
+    if not default:
+        group.add_argument(
+            "--lsp", action="store_true", default=None, help="ask language servers, start them if need be"
+        )
+    group.add_argument(
+        "--no-lsp", action="store_false", dest="lsp", default=None, help="ask no language server; the index alone"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="let the repository say how servers run: that can run its code"
+    )
+
+
 def add_question_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit: int) -> None:
     """Of a question about the whole tree: how much is shown and as what, how fresh, and where."""
     from cq.surfaces.render.progress import MODES
@@ -109,18 +124,20 @@ def find_languages(given: list[str] | None) -> tuple[str, ...]:
     return () if names == ["auto"] else tuple(dict.fromkeys(map(get_language_id, names)))
 
 
-def find_folders(given: list[str] | None, root: Path) -> tuple[str, ...]:
+def find_folders(given: list[str] | None, root: Path, option: str = "--in") -> tuple[str, ...]:
     """From the working directory, else from the root; as paths below the root. The root itself is no limit."""
     found: list[str] = []
     for name in given or ():
         if not name:
-            raise UsageError("--in names nothing", hint="give a directory or a file")
+            raise UsageError(f"{option} names nothing", hint="give a directory or a file")
         here = Path(os.path.abspath(name))  # noqa: PTH100  a link stays the link that the index knows
         chosen = here if here.exists() and here.is_relative_to(root) else root / name
         if not chosen.exists():
-            raise UsageError(f"--in {name} does not exist", hint="it counts from the working directory or the root")
+            raise UsageError(f"{option} {name} does not exist", hint="it counts from the working directory or the root")
         if not Path(os.path.normpath(chosen)).is_relative_to(root):
-            raise UsageError(f"--in {name} lies outside the root", hint="give --root with a directory that holds it")
+            raise UsageError(
+                f"{option} {name} lies outside the root", hint="give --root with a directory that holds it"
+            )
         below = Path(os.path.normpath(chosen)).relative_to(root).as_posix()
         found += [below] if below != "." else []
     return tuple(found)
@@ -135,6 +152,14 @@ def find_target(text: str, root: Path) -> str:
     if here.is_file() and here.is_relative_to(root):
         return f"{here.relative_to(root).as_posix()}:{rest}"
     return f"{os.path.normpath(path)}:{rest}" if "/" in path else text
+
+
+def find_part(text: str, root: Path) -> str:
+    """A TARGET, or a path that may count from the working directory: told as the index tells it, `.` for the root."""
+    here = Path(os.path.abspath(text))  # noqa: PTH100  a link stays the link that the index knows
+    if text and here.exists() and here.is_relative_to(root):
+        return here.relative_to(root).as_posix()
+    return find_target(text, root)
 
 
 def repeat_place(args: Namespace) -> tuple[str, ...]:
@@ -159,8 +184,9 @@ def read_page(args: Namespace, limit: int) -> Page:
     )
 
 
-def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
-    """Writes the answer; the exit code is grep's, 130 for an answer that Ctrl-C cut short."""
+def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[Answer], str] | None = None) -> int:
+    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
+    Ctrl-C cut short."""
     from cq.surfaces.render import render_jsonl
     from cq.surfaces.render.answer import find_rows, render_answer, render_plain
 
@@ -178,7 +204,7 @@ def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
 
         sys.stdout.write(draw(answer.edges, form))
     else:
-        sys.stdout.write(render_answer(answer))
+        sys.stdout.write((render or render_answer)(answer))
     if form in ("jsonl", "plain"):
         # Rows have no room for what else there is to say.
         notes = [event.message for event in answer.degraded if event.severity != "info"]
@@ -227,6 +253,7 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     }
     if "inside" not in given:  # a question's own filters leave the index as it is
         options |= {name: tuple(given[name]) for name in ("include", "exclude") if given.get(name)}
+    options["trusted"] = bool(given.get("trust"))
     options["auto_refresh"] = not given.get("no_refresh")
     options["max_stale"] = given.get("max_stale") or 0.0
     return Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))

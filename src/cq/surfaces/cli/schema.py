@@ -13,6 +13,7 @@ from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
 from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
+from cq.model.neighborhood import Bundle
 from cq.model.status import Check, Status
 from cq.surfaces.daemon import DaemonStatus
 from cq.surfaces.render import render_json, render_table
@@ -45,6 +46,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "index": (Indexed, "the answer of cq index"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
     "q": (Answer, "the answer of cq q"),
+    "snb": (Bundle, "the bundle in the answer of cq neighborhood, schema cq.snb.v1"),
     "status": (Status, "the answer of cq status"),
     "validate": (Validation, "the answer of cq validate"),
 }

@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from cq.features.page import SMALL
-from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, NodeDetails, Section, SourceDetails
+from cq.model.answer import (
+    Answer,
+    CallDetails,
+    DiagnosticDetails,
+    EffectDetails,
+    ExceptionDetails,
+    FactDetails,
+    Finding,
+    HoverDetails,
+    Insight,
+    MatchDetails,
+    NodeDetails,
+    ReferenceDetails,
+    Section,
+    SourceDetails,
+)
 from cq.surfaces.render import one_line, render_block, render_heading, show_path, show_source
 
 _INDENT = "    "
@@ -56,7 +71,10 @@ def render_source(answer: Answer) -> str:
     )
 
 
-_SITES = (MatchDetails, CallDetails, NodeDetails, SourceDetails)
+_SITES = (
+    MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
+    ExceptionDetails, EffectDetails, FactDetails,
+)  # fmt: skip
 
 
 def _render_card(answer: Answer, insight: Insight) -> list[str]:
@@ -131,6 +149,14 @@ def render_finding(finding: Finding) -> list[str]:
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
         return [f"{_INDENT}{place} {details.status}{caller}: {text.strip()}"]
+    if isinstance(details, ReferenceDetails):
+        scope = f" ({details.scope})" if details.scope else ""
+        return [f"{_INDENT}{place} {details.status}, {' '.join(details.sources)}{scope}: {text.strip()}"]
+    if isinstance(details, DiagnosticDetails):
+        code = f" {details.code}" if details.code else ""
+        return [f"{_INDENT}{place} {details.severity}, {details.source}{code}: {one_line(text)}"]
+    if isinstance(details, HoverDetails):
+        return _render_contract(place, details, text)
     if isinstance(details, SourceDetails):
         return [*_render_source(place, where.end_line, details)]
     if not isinstance(details, MatchDetails):
@@ -143,6 +169,15 @@ def render_finding(finding: Finding) -> list[str]:
     numbered = enumerate(map(show_source, details.context), details.context_line)
     rows = [f"{_INDENT}  {number:>5} {line}".rstrip() for number, line in numbered]
     return [head, *rows]
+
+
+def _render_contract(place: str, details: HoverDetails, text: str) -> list[str]:
+    """The contract as its source wrote it, then the documentation, each line by itself."""
+    rows = [f"{place} {details.symbol_kind} {details.name}, by {details.source}".replace("  ", " ")]
+    rows += [f"  {line}" for line in text.splitlines()]
+    rows += [f"  returns {details.returns}"] if details.returns and details.returns not in text else []
+    rows += [f"  | {line}".rstrip() for line in map(show_source, details.doc.strip().splitlines())]
+    return [_INDENT + row for row in rows]
 
 
 def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:

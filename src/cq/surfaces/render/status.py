@@ -106,8 +106,19 @@ def render_config(config: Configuration) -> str:
 
 
 def render_checks(checks: Sequence[Check]) -> str:
-    rows = [[check.area, check.name, check.state, one_line(check.detail)] for check in checks]
+    rows = [[check.area, check.name, check.state, one_line(check.detail)] for check in checks if not check.provider]
     lines = [render_table(["area", "check", "state", "found"], rows)]
+    providers = [check for check in checks if check.provider]
+    if providers:
+        rows = [
+            [check.name, check.state, ", ".join(row.languages), one_line(check.detail)]
+            for check in providers
+            if (row := check.provider)
+        ]
+        lines += ["", render_heading("Providers"), "", render_table(["provider", "state", "languages", "found"], rows)]
+        offers = [(check.name, row.planes) for check in providers if (row := check.provider) and row.planes]
+        lines += [""] if offers else []
+        lines += [f"- {name} answers {', '.join(planes).replace('_', ' ')}" for name, planes in offers]
     advice = [check for check in checks if check.advice]
     if advice:
         lines += ["", render_heading("What to do"), ""]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,8 @@ def root(tmp_path: Path) -> Path:
     root.mkdir()
     (root / "db.py").write_text("def save(row): ...\n")
     (root / "app.py").write_text("from db import save\nsave(1)\n")
+    for path in (*root.iterdir(), root):
+        os.utime(path, (1, 1))  # what is younger than a moment is looked at, and noted, again
     return root
 
 

@@ -6,7 +6,6 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 
 from cq.model.errors import StoreError
@@ -134,6 +133,8 @@ def tree_key(root: str) -> str:
 
 
 def _statements() -> Iterator[str]:
+    from importlib import resources
+
     script = resources.files("cq.store").joinpath("schema.sql").read_text("utf-8")
     statement = ""
     for line in script.splitlines(keepends=True):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 import msgspec
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from cq.features.diagnostics import DiagnosticsOptions
     from cq.features.exceptions import ExceptionsOptions
     from cq.features.files import DiskFiles, IndexedFiles
+    from cq.features.find import FindOptions
+    from cq.features.find.semantic import Semantic
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
     from cq.features.hover import HoverOptions
@@ -39,10 +41,12 @@ if TYPE_CHECKING:
     from cq.features.servers import Servers
     from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
+    from cq.indexing.embedding import EmbedReport
     from cq.indexing.location import Place
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
+    from cq.model.find import FindAnswer
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
     from cq.store.overflow import ArtifactStore, StoredArtifact
@@ -304,6 +308,84 @@ class Workspace:
             with self._reading() as (reader, tree):
                 answer, heavy = _remember(reader, options, lambda: search(IndexedFiles(reader, tree), options))
                 return finish(answer, heavy, tree)
+
+    def find(self, question: str | FindOptions, *, background: bool = False) -> FindAnswer:
+        """Code about an idea, or the symbols that `symbol = A > b` names: ranked, connected, shown. See FindOptions.
+
+        Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
+        process of its own makes them meanwhile (`embed` makes them now).
+        """
+        from cq.features.files import IndexedFiles
+        from cq.features.find import FindOptions, find
+        from cq.features.find.lookup import parse_lookup
+        from cq.features.find.semantic import Semantic
+        from cq.features.relations import Relations
+
+        options = FindOptions(question) if isinstance(question, str) else question
+        options.settle(self.config().find)
+        with self._asking("find") as finish:
+            plain = parse_lookup(options.query) is not None or options.mode == "lexical"
+            semantic = Semantic() if plain else self._prepare_vectors(background)
+            with self._reading() as (reader, tree):
+                index = self._open_place().file
+                semantic = msgspec.structs.replace(
+                    semantic, key=(os.fspath(index), index.stat().st_ino, tree.id, tree.generation)
+                )
+                relations = Relations(reader, tree, IndexedFiles(reader, tree))
+                answer = find(relations, reader, tree, options, self.config().find, semantic)
+                return cast("FindAnswer", finish(answer, tree=tree))
+
+    def embed(self, *, on_progress: Callable[[Progress], None] | None = None) -> EmbedReport:
+        """Brings the index up to date, then the vectors: those of chunks whose text changed, nothing else."""
+        from cq.embed import load_embedder
+        from cq.indexing.embedding import embed_tree
+
+        self._keep_fresh()
+        self._check_profile()
+        tell = on_progress or self._on_progress
+        return embed_tree(self._open_place().file, self.root, load_embedder(), on_progress=tell)
+
+    def _check_profile(self) -> None:
+        if self.config().find.profile == "lexical_only":
+            hint = "set profile in [find] of cq.toml to 'default'"
+            raise UsageError("the profile 'lexical_only' has no vectors", hint=hint)
+
+    def _prepare_vectors(self, background: bool) -> Semantic:
+        """What a question in words can be ranked with. Never fails one that words can answer."""
+        from cq.features.find.semantic import Semantic
+        from cq.indexing.embedding import FORMAT_VERSION, INLINE, EmbeddingJob, embed_tree, enqueue, measure_coverage
+
+        config = self.config().find
+        if config.profile == "lexical_only":
+            return Semantic("semantic: off, the profile is lexical_only")
+        from cq.embed import load_embedder, load_reranker
+
+        embedder = load_embedder()
+        index = self._open_place().file
+        with self._reading() as (reader, tree):
+            coverage = measure_coverage(reader, tree.id, embedder.identity)
+        if 0 < coverage.missing <= INLINE:
+            try:
+                embed_tree(index, self.root, embedder, wait=False)
+            except (OSError, StoreError):
+                return Semantic(f"semantic: {coverage.percent} % of the vectors are there, the rest cannot be written")
+            with self._reading() as (reader, tree):
+                coverage = measure_coverage(reader, tree.id, embedder.identity)
+        note = "" if not coverage.missing else f"semantic: building {coverage.percent} %"
+        if coverage.missing and background and not self._open_place().temporary:
+            with self._reading() as (_, tree):
+                job = EmbeddingJob(
+                    FORMAT_VERSION, os.fspath(index), os.fspath(self.root), tree.generation, tree.config,
+                    embedder.identity,
+                )  # fmt: skip
+            note += f" ({why})" if (why := enqueue(index, job)) else ""
+        elif coverage.missing:
+            note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
+        if coverage.others:
+            note += "; those there are of another embedder"
+        if not coverage.ready:
+            return Semantic(note)
+        return Semantic(note, embedder, load_reranker())
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""

@@ -198,12 +198,27 @@ class IndexedFiles:
         """Files that may call something of this name."""
         return map(self._hold, self._reader.find_files(self._tree.id, self._reader.find_names(name, "called")))
 
+    def users(self, name: str) -> Iterator[HeldFile]:
+        """Files whose code has exactly this identifier, other than to define it."""
+        contents = self._reader.find_names(name, "used")
+        held = map(self._hold, self._reader.find_files(self._tree.id, contents))
+        return (file for file in held if any(name in references.names for references in file.references))
+
     def get(self, path: str) -> HeldFile | None:
         file = self._reader.file(self._tree.id, path)
         return None if file is None else self._hold(file)
 
     def near_names(self, name: str) -> list[str]:
         return _nearest(name, self._reader.find_similar(len(name)))
+
+    def near_paths(self, path: str, limit: int = 5) -> list[str]:
+        """Paths that end so, or are called so; then those that are spelled alike."""
+        name = path.rpartition("/")[2].lower()
+        paths = [file.path for file in self._reader.files(self._tree.id)]
+        same = [other for other in paths if f"/{other}".endswith(f"/{path}")]
+        same += [other for other in paths if other.rpartition("/")[2].lower() == name]
+        near = same or _nearest(path, paths)
+        return list(dict.fromkeys(near))[:limit]
 
     def skipped(self) -> dict[str, int]:
         """Reason -> how many text files were not read."""

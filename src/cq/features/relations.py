@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from cq.features.target import Definition, module_name
 from cq.graph.edges import Edges
+from cq.graph.links import target_key
 from cq.graph.walk import Link, Neighbors, Reached
 from cq.model.answer import Finding, NodeDetails
-from cq.model.edge import Candidate, Edge, Links
+from cq.model.edge import RELATIONS, Candidate, Edge, Links
 from cq.model.errors import UsageError
 from cq.source.role import find_role
 from cq.store.read import LinkedTree
@@ -91,11 +92,6 @@ class Relations:
             self._held[path] = self.files.get(path)
         return self._held[path]
 
-    def is_linked(self, path: str, document: int) -> bool:
-        """Whether the code of a document was resolved; else only names can be compared."""
-        links = self._reader.links(self._tree, path)
-        return document < len(links) and links[document] is not None
-
     def call(self, edge: Edge) -> Call | None:
         """The call site behind an edge, None for an edge that is no call."""
         held = self.hold(edge.source.path) if edge.call >= 0 else None
@@ -134,6 +130,10 @@ class Relations:
 
         return ask
 
+    def referrers(self, node: Candidate) -> list[tuple[str, Sequence[int]]]:
+        """(path, calls) of the files that link to a definition, or may; by path. Calls on unknown receivers apart."""
+        return [*self._reader.find_referrers(self._tree, target_key(node))]
+
     def paths(self) -> list[str]:
         """The files whose code is linked."""
         return [path for path, _ in self._reader.link_keys(self._tree)]
@@ -152,8 +152,9 @@ class Relations:
                 if links is None:
                     continue
                 sure = [ref.candidates[0] if ref.status == "resolved" else None for ref in links.refs]
-                pairs = [*zip(links.scopes, links.calls, strict=True), *links.inherits, *links.overrides]
-                pairs += [*links.type_uses, *links.raises, *(("", number) for _, number in links.imports)]
+                pairs = [*zip(links.scopes, links.calls, strict=True)]
+                for kind in RELATIONS:
+                    pairs += [("" if kind == "imports" else name, number) for name, number in getattr(links, kind)]
                 for name, number in dict.fromkeys(pairs):
                     target = sure[number]
                     if target is not None:

@@ -200,7 +200,7 @@ class Resolver:
 
     def construct(self, values: Values) -> Meaning | None:
         """The constructor that runs when a call makes an instance of a class of the repository."""
-        places: list[Place] = []
+        places: dict[Place, None] = {}  # several classes may have one of a base
         for thing in values:
             kind = thing.type if isinstance(thing, OwnClass) else thing
             if isinstance(kind, Class):
@@ -208,7 +208,7 @@ class Resolver:
                     holder, binds, _, _ = self.linker.find_member(kind, name)
                     if isinstance(holder, Class) and binds and type(binds[0].value) is list:
                         if binds[0].value[0] == "def":
-                            places.append((holder.unit, holder.unit.definitions[binds[0].value[1]].symbol))
+                            places[holder.unit, holder.unit.definitions[binds[0].value[1]].symbol] = None
                         break
         if not places:
             return None

@@ -25,6 +25,22 @@ def part_key(*names: str) -> int:
     return xxh3_64_intdigest("\0".join(names).encode("utf-8", "surrogatepass"))
 
 
+def qualify(code: Code) -> dict[int, str]:
+    """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
+    names: dict[int, str] = {}
+    prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
+    seen: dict[str, int] = {}
+    for definition in code.definitions:
+        if definition.symbol >= 0:
+            holder = prefixes.get(definition.scope) or names.get(definition.scope)
+            name = ".".join(part for part in (holder, definition.within, definition.name) if part)
+            if definition.kind == "impl":
+                prefixes[definition.symbol] = name
+            count = seen[name] = seen.get(name, 0) + 1
+            names[definition.symbol] = name if count == 1 else f"{name}#{count}"
+    return names
+
+
 class Unit:
     """`scopes` maps a scope (a symbol, or ROOT) to what it binds."""
 
@@ -178,19 +194,7 @@ class Unit:
 
     @cached_property
     def qualified_names(self) -> dict[int, str]:
-        """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
-        names: dict[int, str] = {}
-        prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
-        seen: dict[str, int] = {}
-        for definition in self.code.definitions:
-            if definition.symbol >= 0:
-                holder = prefixes.get(definition.scope) or names.get(definition.scope)
-                name = ".".join(part for part in (holder, definition.within, definition.name) if part)
-                if definition.kind == "impl":
-                    prefixes[definition.symbol] = name
-                count = seen[name] = seen.get(name, 0) + 1
-                names[definition.symbol] = name if count == 1 else f"{name}#{count}"
-        return names
+        return qualify(self.code)
 
     # -- by name ---------------------------------------------------------------------------------
 

@@ -280,6 +280,36 @@ class Reader:
             (tree, *kinds),
         ).fetchall()
 
+    # -- vectors ---------------------------------------------------------------------------------
+
+    def vector_states(self, tree: int) -> list[tuple[str, str, int, bytes, int | None, str | None]]:
+        """(path, language, content, kinds of its chunks, content its vectors are of, their identity); by path."""
+        return self._db.execute(
+            "SELECT f.path, c.language, c.id, k.kinds, v.content, v.identity FROM file f"
+            " JOIN content c ON c.id=f.content JOIN kind k ON k.content=c.id"
+            " LEFT JOIN vector v ON v.tree=f.tree AND v.path=f.path WHERE f.tree=? ORDER BY f.path",
+            (tree,),
+        ).fetchall()
+
+    def vectors(self, tree: int, identity: str) -> Iterator[tuple[str, bytes]]:
+        """(path, rows) of every file whose vectors are of its text; by path."""
+        return self._db.execute(
+            "SELECT v.path, v.rows FROM vector v JOIN file f ON f.tree=v.tree AND f.path=v.path AND f.content=v.content"
+            " WHERE v.tree=? AND v.identity=? ORDER BY v.path",
+            (tree, identity),
+        )
+
+    def vectors_of(self, tree: int, path: str, identity: str) -> list[bytes]:
+        """Rows that were made of this path before, in this tree or another."""
+        rows = self._db.execute(
+            "SELECT rows FROM vector WHERE path=? AND identity=? ORDER BY tree<>?, tree LIMIT 4", (path, identity, tree)
+        )
+        return [row for (row,) in rows]
+
+    def last_vector(self, tree: int) -> tuple[int, int]:
+        """How many files have vectors, and the number of the newest: another pair, other vectors."""
+        return self._db.execute("SELECT count(*), coalesce(max(id), 0) FROM vector WHERE tree=?", (tree,)).fetchone()
+
     # -- links -----------------------------------------------------------------------------------
 
     def links(self, tree: int, path: str) -> list[Links | None]:
@@ -402,14 +432,20 @@ class Reader:
         phrase = f"{{{column}}}: ({' AND '.join(map(_phrase, words))})"
         return [row[0] for row in self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (phrase,))]
 
-    def find_words(self, query: str, weights: tuple[float, ...], limit: int) -> list[tuple[int, float]]:
-        """(chunk row, score) best first; smaller rows first among equals."""
-        rows = self._db.execute(
-            f"SELECT rowid, bm25(words, {', '.join(map(repr, weights))}) AS score FROM words WHERE words MATCH ?"
-            " ORDER BY score, rowid LIMIT ?",
-            (query, limit),
-        )
-        return [(row, -score) for row, score in rows]
+    def find_words(self, term: str, column: str, limit: int) -> list[int]:
+        """Rows of the chunks that have the term in this field of `words`, ascending, the first `limit` of them."""
+        phrase = f"{{{column}}}: {_phrase(term)}"
+        rows = self._db.execute("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (phrase, limit))
+        return [row for (row,) in rows]
+
+    def chunk_rows(self, tree: int) -> list[tuple[str, str, int, int, bytes, bytes]]:
+        """(path, language, content, row of its first chunk in `words`, kinds and sizes of its chunks) of every file,
+        by path."""
+        return self._db.execute(
+            "SELECT f.path, c.language, c.id, c.chunk_base, k.kinds, k.sizes FROM file f"
+            " JOIN content c ON c.id=f.content JOIN kind k ON k.content=c.id WHERE f.tree=? ORDER BY f.path",
+            (tree,),
+        ).fetchall()
 
     def integrity(self) -> list[str]:
         """What SQLite itself finds wrong."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # name -> (module, one line of help)
 COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("cq.surfaces.cli.search", "where a name or text is: defined, called, used, mentioned"),
+    "find": ("cq.surfaces.cli.find", "code about an idea, or one symbol: connected, and in full, within a budget"),
     "calls": ("cq.surfaces.cli.calls", "every call site of a function: what is passed, and from where"),
     "neighborhood": ("cq.surfaces.cli.neighborhood", "everything around one symbol (nb)"),
     "graph": ("cq.surfaces.cli.graph", "what a definition depends on, and what depends on it"),
@@ -71,6 +72,7 @@ asker = "self"
 EXAMPLES = """\
   cq                                   what is here, and where to start
   cq search get_or_create              where a name is defined, called, used
+  cq find 'how are passwords hashed'   code about an idea, within a budget
   cq calls QuerySet.get_or_create      who calls it, with what
   cq read src/app.py                   the outline of a file
   cq search save --format json         the same, for a program

@@ -17,6 +17,7 @@ examples:
   cq index                         the repository around the working directory
   cq index ~/work/app --full       read and parse everything again
   cq index --exclude 'vendor/'     leave something out, this time (for good: cq.toml)
+  cq index --embed                 also what cq find ranks by
   cq index --progress json         for a program that shows it"""
 
 
@@ -24,6 +25,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument("path", metavar="PATH", nargs="?", help="the directory that holds the code; the same as --root")
     parser.add_argument("--full", action="store_true", help="read and parse everything again")
+    parser.add_argument("--embed", action="store_true", help="also make the vectors that cq find ranks by, now")
     add_worker_options(parser)
     add_file_options(parser)
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
@@ -45,6 +47,7 @@ def run(args: Namespace) -> int:
                 progress.clear()
                 print("cq: another process is writing the index; waiting for it", file=sys.stderr, flush=True)
                 report = workspace.refresh(full=args.full, wait=True, on_progress=progress)
+            embedded = workspace.embed(on_progress=progress) if args.embed else None
         except KeyboardInterrupt:
             progress.clear()
             print("cq: interrupted; the index is valid and as it was before", file=sys.stderr)
@@ -54,9 +57,13 @@ def run(args: Namespace) -> int:
         cost = _measure_cost(started)
         status = workspace.status()
     if args.format == "json":
-        sys.stdout.write(render_json({"report": report, "cost": cost, "status": status}))
+        sys.stdout.write(render_json({"report": report, "cost": cost, "status": status, "embedded": embedded}))
     else:
         sys.stdout.write(render_summary(report, status, cost))
+        if embedded is not None:
+            sys.stdout.write(
+                f"\nvectors: {embedded.embedded:,} made, {embedded.reused:,} kept, of {embedded.files:,} files\n"
+            )
     return 0
 
 

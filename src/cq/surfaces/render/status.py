@@ -190,5 +190,5 @@ def _skip_lines(status: Status) -> list[str]:
     return ["", render_heading("Left out"), "", render_table(["reason", "count"], rows)]
 
 
-def _show(value: str | int | tuple[str, ...]) -> str:
+def _show(value: str | float | tuple[str, ...] | None) -> str:
     return " ".join(value) if isinstance(value, tuple) else str(value)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
 _SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
+_MOST_ANSWERS = 50  # kept from one question to the next
 
 
 class LanguageRow(msgspec.Struct, frozen=True):
@@ -322,7 +324,7 @@ class Workspace:
                 answer, heavy = search(self._disk_files(), options)
                 return finish(answer, heavy)
             with self._reading() as (reader, tree):
-                answer, heavy = search(IndexedFiles(reader, tree), options)
+                answer, heavy = _remember(reader, options, lambda: search(IndexedFiles(reader, tree), options))
                 return finish(answer, heavy, tree)
 
     def find(self, question: str | FindOptions, *, background: bool = False) -> FindAnswer:
@@ -446,6 +448,10 @@ class Workspace:
             with self._reading() as (reader, tree):
                 relations = self._find_relations(reader, tree)
                 return finish(find_calls(relations.files, options, relations), tree=tree)
+                files = IndexedFiles(reader, tree)
+                relations = Relations(reader, tree, files)
+                answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
+                return finish(answer, tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -955,17 +961,14 @@ class Workspace:
     def _reading(self) -> Iterator[tuple[Reader, Tree]]:
         """A connection of its own for every question, so that two iterations may run side by side."""
         from cq.store import database
-        from cq.store.read import Reader
+        from cq.store.warm import open_reader
 
         if self._shared is not None:
             yield self._shared[:2]
             return
         index = self._open_place().file
-        why = database.damage(index) if index.exists() else "missing"
-        if why:
-            raise StoreError(f"there is no index of {self.root} ({why})", hint="`cq index` makes one")
         try:
-            with closing(Reader(database.connect(index), os.fspath(self.root))) as reader, reader:
+            with open_reader(index, os.fspath(self.root)) as reader:
                 tree = reader.tree()
                 if tree is None or not tree.generation:
                     raise StoreError(f"{self.root} is not indexed yet", hint="`cq index` does it")
@@ -1018,6 +1021,21 @@ class Workspace:
         if not chosen.is_relative_to(self.root):
             raise SourceError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
         return chosen
+
+
+def _remember(
+    reader: Reader, question: Any, ask: Callable[[], tuple[Answer, dict[str, Any]]]
+) -> tuple[Answer, dict[str, Any]]:
+    """What was answered to the same question, where the reader is kept and nothing was written since."""
+    if reader.memory is None:
+        return ask()
+    answers: dict[Any, tuple[Answer, dict[str, Any]]] = reader.memory.setdefault("answers", {})
+    found = answers.pop(question, None) or ask()
+    if not any(event.category in ("interrupted", "timeout") for event in found[0].degraded):
+        answers[question] = found
+    for old in list(answers)[:-_MOST_ANSWERS]:
+        del answers[old]
+    return found
 
 
 def find_root(start: Path) -> Path:

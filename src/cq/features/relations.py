@@ -42,11 +42,13 @@ def check_walk(depth: int, edges: Collection[str], least: float) -> None:
 
 
 class Relations:
-    """Asked per definition; keeps what it has read for the length of one question."""
+    """Asked per definition; keeps what it has read for the length of one question, or as long as the reader is kept."""
 
     def __init__(self, reader: Reader, tree: Tree, files: IndexedFiles) -> None:
         self.files = files
-        self.edges = Edges(LinkedTree(reader, tree.id))
+        memory: dict[str, Edges] = {} if reader.memory is None else reader.memory
+        self.edges = memory.get("edges") or Edges(LinkedTree(reader, tree.id))
+        memory["edges"] = self.edges
         self._reader, self._tree = reader, tree.id
         self._held: dict[str, HeldFile | None] = {}
         self._symbols: dict[Candidate, Definition | None] = {}

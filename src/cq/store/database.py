@@ -6,7 +6,6 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 
 from cq.model.errors import StoreError
@@ -83,6 +82,13 @@ def damage(path: Path, producer: str = "") -> str | None:
     return None
 
 
+def check(path: Path, root: str) -> None:
+    """StoreError for what is no index that can be read."""
+    why = damage(path) if path.exists() else "missing"
+    if why:
+        raise StoreError(f"there is no index of {root} ({why})", hint="`cq index` makes one")
+
+
 def remove(path: Path) -> None:
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         name.unlink(missing_ok=True)
@@ -128,6 +134,8 @@ def tree_key(root: str) -> str:
 
 
 def _statements() -> Iterator[str]:
+    from importlib import resources
+
     script = resources.files("cq.store").joinpath("schema.sql").read_text("utf-8")
     statement = ""
     for line in script.splitlines(keepends=True):

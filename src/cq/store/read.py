@@ -77,6 +77,10 @@ class Reader:
         self._db = connection
         self._root = tree_key(root)
         self._evidence: dict[int, bool] = {}
+        # Of a reader that is kept for the next question: what may be kept with it, while nothing is written.
+        self.memory: dict[Any, Any] | None = None
+        self.inode: tuple[int, int] = (0, 0)
+        self._version = -1
 
     def __enter__(self) -> Reader:
         self._db.execute("BEGIN")
@@ -88,6 +92,15 @@ class Reader:
 
     def close(self) -> None:
         self._db.close()
+
+    def check_memory(self) -> None:
+        """Forgets everything once another connection has written."""
+        self._db.execute("SELECT count(*) FROM tree")  # only a read begins the transaction that the number is about
+        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version:
+            self._version = version
+            self._evidence = {}
+            self.memory = {}
 
     def tree(self) -> Tree | None:
         row = self._db.execute(
@@ -117,6 +130,10 @@ class Reader:
                 "SELECT path, reason, detail, size, mtime_ns FROM skip WHERE tree=? ORDER BY path", (tree,)
             )
         }
+
+    def count_skips(self, tree: int) -> dict[str, int]:
+        """reason -> files."""
+        return dict(self._db.execute("SELECT reason, count(*) FROM skip WHERE tree=? GROUP BY 1 ORDER BY 1", (tree,)))
 
     def known(self) -> dict[tuple[str, str], int]:
         """(hash, language) -> content, of every content ever read and not forgotten."""

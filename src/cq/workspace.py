@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cq.features.servers import Servers
     from cq.indexing.config import Overrides
     from cq.indexing.location import Place
+    from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
@@ -267,6 +268,18 @@ class Workspace:
             _touch(self._stamp_file(settings), started)
         self._last = report
         return report
+
+    def resolve(
+        self, *, seconds: float = 0.0, most: int = 0, on_progress: Callable[[Progress], None] | None = None
+    ) -> PreciseReport:
+        """Asks language servers what the calls mean that the index left open, within so many seconds and calls (0: no
+        limit), and keeps what they say. What was asked is not asked again while the text is the same."""
+        from cq.indexing.precise import resolve_precisely
+
+        self._keep_fresh()
+        tell = on_progress or self._on_progress or (lambda _: None)
+        place = self._open_place()
+        return resolve_precisely(place.file, self.root, self.providers, seconds=seconds, most=most, tell=tell)
 
     def status(self) -> Status:
         """What is indexed, how fresh it is, where it lies, and what is degraded."""

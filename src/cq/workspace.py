@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
+    from cq.features.page import Page
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
     from cq.features.references import ReferencesOptions
@@ -311,8 +312,10 @@ class Workspace:
                 answer, heavy = search(self._disk_files(), options)
                 return finish(answer, heavy)
             with self._reading() as (reader, tree):
-                answer, heavy = search(IndexedFiles(reader, tree), options)
-                return finish(answer, heavy, tree)
+                files = IndexedFiles(reader, tree)
+                enrich = self._enrich(files, options.text, options.servers, options.page)
+                answer, heavy = search(files, options)
+                return finish(enrich(answer), heavy, tree)
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
@@ -326,7 +329,8 @@ class Workspace:
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
                 files = IndexedFiles(reader, tree)
-                return finish(find_calls(files, options, Relations(reader, tree, files)), tree=tree)
+                enrich = self._enrich(files, options.target, options.servers, options.page)
+                return finish(enrich(find_calls(files, options, Relations(reader, tree, files))), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -406,6 +410,15 @@ class Workspace:
         with self._asking(command) as finish, self._reading() as (reader, tree):
             files = IndexedFiles(reader, tree)
             return finish(ask(Relations(reader, tree, files), self._ask_servers(files, on=on)), tree=tree)
+
+    def _enrich(self, files: IndexedFiles, text: str, on: bool | None, page: Page) -> Callable[[Answer], Answer]:
+        """Language servers are asked about the likely target from now on; what is returned adds what they say. Unless
+        told to (`on`), only those that run already: to start one takes longer than the question."""
+        if on is False or (on is None and (page.is_small or not self._has_warm_servers())):
+            return lambda answer: answer
+        from cq.features.enrichment import Enrichment
+
+        return Enrichment(self._ask_servers(files), text, "interactive" if on else "prefetch", page.measure).apply
 
     def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""

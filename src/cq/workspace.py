@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.location import Place
+    from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
@@ -288,6 +289,20 @@ class Workspace:
     def status(self, *, embeddings: bool = False) -> Status:
         """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
         for which the embedder is loaded."""
+    def resolve(
+        self, *, seconds: float = 0.0, most: int = 0, on_progress: Callable[[Progress], None] | None = None
+    ) -> PreciseReport:
+        """Asks language servers what the calls mean that the index left open, within so many seconds and calls (0: no
+        limit), and keeps what they say. What was asked is not asked again while the text is the same."""
+        from cq.indexing.precise import resolve_precisely
+
+        self._keep_fresh()
+        tell = on_progress or self._on_progress or (lambda _: None)
+        place = self._open_place()
+        return resolve_precisely(place.file, self.root, self.providers, seconds=seconds, most=most, tell=tell)
+
+    def status(self) -> Status:
+        """What is indexed, how fresh it is, where it lies, and what is degraded."""
         from cq.indexing.status import find_changes, read_status
 
         check = self._keep_fresh()
@@ -326,6 +341,10 @@ class Workspace:
             with self._reading() as (reader, tree):
                 answer, heavy = _remember(reader, options, lambda: search(IndexedFiles(reader, tree), options))
                 return finish(answer, heavy, tree)
+                files = IndexedFiles(reader, tree)
+                enrich = self._enrich(files, options.text, options.servers, options.page)
+                answer, heavy = search(files, options)
+                return finish(enrich(answer), heavy, tree)
 
     def find(self, question: str | FindOptions, *, background: bool = False) -> FindAnswer:
         """Code about an idea, or the symbols that `symbol = A > b` names: ranked, connected, shown. See FindOptions.
@@ -452,6 +471,8 @@ class Workspace:
                 relations = Relations(reader, tree, files)
                 answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
                 return finish(answer, tree=tree)
+                enrich = self._enrich(files, options.target, options.servers, options.page)
+                return finish(enrich(find_calls(files, options, Relations(reader, tree, files))), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -557,6 +578,15 @@ class Workspace:
         with self._asking(command) as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
             return finish(ask(relations, self._ask_servers(relations.files, on=on)), tree=tree)
+
+    def _enrich(self, files: IndexedFiles, text: str, on: bool | None, page: Page) -> Callable[[Answer], Answer]:
+        """Language servers are asked about the likely target from now on; what is returned adds what they say. Unless
+        told to (`on`), only those that run already: to start one takes longer than the question."""
+        if on is False or (on is None and (page.is_small or not self._has_warm_servers())):
+            return lambda answer: answer
+        from cq.features.enrichment import Enrichment
+
+        return Enrichment(self._ask_servers(files), text, "interactive" if on else "prefetch", page.measure).apply
 
     def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""

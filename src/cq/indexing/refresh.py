@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    stage: str  # "list" "read" "write" "link"
+    stage: str  # "list" "read" "write" "link", and "precise", which counts calls
     done: int
     total: int
     done_bytes: int = 0

@@ -323,10 +323,14 @@ class Reader:
         """What the code of a file means, of every document; nothing for a file without code."""
         return [found and found[0] for found in self.evaluate(tree, path)]
 
+    def own_links(self, tree: int, path: str) -> list[Links | None]:
+        """As our own resolution left them, whatever others say."""
+        row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+        return decode_links(row[0]) if row else []
+
     def evaluate(self, tree: int, path: str) -> list[tuple[Links, tuple[Conflict, ...]] | None]:
         """The links completed by what sources outside say, and where they contradict them."""
-        row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
-        links = decode_links(row[0]) if row else []
+        links = self.own_links(tree, path)
         said = self.evidence(tree, path) if links and self.has_evidence(tree) else {}
         return [
             each and (merge_evidence(each, said[number]) if number in said else (each, ()))

@@ -562,6 +562,8 @@ class Workspace:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
         from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
+        from cq.features.files import IndexedFiles
+        from cq.features.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
         from cq.features.neighborhood.layout import lay_out
 
         options = NeighborhoodOptions(question) if isinstance(question, str) else question
@@ -571,6 +573,11 @@ class Workspace:
         with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
             found = find_neighborhood(relations, options, version=__version__)
+            files = IndexedFiles(reader, tree)
+            relations = Relations(reader, tree, files)
+            on = self._has_warm_servers() if options.lsp is None else options.lsp
+            sources = Sources(servers=self._ask_servers(files) if on else None)
+            found = find_neighborhood(relations, options, sources, version=__version__)
             return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:

@@ -30,9 +30,17 @@ def test_along_the_calls_to_who_catches_it(tmp_path: Path):
                 #< caught Small
             raise Other(row) from None
             #< uncaught Other
-        def load():
-            raise ValueError
-            #< leaves ValueError
+        class Loader:
+            def load(self):
+                try:
+                    self.x = find(1)
+                    raise ValueError(self.x)
+                    #< handled ValueError
+                except ValueError:
+                #< handler
+                    self.z = 1
+                    raise OSError
+                    #< leaves OSError
         #- app/use.py
         from app import base
         from app.base import save
@@ -46,7 +54,7 @@ def test_along_the_calls_to_who_catches_it(tmp_path: Path):
             write([])
         """,
     )
-    assert answer.summary["by_status"] == {"uncaught": 1, "leaves": 1, "caught": 1}
+    assert answer.summary["by_status"] == {"uncaught": 1, "leaves": 1, "caught": 1, "handled": 1}
     rows = [finding.details for section in answer.sections for finding in section.findings]
     caught = next(row for row in rows if isinstance(row, ExceptionDetails) and row.status == "caught")
     assert caught.caught_at == ("app/use.py:6 except",)

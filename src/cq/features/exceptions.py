@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from cq.features.bodies import Bodies
 from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import CALLS, POSSIBLE, Relations
@@ -26,7 +27,7 @@ from cq.model.answer import (
 )
 from cq.model.edge import Candidate, Edge, SymbolRef
 from cq.model.errors import UsageError
-from cq.model.facts import Call, Symbol
+from cq.model.facts import Call
 from cq.source.role import find_role
 from cq.syntax.handlers import LANGUAGES, Guard, Handler, Handlers, Named, Raised, find_handlers, may_raise
 
@@ -184,21 +185,14 @@ class _Code:
         ranges = stored.segment.ranges if stored.segment else ()
         self.handlers: Handlers = find_handlers(held.text, stored.language, ranges)
         self._relations = relations
-        self._symbols: Sequence[Symbol] = held.symbols[document]
-        self._starts = [symbol.start for symbol in self._symbols]
+        self._bodies = Bodies(held.symbols[document])
         self._names: dict[int, str] = {}
         self._guards: dict[str, tuple[list[int], list[Guard], list[int]]] | None = None
         self._calls: dict[int, int] | None = None
 
     def scope(self, offset: int) -> str:
         """The name, as links know it, of the innermost definition whose body holds an offset; "" for the module."""
-        number = bisect_right(self._starts, offset) - 1
-        while number >= 0:
-            symbol = self._symbols[number]
-            if symbol.body_start <= offset < symbol.body_end and (name := self._name(number)):
-                return name
-            number = symbol.parent
-        return ""
+        return next((name for number in self._bodies.around(offset) if (name := self._name(number))), "")
 
     def guards(self, offset: int) -> Iterable[Guard]:
         """Those of the same definition that protect a place, innermost first."""

@@ -64,6 +64,22 @@ class ArtifactsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: Literal["files", "sqlite"] = "files"
 
 
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class FindConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The table `[find]`. Weights that are not set are those measured for the models at hand."""
+
+    rerank_weight: _Share | None = None
+    vector_weight: _Share | None = None
+    minimum_relevance_threshold: _Share = 0.5
+    max_token_budget: Annotated[int, msgspec.Meta(ge=0, le=1_000_000, description="0: no limit")] = 8000
+    max_vector_candidates: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 40
+    call_depth: Annotated[int, msgspec.Meta(ge=-1, le=25, description="-1: as far as it goes")] = 1
+    type_depth: Annotated[int, msgspec.Meta(ge=0, le=10)] = 1
+    profile: Literal["default", "lexical_only", "vector_only"] = "default"
+
+
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A whole `cq.toml`, or `[tool.cq]` of a pyproject.toml."""
 
@@ -74,13 +90,14 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     providers: ProvidersConfig = ProvidersConfig()
     neighborhood: NeighborhoodConfig = NeighborhoodConfig()
     artifacts: ArtifactsConfig = ArtifactsConfig()
+    find: FindConfig = FindConfig()
 
 
 class Setting(msgspec.Struct, frozen=True):
     """One value with its source: `flag`, `environment NAME`, a file with its line, or `default`."""
 
     name: str
-    value: str | int | tuple[str, ...]
+    value: str | float | tuple[str, ...] | None
     source: str
 
 
@@ -94,6 +111,7 @@ class Configuration(msgspec.Struct, frozen=True):
     providers: ProvidersConfig = ProvidersConfig()
     neighborhood: NeighborhoodConfig = NeighborhoodConfig()
     artifacts: ArtifactsConfig = ArtifactsConfig()
+    find: FindConfig = FindConfig()
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

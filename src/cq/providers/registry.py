@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from cq.model.config import ProvidersConfig
 from cq.model.provider import Coverage, ProviderStatus, Reply, Telemetry
 from cq.model.status import Degraded
 from cq.providers.answers import Target
+from cq.providers.documents import Document
 from cq.providers.planes import PLANES, ask, offered_planes
 from cq.providers.programs import Detection
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
+from cq.source.language import EXTENSIONS
 
 SERVER_KINDS = tuple(dict.fromkeys(plane.kind for plane in PLANES.values()))
 # Answered without a server: the plane and its kind.
@@ -78,8 +81,9 @@ def serve(spec: Callable[[Site, Detection], ServerSpec], hazard: Callable[[Site,
         safe = [target for target, reason in zip(targets, reasons, strict=True) if not reason]
         replies = iter(ask(get_session(site.root, how), plane, safe, budget) if safe else ())
         return [
-            Reply(how.id, plane, Coverage("unresolved", reason)) if reason else next(replies) for reason in reasons
-        ]  # fmt: skip
+            Reply(how.id, plane, Coverage("unresolved", reason), failed=True) if reason else next(replies)
+            for reason in reasons
+        ]
 
     return run
 
@@ -140,7 +144,8 @@ class Registry:
     ) -> list[Reply[Any]]:
         """One reply per target, in order; what one provider leaves unresolved the next is asked.
 
-        In `bulk` only the best provider of each language is asked, over its interface for many places if it has one.
+        In `bulk` only the best provider of each language that answers at all is asked, over its interface for many
+        places if it has one.
         """
         replies: dict[int, Reply[Any]] = {}
         for language in sorted({target.document.language for target in targets}):
@@ -152,7 +157,7 @@ class Registry:
                     if reply.answered or at not in replies:
                         replies[at] = reply
                 todo = [at for at in todo if not replies[at].answered]
-                if bulk or not todo:
+                if not todo or (bulk and any(not reply.failed for reply in found)):
                     break
             else:
                 if missing := [at for at in todo if at not in replies]:
@@ -196,12 +201,25 @@ class Registry:
             )
         return tuple(rows)
 
+    def probe(self) -> None:
+        """Starts every server that may and can run, so that `status` tells what each offers."""
+
+        def start(provider: Provider) -> None:
+            if not self.why_disabled(provider) and self.detect(provider).available:
+                language = provider.languages[0]
+                name = f".cq-vfs/probe{EXTENSIONS.get(language, '')}"
+                self._run(provider, "document_symbols", [Target(Document(name, language, b"\n"))], BUDGETS["prefetch"])
+
+        able = [provider for provider in self.providers if provider.answers("document_symbols")]
+        with ThreadPoolExecutor(max(len(able), 1)) as pool:
+            list(pool.map(start, able))
+
     def _run(
         self, provider: Provider, plane: str, targets: list[Target], budget: Budget, *, bulk: bool = False
     ) -> list[Reply[Any]]:
         detection = self.detect(provider)
         if not detection.available:  # since it was selected it threw
-            return [Reply(provider.id, plane, Coverage("unresolved", detection.reason))] * len(targets)
+            return [Reply(provider.id, plane, Coverage("unresolved", detection.reason), failed=True)] * len(targets)
         try:
             if bulk and provider.resolve and plane == "definition":
                 return provider.resolve(self.site, detection, targets, budget)
@@ -209,7 +227,7 @@ class Registry:
         except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
             reason = f"{type(error).__name__}: {error}"
             self._detected[provider.id] = Detection(False, reason=reason)
-            return [Reply(provider.id, plane, Coverage("unresolved", reason))] * len(targets)
+            return [Reply(provider.id, plane, Coverage("unresolved", reason), failed=True)] * len(targets)
 
 
 def get_registry(root: Path, config: ProvidersConfig, *, tools: Path | None = None, trusted: bool = False) -> Registry:

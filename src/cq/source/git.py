@@ -7,9 +7,10 @@ is written, nothing is fetched."""
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 TIMEOUT = 60  # seconds for one command; git lists a million files in less
 
@@ -189,7 +190,10 @@ def find_commits(directory: str | os.PathLike[str], limit: int) -> list[tuple[st
     return [tuple(line for line in text.splitlines() if line and line[0] != '"') for text in texts]
 
 
-def _run(directory: str, *arguments: str, settings: tuple[str, ...] = ()) -> subprocess.CompletedProcess[bytes]:
+def _run(directory: str, *arguments: str, settings: tuple[str, ...] = ()) -> CompletedProcess[bytes]:
+    import shutil  # these cost more than most questions, which do not ask git
+    import subprocess
+
     program = shutil.which("git")
     if not program or not os.path.isabs(program):
         raise GitError("git is not installed")

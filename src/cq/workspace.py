@@ -554,7 +554,6 @@ class Workspace:
     def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
-        from cq.features.files import IndexedFiles
         from cq.features.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
         from cq.features.neighborhood.layout import lay_out
 
@@ -564,11 +563,8 @@ class Workspace:
         )
         with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
-            found = find_neighborhood(relations, options, version=__version__)
-            files = IndexedFiles(reader, tree)
-            relations = Relations(reader, tree, files)
             on = self._has_warm_servers() if options.lsp is None else options.lsp
-            sources = Sources(servers=self._ask_servers(files) if on else None)
+            sources = Sources(servers=self._ask_servers(relations.files) if on else None)
             found = find_neighborhood(relations, options, sources, version=__version__)
             return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
 

@@ -7,8 +7,9 @@ import sqlite3
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -19,6 +20,7 @@ from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
+from cq.store.trace import Trace, TracedConnection
 
 _FEW_KEYS = 16
 _FILES = (
@@ -101,6 +103,17 @@ class Reader:
             self._version = version
             self._evidence = {}
             self.memory = {}
+
+    def traced(self, trace: Trace) -> Reader:
+        """The same, remembering what is read; it lives as long as this one. What is kept would not be read."""
+        other = copy(self)
+        other._evidence, other.memory = {}, None
+        other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
+        return other
+
+    def check(self, trace: Trace) -> int:
+        """See Trace.check."""
+        return trace.check(self._db)
 
     def tree(self) -> Tree | None:
         row = self._db.execute(

@@ -57,7 +57,7 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     type_uses: dict[tuple[str, int], None] = {}
     for definition in unit.code.definitions:
         name = names.get(definition.symbol, names.get(definition.scope, ""))
-        if definition.bases:
+        if definition.bases or definition.keywords:
             inherits += [(name, add("", meaning)) for meaning in resolver.bases(unit, definition)]
         overridden = resolver.overridden(unit, definition)
         if overridden is not None:

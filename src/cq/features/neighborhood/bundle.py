@@ -95,6 +95,11 @@ class NeighborhoodOptions(msgspec.Struct, frozen=True):
                     hint = (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(known)}"
                     raise UsageError(f"{flag} does not know {kind!r}", hint=hint)
 
+        unused = [kind for kind, _ in self.expand if not self.wants(kind)]
+        if unused or (self.depth > 1 and not any(map(self.wants, EXPANDABLE))):
+            what = f"--expand {unused[0]}" if unused else "--depth"
+            raise UsageError(f"{what} is about a slice that --slices leaves out", hint="name it in --slices too")
+
     def wants(self, kind: str) -> bool:
         return not self.slices or kind in self.slices
 

@@ -46,21 +46,17 @@ def test_text_leaves_out_what_is_empty_and_its_commands_run(root: Path):
     done = cq(root, "nb", "Store.save", "--no-lsp", "--top-k", "1")
     assert (done.returncode, done.stderr) == (0, "")
     headings = [line.removeprefix("## ") for line in done.stdout.splitlines() if line.startswith("## ")]
+    parents, _, artifact = headings.pop(4).partition(" the rest: ")
+    assert parents == "Parents (1 of 2)"
     assert headings == [
-        "Target", "Key Findings", "Neighborhood", "Enclosing Context (1)",
-        "Parents (1 of 2) the rest: " + _artifact(done), "Siblings (1)", "Callers (1)", "Callees (1)", "References (1)", "Importers (1)", "Tests (1)",
-        "Suggested Follow-ups", "Provenance",
+        "Target", "Key Findings", "Neighborhood", "Enclosing Context (1)", "Siblings (1)", "Callers (1)", "Callees (1)",
+        "References (1)", "Importers (1)", "Tests (1)", "Suggested Follow-ups", "Provenance",
     ]  # fmt: skip
     assert "    app.py:4:5: def main() (at app.py:5)" in done.stdout
-    commands = [line.strip() for line in done.stdout.splitlines() if line.startswith("    cq ")]
+    commands = [artifact, *(line.strip() for line in done.stdout.splitlines() if line.startswith("    cq "))]
     assert len(commands) >= 5
     for command in commands:
         assert cq(root, *shlex.split(command)[1:]).returncode == 0, command
-
-
-def _artifact(done: subprocess.CompletedProcess[str]) -> str:
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("    cq artifact get")]
-    return line.strip()
 
 
 def test_json_holds_the_bundle_the_same_twice(root: Path):

@@ -60,9 +60,9 @@ EXPANDABLE = ("callers", "callees")
 COMMAND = "neighborhood"
 _DYNAMIC = {"parents": 3, "enclosing_context": 1}  # collapsed beyond so many
 _EXPAND = re.compile(r"\s*(?P<kind>[a-z_]+)\s*\(\s*depth\s*=\s*(?P<depth>\d+)\s*\)\s*\Z")
-# Tokens of one node as it is written, with its edge; and of everything around.
-_COST = {"text": 95, "json": 290}
-_AROUND = {"text": 1200, "json": 2200}
+# Tokens of one node as it is written, with its edge; and of everything around. Text is held to a hundred lines.
+_COST = {"text": 150, "json": 300}
+_AROUND = {"text": 1200, "json": 3200}
 _MAX_OTHERS = 10
 
 

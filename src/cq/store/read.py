@@ -95,6 +95,17 @@ class Reader:
     def close(self) -> None:
         self._db.close()
 
+    def traced(self, trace: Trace) -> Reader:
+        """The same, noting what is read; it lives as long as this one, and has no memory that would answer instead."""
+        other = copy(self)
+        other.memory, other._evidence = None, {}
+        other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
+        return other
+
+    def check(self, trace: Trace) -> int:
+        """See Trace.check."""
+        return trace.check(self._db)
+
     def check_memory(self) -> None:
         """Forgets everything once another connection has written."""
         self._db.execute("SELECT count(*) FROM tree")  # only a read begins the transaction that the number is about
@@ -103,17 +114,6 @@ class Reader:
             self._version = version
             self._evidence = {}
             self.memory = {}
-
-    def traced(self, trace: Trace) -> Reader:
-        """The same, remembering what is read; it lives as long as this one. What is kept would not be read."""
-        other = copy(self)
-        other._evidence, other.memory = {}, None
-        other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
-        return other
-
-    def check(self, trace: Trace) -> int:
-        """See Trace.check."""
-        return trace.check(self._db)
 
     def tree(self) -> Tree | None:
         row = self._db.execute(

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
-from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.unit import ANYWHERE, ROOT, Unit, qualify
 from cq.model.code import Code, Parameter
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Call, FileFacts, Reference, References, Symbol
@@ -37,6 +37,7 @@ class Edges:
         self._methods: dict[str, list[Method]] = {}
         self._fitting: dict[tuple[str, Shape], list[Method]] = {}
         self._imported: dict[str, bool] = {}
+        self._qualified: dict[tuple[str, int], dict[int, str]] = {}
         self._near: dict[tuple[str, int], set[str]] = {}
         self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
 
@@ -92,6 +93,7 @@ class Edges:
         self._filled.pop(path, None)
         for document in range(len(self._code.pop(path, ()))):
             self._units.pop((path, document), None)
+            self._qualified.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
@@ -214,17 +216,12 @@ class Edges:
         """The number of a definition in its document's symbols as they are now; -1 for the module."""
         if not place.name:
             return -1
-        unit = self._unit(place.path, place.document)
-        if unit is not None:
-            for symbol, name in unit.qualified_names.items():
-                if name == place.name:
-                    return symbol
-        return None
+        names = self._names(place.path, place.document)
+        return next((symbol for symbol, name in names.items() if name == place.name), None)
 
     def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
         """The inverse of find_symbol."""
-        unit = self._unit(path, document)
-        name = "" if symbol < 0 else None if unit is None else unit.qualified_names.get(symbol)
+        name = "" if symbol < 0 else self._names(path, document).get(symbol)
         return None if name is None else Candidate(path, document, name)
 
     # -- inside ----------------------------------------------------------------------------------
@@ -242,6 +239,15 @@ class Edges:
         if path not in self._code:
             self._code[path] = self._index.code(path)
         return self._code[path]
+
+    def _names(self, path: str, document: int) -> dict[int, str]:
+        """Of a document's definitions, by symbol."""
+        key = (path, document)
+        if key not in self._qualified:
+            codes = self._codes(path)
+            code = codes[document] if document < len(codes) else None
+            self._qualified[key] = {} if code is None else qualify(code)
+        return self._qualified[key]
 
     def _unit(self, path: str, document: int) -> Unit | None:
         key = (path, document)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cq.features.diagnostics import DiagnosticsOptions
     from cq.features.exceptions import ExceptionsOptions
     from cq.features.files import DiskFiles, Files, IndexedFiles
-    from cq.features.files import DiskFiles, IndexedFiles
     from cq.features.find import FindOptions
     from cq.features.find.semantic import Semantic
     from cq.features.graph import GraphOptions, PathOptions
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
-    from cq.model.plan import AnyStep, Plan
     from cq.model.find import FindAnswer
+    from cq.model.plan import AnyStep, Plan
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
     from cq.store.overflow import ArtifactStore, StoredArtifact
@@ -320,11 +319,9 @@ class Workspace:
         Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
         process of its own makes them meanwhile (`embed` makes them now).
         """
-        from cq.features.files import IndexedFiles
         from cq.features.find import FindOptions, find
         from cq.features.find.lookup import parse_lookup
         from cq.features.find.semantic import Semantic
-        from cq.features.relations import Relations
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
@@ -336,7 +333,7 @@ class Workspace:
                 semantic = msgspec.structs.replace(
                     semantic, key=(os.fspath(index), index.stat().st_ino, tree.id, tree.generation)
                 )
-                relations = Relations(reader, tree, IndexedFiles(reader, tree))
+                relations = self._find_relations(reader, tree)
                 answer = find(relations, reader, tree, options, self.config().find, semantic)
                 return cast("FindAnswer", finish(answer, tree=tree))
 
@@ -561,8 +558,11 @@ class Workspace:
     def run(self, plan: Plan, *, measure: str = "text", place: tuple[str, ...] = ()) -> Answer:
         """Every step of a plan over one generation of the index, merged. `cq.features.plan` reads plans."""
         from cq.features.plan import run_plan
+        from cq.model.plan import FindStep
 
         with self._asking("run") as finish:
+            if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
+                self._prepare_vectors(False)  # what is written now is seen by the generation that is read next
             with self._sharing() as (tree, _):
                 ask = self._ask_step(place)
                 answer = run_plan(plan, ask, measure=measure, place=place)
@@ -591,7 +591,7 @@ class Workspace:
 
     def _ask_step(self, place: tuple[str, ...]) -> Callable[[AnyStep, Page], Answer | str]:
         """What answers the steps of a plan, by the methods above; for one that is not there, why."""
-        from cq.features.questions import make_question
+        from cq.features.questions import list_results, make_question
 
         def ask(step: AnyStep, page: Page) -> Answer | str:
             for folder in getattr(step, "inside", ()):
@@ -601,7 +601,10 @@ class Workspace:
                     raise UsageError(f"in {folder} does not exist", hint="paths are named from the root")
             name, question, options = make_question(step, page, place, get_language_id)
             method = getattr(self, name, None)
-            return "this version of cq cannot do it yet" if method is None else method(question, **options)
+            if method is None:
+                return "this version of cq cannot do it yet"
+            answer: Answer = method(question, **options)
+            return list_results(answer, self._shared[2]) if self._shared else answer
 
         return ask
 

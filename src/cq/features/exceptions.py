@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cq.features.bodies import Bodies
+from cq.features.bodies import Bodies, find_holder
 from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import CALLS, POSSIBLE, Relations
@@ -36,6 +36,7 @@ MAX_NODES = 400  # definitions below a target whose code is looked at
 MAX_STEPS = 60_000  # callers looked at in one question
 _STATUSES = ("uncaught", "leaves", "open", "caught", "handled", "again", "value")
 _ASSERTING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesMessage", "raises", "suppress"})
+_ASIDE = ("test", "doc")  # roles of files whose code runs the rest
 _MANAGING = ("contextmanager", "asynccontextmanager")
 
 # Exceptions of the standard library that code often names -> what they are. Builtins are asked of Python itself.
@@ -80,7 +81,7 @@ def find_exceptions(relations: Relations, options: ExceptionsOptions) -> Answer:
     targets: list[Definition] = []
     paths = find_part(relations.paths(), options.target) if options.target else relations.paths()
     if not paths:
-        targets = find_targets(relations.files, options.target)
+        targets = [find_holder(row) for row in find_targets(relations.files, options.target)]
         if not targets:
             return say_nothing(relations.files, "exceptions", options.target)
         paths = [targets[0].file.path]
@@ -270,12 +271,12 @@ class _Ways:
         if where:
             return _Site(code, raised, kind, "handled", (where,))
         node = Candidate(code.path, code.document, code.scope(raised.start))
-        status, witness, caught, unsure = self.climb(node, kind, code.role == "test")
+        status, witness, caught, unsure = self.climb(node, kind, code.role in _ASIDE)
         return _Site(code, raised, kind, status, caught, witness, doubt or unsure)
 
     def climb(self, node: Candidate, kind: _Kind, tests: bool) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
-        """(status, witness, caught at, doubt): the shortest way up along which nothing catches it. Tests call what
-        they like: they are followed only where the code is a test itself."""
+        """(status, witness, caught at, doubt): the shortest way up along which nothing catches it. Tests and examples
+        call what they like: they are followed only where the code is such itself."""
         key = (node, kind.key, tests)
         if key not in self._climbs:
             self._climbs[key] = self._climb(node, kind, tests)
@@ -386,7 +387,7 @@ class _Ways:
             rows.sort(key=lambda row: (-row[0].ref.confidence, row[0].source, row[1].start))
             self._callers[node] = rows
         rows = self._callers[node]
-        return rows if tests else [row for row in rows if find_role(row[0].source.path) != "test"]
+        return rows if tests else [row for row in rows if find_role(row[0].source.path) not in _ASIDE]
 
     def _catch(self, code: _Code, offset: int, kind: _Kind) -> tuple[str, bool]:
         """(where it is caught, "" if it is not; whether something may have)."""
@@ -550,7 +551,7 @@ def _make_answer(
     if not targets:
         groups["uncaught"] += sorted(open_sites, key=_order_site)
     groups["raised"] += sorted((s for s in raised if targets or s not in open_sites), key=_order_site)
-    for caught in sorted(handled, key=lambda item: (item.code.role == "test", item.code.path, item.handler.start)):
+    for caught in sorted(handled, key=lambda item: (item.code.role in _ASIDE, item.code.path, item.handler.start)):
         flag = next((name for name in ("bare", "empty", "broad") if name in caught.flags), "handlers")
         groups[flag].append(caught)
     rows = [(name, item) for name, items in groups.items() for item in items]
@@ -609,7 +610,7 @@ def _make_answer(
 def _order_site(site: _Site) -> tuple[bool, int, bool, bool, str, int]:
     """Sources first; what certainly goes up before what only may; abstract methods, which raise by design, last."""
     return (
-        site.code.role == "test", _STATUSES.index(site.status), site.kind.key == "NotImplementedError",
+        site.code.role in _ASIDE, _STATUSES.index(site.status), site.kind.key == "NotImplementedError",
         site.doubt, site.code.path, site.raised.start,
     )  # fmt: skip
 
@@ -659,7 +660,7 @@ def _describe_handler(item: _Caught) -> Finding:
 def _describe_escape(relations: Relations, ways: _Ways, escape: _Escape) -> Finding:
     site = escape.origin
     code, raised = site.code, site.raised
-    status, up, caught, doubt = ways.climb(escape.node, site.kind, find_role(escape.node.path) == "test")
+    status, up, caught, doubt = ways.climb(escape.node, site.kind, find_role(escape.node.path) in _ASIDE)
     what, scope = site.kind.label or raised.name or "something", code.scope(raised.start)
     says = {
         "caught": f"caught by callers, at {', '.join(caught[:2])}",

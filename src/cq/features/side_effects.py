@@ -22,6 +22,7 @@ from cq.model.answer import SCHEMA_VERSION, Answer, EffectDetails, Finding, Insi
 from cq.model.code import Code, Value
 from cq.model.edge import Candidate, SymbolRef
 from cq.model.facts import Call, Symbol
+from cq.model.status import Degraded
 from cq.syntax.loading import LANGUAGES, find_late
 
 MAX_DEPTH = 4  # calls below one at root level whose code is looked at
@@ -105,6 +106,7 @@ def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
         found=len(listed),
         insight=Insight(None, slices, budget=budget) if rows else None,
         sections=tuple(sections),
+        degraded=() if rows else (Degraded("side-effects", "info", "nothing", "loading it only defines things"),),
         truncated=tuple(cut),
     )
 
@@ -115,7 +117,7 @@ def _reason(row: _Row) -> tuple[str, str]:
 
 def _rank(row: _Row, often: Counter[tuple[str, str]]) -> tuple[bool, int, bool]:
     """Sources first, the strongest effect first; what happens over and over for one reason after what does not."""
-    return row.module.role == "test", EFFECTS.index(row.found.effect), often[_reason(row)] > _OFTEN
+    return row.module.role in ("test", "doc"), EFFECTS.index(row.found.effect), often[_reason(row)] > _OFTEN
 
 
 def _describe(row: _Row) -> Finding:
@@ -267,7 +269,10 @@ class _Judge:
         if key not in self._modules:
             held, codes = self.relations.hold(path), self.relations.codes(path)
             code = codes[document] if document < len(codes) else None
-            known = held is not None and held.documents[document].language in LANGUAGES
+            stored = held.documents[document] if held is not None else None
+            # A block in a page of Markdown is shown, not loaded.
+            shown = stored is None or (stored.segment is not None and stored.segment.kind == "fence")
+            known = stored is not None and not shown and stored.language in LANGUAGES
             self._modules[key] = _Module(self, held, document, code) if held and known and code is not None else None
         return self._modules[key]
 

@@ -36,7 +36,6 @@ MAX_NODES = 400  # definitions below a target whose code is looked at
 MAX_STEPS = 60_000  # callers looked at in one question
 _STATUSES = ("uncaught", "leaves", "open", "caught", "handled", "again", "value")
 _ASSERTING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesMessage", "raises", "suppress"})
-_ASIDE = ("test", "doc")  # roles of files whose code runs the rest
 _MANAGING = ("contextmanager", "asynccontextmanager")
 
 # Exceptions of the standard library that code often names -> what they are. Builtins are asked of Python itself.
@@ -120,6 +119,10 @@ class _Site(NamedTuple):
     caught_at: tuple[str, ...] = ()
     witness: tuple[str, ...] = ()
     doubt: bool = False
+
+    @property
+    def node(self) -> Candidate:
+        return Candidate(self.code.path, self.code.document, self.code.scope(self.raised.start))
 
 
 class _Caught(NamedTuple):
@@ -271,7 +274,7 @@ class _Ways:
         if where:
             return _Site(code, raised, kind, "handled", (where,))
         node = Candidate(code.path, code.document, code.scope(raised.start))
-        status, witness, caught, unsure = self.climb(node, kind, code.role in _ASIDE)
+        status, witness, caught, unsure = self.climb(node, kind, _is_aside(node))
         return _Site(code, raised, kind, status, caught, witness, doubt or unsure)
 
     def climb(self, node: Candidate, kind: _Kind, tests: bool) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
@@ -387,7 +390,7 @@ class _Ways:
             rows.sort(key=lambda row: (-row[0].ref.confidence, row[0].source, row[1].start))
             self._callers[node] = rows
         rows = self._callers[node]
-        return rows if tests else [row for row in rows if find_role(row[0].source.path) not in _ASIDE]
+        return rows if tests else [row for row in rows if not _is_aside(row[0].source)]
 
     def _catch(self, code: _Code, offset: int, kind: _Kind) -> tuple[str, bool]:
         """(where it is caught, "" if it is not; whether something may have)."""
@@ -514,6 +517,12 @@ class _Ways:
         return tuple(found)
 
 
+def _is_aside(node: Candidate) -> bool:
+    """Code that runs the rest: tests, also those that Rust keeps in a module beside the code, and examples."""
+    inner = node.path.endswith(".rs") and node.name.startswith(("tests.", "test."))
+    return inner or find_role(node.path) in ("test", "doc")
+
+
 def _outside(ref: SymbolRef) -> str:
     """The dotted name of what comes from outside, builtins without their module."""
     return ref.module.removeprefix("builtins.") if ref.status == "external" else ""
@@ -551,7 +560,9 @@ def _make_answer(
     if not targets:
         groups["uncaught"] += sorted(open_sites, key=_order_site)
     groups["raised"] += sorted((s for s in raised if targets or s not in open_sites), key=_order_site)
-    for caught in sorted(handled, key=lambda item: (item.code.role in _ASIDE, item.code.path, item.handler.start)):
+    for caught in sorted(
+        handled, key=lambda item: (item.code.role in ("test", "doc"), item.code.path, item.handler.start)
+    ):
         flag = next((name for name in ("bare", "empty", "broad") if name in caught.flags), "handlers")
         groups[flag].append(caught)
     rows = [(name, item) for name, items in groups.items() for item in items]
@@ -610,7 +621,7 @@ def _make_answer(
 def _order_site(site: _Site) -> tuple[bool, int, bool, bool, str, int]:
     """Sources first; what certainly goes up before what only may; abstract methods, which raise by design, last."""
     return (
-        site.code.role in _ASIDE, _STATUSES.index(site.status), site.kind.key == "NotImplementedError",
+        _is_aside(site.node), _STATUSES.index(site.status), site.kind.key == "NotImplementedError",
         site.doubt, site.code.path, site.raised.start,
     )  # fmt: skip
 
@@ -640,9 +651,10 @@ def _describe_site(site: _Site) -> Finding:
         raised.kind, site.kind.label or raised.name, scope, code.language, code.role, site.status,
         site.caught_at[:5], site.witness, tuple(flags),
     )  # fmt: skip
-    what = site.kind.label or raised.name or "it"
+    what = f"{raised.kind} {site.kind.label or raised.name or 'it'}"
+    what = raised.name if raised.kind in ("panic", "unwrap") else what
     doubt = " (may be)" if site.doubt and site.status == "uncaught" else ""
-    message = f"{raised.kind} {what} in {scope or 'the module'}: {says}{doubt}"
+    message = f"{what} in {scope or 'the module'}: {says}{doubt}"
     return Finding("raised", message, code.file.locate(raised.start, raised.end), details=details)
 
 
@@ -660,7 +672,7 @@ def _describe_handler(item: _Caught) -> Finding:
 def _describe_escape(relations: Relations, ways: _Ways, escape: _Escape) -> Finding:
     site = escape.origin
     code, raised = site.code, site.raised
-    status, up, caught, doubt = ways.climb(escape.node, site.kind, find_role(escape.node.path) in _ASIDE)
+    status, up, caught, doubt = ways.climb(escape.node, site.kind, _is_aside(escape.node))
     what, scope = site.kind.label or raised.name or "something", code.scope(raised.start)
     says = {
         "caught": f"caught by callers, at {', '.join(caught[:2])}",

@@ -59,6 +59,7 @@ class _Effect(NamedTuple):
     end: int
     evidence: str
     through: tuple[str, ...] = ()
+    shown: int = -1  # where the line begins that is shown: of a chain of calls, that of the name
 
 
 class _Row(NamedTuple):
@@ -126,7 +127,7 @@ def _describe(row: _Row) -> Finding:
         found.effect, found.what, module.scope_name(found.start), module.language, module.role, found.evidence,
         found.through,
     )  # fmt: skip
-    line = module.file.line_at(found.start).strip()
+    line = module.file.line_at(max(found.shown, found.start)).strip()
     through = f" ({found.through[-1]})" if found.through else ""
     location = module.file.locate(found.start, found.end)
     return Finding(found.effect, f"{line[:160]}{through}", location, details=details)
@@ -298,7 +299,7 @@ class _Judge:
             effect, evidence = "pure", "syntax"  # a function called where it is written: what it does stands for itself
         if not effect:
             effect, evidence = ("registration", "name") if REGISTERING.fullmatch(call.name) else ("unknown", evidence)
-        return _Effect(effect, what, start, end, evidence, through)
+        return _Effect(effect, what, start, end, evidence, through, call.name_start)
 
     def judge_definition(self, place: Candidate) -> tuple[str, tuple[str, ...]]:
         """The nearest effect of what a function does or calls, and the way to it; "" for none within some calls."""

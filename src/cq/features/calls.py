@@ -156,7 +156,7 @@ def _find_sites(
     for name in sorted({row.symbol.name for row in targets} or {last_name(options.target)}):
         for file in files.calls(name):
             for document, calls in enumerate(file.calls):
-                linked = relations is not None and relations.is_linked(file.path, document)
+                linked = relations is not None and relations.edges.is_linked(file.path, document)
                 if (linked and targets) or not accepts(file, document):
                     continue
                 for number, call in enumerate(calls):

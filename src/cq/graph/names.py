@@ -46,15 +46,8 @@ def find_by_name(
     """The reference with the methods that could take the call, the nearest first: in the same file, in one that it
     imports (`near`), in the same folder. What no file imports is known in its own only."""
     count, keywords = _shape(site)
-    folder = path.rpartition("/")[0]
-
-    def distance(other: str) -> int:
-        if other == path:
-            return 0
-        return 1 if other in near else 2 if other.rpartition("/")[0] == folder else 3
-
     fitting = sorted(
-        (distance(method.place.path), method.place)
+        (distance(path, method.place.path, near), method.place)
         for method in methods
         if fits(method.parameters, count, keywords)
         and (method.place.path == path or is_imported(method.place.path))
@@ -65,6 +58,13 @@ def find_by_name(
     confidence = round(CONFIDENCE[ref.evidence] / len(fitting), 3)
     places = tuple(place for _, place in fitting[:MAX_CANDIDATES])
     return SymbolRef(ref.name, "ambiguous", ref.evidence, confidence, places, "", len(fitting) - len(places))
+
+
+def distance(path: str, other: str, near: Collection[str]) -> int:
+    """How far a file is from one that refers to it: 0 itself, 1 imported by it, 2 in the same folder, 3 elsewhere."""
+    if other == path:
+        return 0
+    return 1 if other in near else 2 if other.rpartition("/")[0] == path.rpartition("/")[0] else 3
 
 
 def _are_kin(path: str, other: str) -> bool:

@@ -17,7 +17,18 @@ from typing import Any, TypedDict
 import msgspec
 
 from cq.indexing.refresh import Settings
-from cq.model.config import ConfigFile, Configuration, IndexConfig, LanguageServer, ProvidersConfig, Setting
+from cq.model.config import (
+    ArtifactsConfig,
+    ConfigFile,
+    Configuration,
+    FindConfig,
+    IndexConfig,
+    LanguageServer,
+    NeighborhoodConfig,
+    ProvidersConfig,
+    SectionOrder,
+    Setting,
+)
 from cq.model.errors import ConfigError, CqError, UsageError
 from cq.model.source import Skip
 from cq.source.files import parse_globs
@@ -27,7 +38,9 @@ MAX_CONFIG_BYTES = 256 * 1024
 ROOT_VARIABLE, DIR_VARIABLE = "CQ_ROOT", "CQ_INDEX_DIR"
 _SEE = "`cq status --config` shows what holds"
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
-    (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig
+    (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig, ("artifacts",): ArtifactsConfig,
+    ("neighborhood",): NeighborhoodConfig, ("neighborhood", "section_order"): SectionOrder,
+    ("find",): FindConfig,
 }  # fmt: skip
 
 
@@ -65,7 +78,13 @@ def load_config(
         for name in IndexConfig.__struct_fields__
     ]
     settings += _list_providers(file.providers, given_providers)
-    return Configuration(config, tuple(settings), notes, file.queries, file.providers)
+    settings += [
+        Setting(f"find.{key}", getattr(file.find, name), sources.get(f"find.{key}", "default"))
+        for name, key in zip(FindConfig.__struct_fields__, FindConfig.__struct_encode_fields__, strict=True)
+    ]
+    return Configuration(
+        config, tuple(settings), notes, file.queries, file.providers, file.neighborhood, file.artifacts, file.find
+    )
 
 
 def make_settings(config: IndexConfig, *, leave_out: str = "") -> Settings:
@@ -182,13 +201,15 @@ def _convert_file(
             key = ".".join((*above, *path))
             raise ConfigError(f"{name}{where}: {key}: {_lower(message)}", hint=_SEE) from None
         word = unknown[1]
-        known = _TABLES.get(path[:2], LanguageServer).__struct_fields__
+        known = _TABLES.get(path[:2], LanguageServer).__struct_encode_fields__
         close = get_close_matches(word, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
         key = ".".join((*above, *path, word))
         raise ConfigError(f"{name}{_find_line(text, (*above, *path, word))}: unknown key {key!r}", hint=hint) from None
     values: dict[str, Any] = table.get("index", {})
-    return file, values, {key: name + _find_line(text, (*above, "index", key)) for key in values}
+    sources = {key: name + _find_line(text, (*above, "index", key)) for key in values}
+    sources |= {f"find.{key}": name + _find_line(text, (*above, "find", key)) for key in table.get("find", {})}
+    return file, values, sources
 
 
 def _lower(message: str) -> str:

@@ -76,3 +76,7 @@ class Links(msgspec.Struct, frozen=True, array_like=True):
     overrides: tuple[tuple[str, int], ...]  # method, the one it takes the place of
     type_uses: tuple[tuple[str, int], ...]  # definition, a type in its annotations
     raises: tuple[tuple[str, int], ...]  # definition, what it raises
+
+
+# The fields of Links that are (definition, reference) pairs; each is called what its edges are.
+RELATIONS = tuple(name for name in Links.__struct_fields__ if name in EDGE_KINDS and name != "calls")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
@@ -19,6 +20,7 @@ from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
 
+_FEW_KEYS = 16
 _FILES = (
     "SELECT f.path, f.os_path, f.content, f.size, f.mtime_ns, f.encoding, c.hash, c.language, c.lines, c.counts,"
     " f.problems FROM file f JOIN content c ON c.id=f.content"
@@ -75,6 +77,10 @@ class Reader:
         self._db = connection
         self._root = tree_key(root)
         self._evidence: dict[int, bool] = {}
+        # Of a reader that is kept for the next question: what may be kept with it, while nothing is written.
+        self.memory: dict[Any, Any] | None = None
+        self.inode: tuple[int, int] = (0, 0)
+        self._version = -1
 
     def __enter__(self) -> Reader:
         self._db.execute("BEGIN")
@@ -86,6 +92,15 @@ class Reader:
 
     def close(self) -> None:
         self._db.close()
+
+    def check_memory(self) -> None:
+        """Forgets everything once another connection has written."""
+        self._db.execute("SELECT count(*) FROM tree")  # only a read begins the transaction that the number is about
+        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version:
+            self._version = version
+            self._evidence = {}
+            self.memory = {}
 
     def tree(self) -> Tree | None:
         row = self._db.execute(
@@ -105,6 +120,9 @@ class Reader:
             )
         }
 
+    def all_paths(self, tree: int) -> list[str]:
+        return [row[0] for row in self._db.execute("SELECT path FROM file WHERE tree=? ORDER BY path", (tree,))]
+
     def skips(self, tree: int) -> dict[str, tuple[Skip, int, int]]:
         return {
             path: (Skip(path, reason, detail), size, mtime_ns)
@@ -112,6 +130,10 @@ class Reader:
                 "SELECT path, reason, detail, size, mtime_ns FROM skip WHERE tree=? ORDER BY path", (tree,)
             )
         }
+
+    def count_skips(self, tree: int) -> dict[str, int]:
+        """reason -> files."""
+        return dict(self._db.execute("SELECT reason, count(*) FROM skip WHERE tree=? GROUP BY 1 ORDER BY 1", (tree,)))
 
     def known(self) -> dict[tuple[str, str], int]:
         """(hash, language) -> content, of every content ever read and not forgotten."""
@@ -263,6 +285,38 @@ class Reader:
             (tree, *kinds),
         ).fetchall()
 
+    # -- vectors ---------------------------------------------------------------------------------
+
+    def vector_states(self, tree: int) -> list[tuple[str, str, int, bytes, int | None, str | None]]:
+        """(path, language, content, kinds of its chunks, content its vectors are of, their identity); by path."""
+        return self._db.execute(
+            "SELECT f.path, c.language, c.id, k.kinds, v.content, v.identity FROM file f"
+            " JOIN content c ON c.id=f.content JOIN kind k ON k.content=c.id"
+            " LEFT JOIN vector v ON v.tree=f.tree AND v.path=f.path WHERE f.tree=? ORDER BY f.path",
+            (tree,),
+        ).fetchall()
+
+    def vectors(self, tree: int, identity: str) -> Iterator[tuple[str, bytes]]:
+        """(path, rows) of every file whose vectors are of its text; by path."""
+        return self._db.execute(
+            "SELECT v.path, v.rows FROM vector v JOIN file f ON f.tree=v.tree AND f.path=v.path AND f.content=v.content"
+            " WHERE v.tree=? AND v.identity=? ORDER BY v.path",
+            (tree, identity),
+        )
+
+    def vectors_of(self, tree: int, path: str, identity: str) -> list[bytes]:
+        """Rows that were made of this path before, in this tree or another."""
+        rows = self._db.execute(
+            "SELECT rows FROM vector WHERE tree IN (SELECT id FROM tree) AND path=? AND identity=?"
+            " ORDER BY tree<>?, tree LIMIT 4",
+            (path, identity, tree),
+        )
+        return [row for (row,) in rows]
+
+    def last_vector(self, tree: int) -> tuple[int, int]:
+        """How many files have vectors, and the number of the newest: another pair, other vectors."""
+        return self._db.execute("SELECT count(*), coalesce(max(id), 0) FROM vector WHERE tree=?", (tree,)).fetchone()
+
     # -- links -----------------------------------------------------------------------------------
 
     def links(self, tree: int, path: str) -> list[Links | None]:
@@ -329,10 +383,16 @@ class Reader:
             (tree,),
         ).fetchall()
 
-    def link_keys(self, tree: int) -> Iterator[tuple[str, array[int]]]:
-        """What the links of every file depend on in others."""
-        for path, keys in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
-            yield path, array("Q", keys)
+    def linked_paths(self, tree: int) -> list[str]:
+        return [row[0] for row in self._db.execute("SELECT path FROM link WHERE tree=? ORDER BY path", (tree,))]
+
+    def find_dependents(self, tree: int, keys: set[int]) -> Iterator[str]:
+        """The files whose links depend on one of these parts of others; by path."""
+        # Few keys are searched for as bytes: a hit that begins inside a key is one file too many, at worst.
+        needles = [key.to_bytes(8, sys.byteorder) for key in keys] if len(keys) <= _FEW_KEYS else None
+        for path, known in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
+            if any(needle in known for needle in needles) if needles else not keys.isdisjoint(array("Q", known)):
+                yield path
 
     def find_referrers(self, tree: int, key: int) -> list[tuple[str, array[int]]]:
         """(path, calls) of the files that refer to what the key stands for; by path."""
@@ -389,14 +449,20 @@ class Reader:
         phrase = f"{{{column}}}: ({' AND '.join(map(_phrase, words))})"
         return [row[0] for row in self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (phrase,))]
 
-    def find_words(self, query: str, weights: tuple[float, ...], limit: int) -> list[tuple[int, float]]:
-        """(chunk row, score) best first; smaller rows first among equals."""
-        rows = self._db.execute(
-            f"SELECT rowid, bm25(words, {', '.join(map(repr, weights))}) AS score FROM words WHERE words MATCH ?"
-            " ORDER BY score, rowid LIMIT ?",
-            (query, limit),
-        )
-        return [(row, -score) for row, score in rows]
+    def find_words(self, term: str, column: str, limit: int) -> list[int]:
+        """Rows of the chunks that have the term in this field of `words`, ascending, the first `limit` of them."""
+        phrase = f"{{{column}}}: {_phrase(term)}"
+        rows = self._db.execute("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (phrase, limit))
+        return [row for (row,) in rows]
+
+    def chunk_rows(self, tree: int) -> list[tuple[str, str, int, int, bytes, bytes]]:
+        """(path, language, content, row of its first chunk in `words`, kinds and sizes of its chunks) of every file,
+        by path."""
+        return self._db.execute(
+            "SELECT f.path, c.language, c.id, c.chunk_base, k.kinds, k.sizes FROM file f"
+            " JOIN content c ON c.id=f.content JOIN kind k ON k.content=c.id WHERE f.tree=? ORDER BY f.path",
+            (tree,),
+        ).fetchall()
 
     def integrity(self) -> list[str]:
         """What SQLite itself finds wrong."""
@@ -414,6 +480,7 @@ class LinkedTree:
 
     def __init__(self, reader: Reader, tree: int) -> None:
         self._reader, self._tree = reader, tree
+        self._last: tuple[tuple[str, str], Any] = ("", ""), []  # names of one file are asked about in a row
 
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)
@@ -437,8 +504,10 @@ class LinkedTree:
         return self._reader.find_methods(self._tree, name)
 
     def _part(self, path: str, part: str) -> Any:
-        content = self._reader.contents(self._tree, [path]).get(path)
-        return [] if content is None else self._reader.part(content, part)
+        if self._last[0] != (path, part):
+            content = self._reader.contents(self._tree, [path]).get(path)
+            self._last = (path, part), [] if content is None else self._reader.part(content, part)
+        return self._last[1]
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:

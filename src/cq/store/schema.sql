@@ -126,6 +126,22 @@ CREATE TABLE asked (
     PRIMARY KEY (tree, path, source)
 ) WITHOUT ROWID;
 
+-- The kind of every chunk, one byte each, and how many words it has, two bytes each: what a question is narrowed by
+-- before anything is ranked, and what a word in it is worth.
+CREATE TABLE kind (content INTEGER PRIMARY KEY, kinds BLOB NOT NULL, sizes BLOB NOT NULL);
+
+-- Vectors of the chunks of one file, as one embedder made them; see vectors.py. A cache beside the tree's files: rows
+-- of another content or identity than the file's and the embedder's are as good as none.
+CREATE TABLE vector (
+    id INTEGER PRIMARY KEY,
+    tree INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    content INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    rows BLOB NOT NULL,
+    UNIQUE (tree, path)
+);
+
 -- Candidates only: every hit is verified against the text or the facts. rowid = content.id.
 CREATE VIRTUAL TABLE trigram USING fts5 (text, content='', tokenize='trigram', detail=none, columnsize=0);
 CREATE VIRTUAL TABLE name USING fts5 (defined, called, used, content='', tokenize="ascii tokenchars '_$'", detail=column, columnsize=0);

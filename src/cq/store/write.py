@@ -30,6 +30,8 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     symbols: list[tuple[int, int, str, str, str]]  # document, number, name, qualified_name, kind
     names: tuple[str, str, str]  # defined, called, used
     words: list[tuple[str, str, str, str, str]]  # per chunk: name, qualified_name, signature, docs, body
+    kinds: bytes  # per chunk
+    sizes: bytes
     named: list[tuple[str, int]]  # what its code calls and stores: see the table
     methods: list[tuple[str, list[tuple[int, str, tuple[Parameter, ...]]]]]  # name -> document, qualified name, …
 
@@ -112,6 +114,7 @@ class Writer:
         self._db.executemany(
             "INSERT INTO symbol VALUES (?,?,?,?,?,?)", [(number, *symbol) for symbol in content.symbols]
         )
+        self._db.execute("INSERT INTO kind VALUES (?,?,?)", (number, content.kinds, content.sizes))
         self._db.executemany("INSERT INTO named VALUES (?,?,?)", [(*named, number) for named in content.named])
         self._db.executemany(
             "INSERT INTO method VALUES (?,?,?)",
@@ -146,6 +149,8 @@ class Writer:
         self._db.executemany(
             "DELETE FROM method WHERE name=? AND content=?", [(name, number) for name, _ in content.methods]
         )
+        self._db.execute("DELETE FROM kind WHERE content=?", (number,))
+        self._db.execute("DELETE FROM vector WHERE content=?", (number,))
         self._db.execute("DELETE FROM content WHERE id=?", (number,))
 
     def find_dead(self, limit: int) -> list[tuple[int, int, str, bytes]]:
@@ -186,6 +191,7 @@ class Writer:
     ) -> None:
         """Inside a transaction: readers see all of it or none."""
         self._db.executemany("DELETE FROM file WHERE tree=? AND path=?", [(tree, path) for path in drop])
+        self._db.executemany("DELETE FROM vector WHERE tree=? AND path=?", [(tree, path) for path in drop])
         self._db.executemany("DELETE FROM skip WHERE tree=? AND path=?", [(tree, path) for path in drop_skips])
         self._db.executemany(
             "INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?)",
@@ -257,6 +263,13 @@ class Writer:
     def note_change(self, tree: int) -> None:
         """What is known of a tree changed, though its files did not."""
         self._db.execute("UPDATE tree SET generation=generation+1 WHERE id=?", (tree,))
+
+    def put_vectors(self, tree: int, identity: str, rows: Iterable[tuple[str, int, bytes]]) -> None:
+        """(path, content, rows) of files, in place of what they had; inside a transaction."""
+        self._db.executemany(
+            "INSERT OR REPLACE INTO vector (tree, path, content, identity, rows) VALUES (?,?,?,?,?)",
+            [(tree, path, content, identity, blob) for path, content, blob in rows],
+        )
 
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))

@@ -376,9 +376,10 @@ def _work(channel: int) -> NoReturn:
     """The life of a worker: requests one by one, until the daemon closes the channel."""
     from cq.indexing import events
     from cq.providers import sessions
+    from cq.store import warm
 
     os.setsid()
-    events.enabled = sessions.keep_warm = True
+    events.enabled = sessions.keep_warm = warm.enabled = True
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  clients must hear it when the daemon dies

@@ -25,6 +25,7 @@ examples:
   cq index ~/work/app --full       read and parse everything again
   cq index --precise --budget-seconds 60   what calls mean, by language servers; goes on the next time
   cq index --exclude 'vendor/'     leave something out, this time (for good: cq.toml)
+  cq index --embed                 also what cq find ranks by
   cq index --progress json         for a program that shows it"""
 
 
@@ -32,6 +33,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument("path", metavar="PATH", nargs="?", help="the directory that holds the code; the same as --root")
     parser.add_argument("--full", action="store_true", help="read and parse everything again")
+    parser.add_argument("--embed", action="store_true", help="also make the vectors that cq find ranks by, now")
     parser.add_argument(
         "--precise", action="store_true", help="ask language servers about calls that the index leaves open"
     )
@@ -74,6 +76,7 @@ def run(args: Namespace) -> int:
             precise = None
             if args.precise:
                 precise = workspace.resolve(seconds=args.budget_seconds, most=args.budget_calls, on_progress=progress)
+            embedded = workspace.embed(on_progress=progress) if args.embed else None
         except KeyboardInterrupt:
             progress.clear()
             what = "goes on where it was" if args.precise else "is as it was before"
@@ -85,10 +88,14 @@ def run(args: Namespace) -> int:
         status = workspace.status()
     if args.format == "json":
         more = {"precise": precise} if precise else {}
-        sys.stdout.write(render_json({"report": report, "cost": cost, "status": status, **more}))
+        sys.stdout.write(render_json({"report": report, "cost": cost, "status": status, "embedded": embedded, **more}))
     else:
         sys.stdout.write(render_summary(report, status, cost))
         sys.stdout.write(render_precise(precise) if precise else "")
+        if embedded is not None:
+            sys.stdout.write(
+                f"\nvectors: {embedded.embedded:,} made, {embedded.reused:,} kept, of {embedded.files:,} files\n"
+            )
     return 0
 
 

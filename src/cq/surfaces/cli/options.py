@@ -73,6 +73,18 @@ def add_question_options(parser: ArgumentParser, *, formats: tuple[str, ...], li
     add_place_options(parser)
 
 
+def add_report_options(parser: ArgumentParser) -> None:
+    """Of several questions at once: how long the whole may be, and as what."""
+    from cq.surfaces.render.progress import MODES
+
+    formats = ("md", "json", "jsonl", "plain")
+    parser.add_argument("--budget", metavar="TOKENS", type=read_budget, help="of the whole answer (default: 8000)")
+    default = os.environ.get("CQ_FORMAT", "")
+    chosen = default if default in formats else "md"
+    parser.add_argument("--format", choices=formats, default=chosen, help="md (default), for people; …")
+    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+
+
 def ask(args: Namespace, question: Callable[[Workspace], Answer]) -> int:
     """Asks with a progress line while the index is made, and prints."""
     from cq.surfaces.render.progress import ProgressLine
@@ -156,6 +168,14 @@ def find_target(text: str, root: Path) -> str:
     return f"{os.path.normpath(path)}:{rest}" if "/" in path else text
 
 
+def find_part(text: str, root: Path) -> str:
+    """A TARGET, or a path that may count from the working directory: told as the index tells it, `.` for the root."""
+    here = Path(os.path.abspath(text))  # noqa: PTH100  a link stays the link that the index knows
+    if text and here.exists() and here.is_relative_to(root):
+        return here.relative_to(root).as_posix()
+    return find_target(text, root)
+
+
 def repeat_place(args: Namespace) -> tuple[str, ...]:
     """The options that say which tree is asked, quoted, for commands that are suggested."""
     given = [("--root", args.root), ("--index-dir", args.index_dir)]
@@ -178,8 +198,9 @@ def read_page(args: Namespace, limit: int) -> Page:
     )
 
 
-def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
-    """Writes the answer; the exit code is grep's, 130 for an answer that Ctrl-C cut short."""
+def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[Answer], str] | None = None) -> int:
+    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
+    Ctrl-C cut short."""
     from cq.surfaces.render import render_jsonl
     from cq.surfaces.render.answer import find_rows, render_answer, render_plain
 
@@ -197,7 +218,7 @@ def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
 
         sys.stdout.write(draw(answer.edges, form))
     else:
-        sys.stdout.write(render_answer(answer))
+        sys.stdout.write((render or render_answer)(answer))
     if form in ("jsonl", "plain"):
         # Rows have no room for what else there is to say.
         notes = [event.message for event in answer.degraded if event.severity != "info"]
@@ -231,6 +252,14 @@ def read_count(text: str) -> int:
         value = 0
     if value < 1:
         raise ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def read_budget(text: str) -> int:
+    """For the tokens of several questions at once."""
+    value = read_count(text)
+    if not 500 <= value <= 1_000_000:
+        raise ArgumentTypeError(f"{text!r} is not a number of 500 to 1,000,000")
     return value
 
 

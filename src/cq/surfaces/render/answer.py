@@ -7,6 +7,9 @@ from cq.model.answer import (
     Answer,
     CallDetails,
     DiagnosticDetails,
+    EffectDetails,
+    ExceptionDetails,
+    FactDetails,
     Finding,
     HoverDetails,
     Insight,
@@ -29,17 +32,17 @@ def render_answer(answer: Answer) -> str:
         small = answer.insight.budget is not None and 0 < answer.insight.budget.tokens < SMALL
         lines += [] if small else [render_heading("Insight Card"), *_render_card(answer, answer.insight), ""]
     else:
-        lines += [*_render_nothing(answer), ""]
+        lines += [*render_nothing(answer), ""]
     for section in answer.sections:
         lines += [*_render_section(section), ""]
-    lines += _render_notes(answer)
+    lines += render_notes(answer)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def render_card(answer: Answer) -> list[str]:
     """The card and what was left out or not done, without headings."""
-    card = _render_card(answer, answer.insight) if answer.insight else _render_nothing(answer)
-    return [*card, *_render_notes(answer)[1:]]
+    card = _render_card(answer, answer.insight) if answer.insight else render_nothing(answer)
+    return [*card, *render_notes(answer)[1:]]
 
 
 def render_plain(answer: Answer) -> str:
@@ -70,6 +73,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
+    ExceptionDetails, EffectDetails, FactDetails,
 )  # fmt: skip
 
 
@@ -109,7 +113,7 @@ def _render_budget(answer: Answer) -> str:
     return f"{budget.shown} of {budget.total:,}{found}{page}; {cost}"
 
 
-def _render_nothing(answer: Answer) -> list[str]:
+def render_nothing(answer: Answer) -> list[str]:
     query = answer.summary.get("query", "")
     how = " then ".join(answer.summary.get("mode_chain", ()))
     if any(event.category == "timeout" for event in answer.degraded):
@@ -187,7 +191,7 @@ def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:
 _TITLED = frozenset({"definition", "callsite", "import", "from_import"})
 
 
-def _render_notes(answer: Answer) -> list[str]:
+def render_notes(answer: Answer) -> list[str]:
     """What was left out or not done, and where the rest is."""
     rows = [f"{event.severity}: {event.message}" for event in answer.degraded[:_SHOWN_EVENTS]]
     more = len(answer.degraded) - _SHOWN_EVENTS
@@ -195,7 +199,7 @@ def _render_notes(answer: Answer) -> list[str]:
     rows += [
         f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}; {cut.omitted:,} counted only"
         for cut in answer.truncated
-        if cut.scope != "answer"
+        if cut.scope.rpartition(".")[2] != "answer"
     ]
     rows += [f"more: cq artifact get {artifact.id}" for artifact in answer.artifacts if artifact.kind in _WORTH_A_LINE]
     return [render_heading("Notes"), *(_INDENT + one_line(row) for row in rows)] if rows else []

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 MODES = ("auto", "plain", "json", "none")
 _QUIET = 1.0  # seconds
 _PAUSE = {"bar": 0.1, "plain": 1.0, "json": 0.1}
-_WORDS = {"list": "finding files", "read": "reading", "write": "writing", "link": "linking", "precise": "asking about"}
+_WORDS = {
+    "list": "finding files", "read": "reading", "write": "writing", "link": "linking", "embed": "making vectors",
+    "precise": "asking about",
+}  # fmt: skip
 
 
 class ProgressLine:

@@ -39,6 +39,10 @@ def render_status(status: Status) -> str:
         + (f", {status.index_bytes / status.bytes:.1f}× the source" if status.bytes > 100_000 else "")
         + (", temporary" if status.temporary else ""),
     ]
+    if (vectors := status.embeddings) is not None:
+        state = "ready" if vectors.ready else "not ready" if vectors.enabled else "off"
+        reason = f": {vectors.reason}" if vectors.reason else f", {vectors.chunks:,} chunks"
+        lines.append(f"- vectors {state}{reason} ({vectors.identity})")
     lines += _language_lines(status)
     lines += _skip_lines(status)
     if status.degraded:
@@ -209,5 +213,5 @@ def _skip_lines(status: Status) -> list[str]:
     return ["", render_heading("Left out"), "", render_table(["reason", "count"], rows)]
 
 
-def _show(value: str | int | tuple[str, ...]) -> str:
+def _show(value: str | float | tuple[str, ...] | None) -> str:
     return " ".join(value) if isinstance(value, tuple) else str(value)

@@ -43,6 +43,18 @@ def render_validation(validation: Validation) -> str:
             render_heading("Definitions by kind group"),
             render_table(["kind group", "definitions", "share"], rows),
         ]
+    if validation.rates:
+        rows = [
+            [
+                rate.language, rate.what, f"{rate.total:,}",
+                *(_share(part, rate.total) for part in (
+                    rate.resolved, rate.ambiguous, rate.external, rate.unresolved, rate.import_narrowed,
+                )), f"{rate.capped:,}",
+            ]
+            for rate in validation.rates
+        ]  # fmt: skip
+        columns = ["language", "references", "total", "resolved", "ambiguous", "external", "unresolved", "imported"]
+        parts += [render_heading("What references mean"), render_table([*columns, "capped"], rows)]
     return "\n\n".join(parts) + "\n"
 
 

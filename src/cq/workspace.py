@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from cq.model.artifact import ExportReport, Validation
     from cq.model.embedding import EmbeddingState
     from cq.model.find import FindAnswer
+    from cq.model.history import History
     from cq.model.plan import AnyStep, Plan
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
@@ -555,22 +556,23 @@ class Workspace:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
         from cq.features.files import IndexedFiles
-        from cq.features.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
+        from cq.features.neighborhood import NeighborhoodOptions, Sources
         from cq.features.neighborhood.layout import lay_out
+        from cq.features.neighborhood.reuse import find_again
+        from cq.source.git import find_head
 
         options = NeighborhoodOptions(question) if isinstance(question, str) else question
         options = msgspec.structs.replace(
             options, order=options.order or self.config().neighborhood.section_order.order
         )
         with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
-            relations = self._find_relations(reader, tree)
-            found = find_neighborhood(relations, options, version=__version__)
             files = IndexedFiles(reader, tree)
-            relations = Relations(reader, tree, files)
             on = self._has_warm_servers() if options.lsp is None else options.lsp
-            sources = Sources(servers=self._ask_servers(files) if on else None)
-            found = find_neighborhood(relations, options, sources, version=__version__)
-            return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
+            sources = Sources(self._read_history, servers=self._ask_servers(files) if on else None)
+            index = self._open_place().file
+            place, head = (os.fspath(index), index.stat().st_ino, os.fspath(self.root)), find_head(os.fspath(self.root))
+            found, _ = find_again(reader, tree, place, options, sources, head=head, version=__version__)
+            return finish(lay_out(files, options, found), tree=tree, more=found.overflow)
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
@@ -869,6 +871,11 @@ class Workspace:
             return msgspec.structs.replace(answer, run=run, artifacts=(*answer.artifacts, *refs), degraded=events)
 
         yield finish
+
+    def _read_history(self) -> History:
+        from cq.indexing.history import read_history
+
+        return read_history(self.root, self._open_place())
 
     def _artifact_store(self) -> ArtifactStore:
         from cq.store.overflow import STORES

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Answer", "CallsOptions", "FindOptions", "Page", "ReadOptions", "SearchOptions", "Workspace", "__version__", "query",
+    "Answer", "CallsOptions", "FindOptions", "Page", "ReadOptions", "SearchOptions", "Workspace", "__version__",
+    "query",
 ]  # fmt: skip
 
 _HOMES = {

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -21,9 +22,11 @@ from cq.model.source import Problem, Skip, SourceFile
 from cq.model.status import Check, Degraded, Freshness, Status
 
 if TYPE_CHECKING:
+    from cq.features.bytecode import BytecodeOptions
     from cq.features.calls import CallsOptions
     from cq.features.diagnostics import DiagnosticsOptions
     from cq.features.exceptions import ExceptionsOptions
+    from cq.features.files import DiskFiles, Files, IndexedFiles
     from cq.features.files import DiskFiles, IndexedFiles
     from cq.features.find import FindOptions
     from cq.features.find.semantic import Semantic
@@ -33,19 +36,23 @@ if TYPE_CHECKING:
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
     from cq.features.neighborhood import NeighborhoodOptions
+    from cq.features.page import Page
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
     from cq.features.references import ReferencesOptions
     from cq.features.relations import Relations
+    from cq.features.scopes import ScopesOptions
     from cq.features.search import SearchOptions
     from cq.features.servers import Servers
     from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.location import Place
+    from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
+    from cq.model.plan import AnyStep, Plan
     from cq.model.embedding import EmbeddingState
     from cq.model.find import FindAnswer
     from cq.providers.registry import Registry
@@ -56,6 +63,7 @@ if TYPE_CHECKING:
 _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
 _SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
+_MOST_ANSWERS = 50  # kept from one question to the next
 
 
 class LanguageRow(msgspec.Struct, frozen=True):
@@ -139,6 +147,7 @@ class Workspace:
         self._place: Place | None = None
         self._closed = False
         self._last: Report | None = None
+        self._shared: tuple[Reader, Tree, Relations] | None = None  # while a plan runs
         self._trusted = False
         self._registry: Registry | None = None
 
@@ -280,6 +289,20 @@ class Workspace:
     def status(self, *, embeddings: bool = False) -> Status:
         """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
         for which the embedder is loaded."""
+    def resolve(
+        self, *, seconds: float = 0.0, most: int = 0, on_progress: Callable[[Progress], None] | None = None
+    ) -> PreciseReport:
+        """Asks language servers what the calls mean that the index left open, within so many seconds and calls (0: no
+        limit), and keeps what they say. What was asked is not asked again while the text is the same."""
+        from cq.indexing.precise import resolve_precisely
+
+        self._keep_fresh()
+        tell = on_progress or self._on_progress or (lambda _: None)
+        place = self._open_place()
+        return resolve_precisely(place.file, self.root, self.providers, seconds=seconds, most=most, tell=tell)
+
+    def status(self) -> Status:
+        """What is indexed, how fresh it is, where it lies, and what is degraded."""
         from cq.indexing.status import find_changes, read_status
 
         check = self._keep_fresh()
@@ -316,8 +339,12 @@ class Workspace:
                 answer, heavy = search(self._disk_files(), options)
                 return finish(answer, heavy)
             with self._reading() as (reader, tree):
-                answer, heavy = search(IndexedFiles(reader, tree), options)
+                answer, heavy = _remember(reader, options, lambda: search(IndexedFiles(reader, tree), options))
                 return finish(answer, heavy, tree)
+                files = IndexedFiles(reader, tree)
+                enrich = self._enrich(files, options.text, options.servers, options.page)
+                answer, heavy = search(files, options)
+                return finish(enrich(answer), heavy, tree)
 
     def find(self, question: str | FindOptions, *, background: bool = False) -> FindAnswer:
         """Code about an idea, or the symbols that `symbol = A > b` names: ranked, connected, shown. See FindOptions.
@@ -432,16 +459,20 @@ class Workspace:
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
         from cq.features.calls import CallsOptions, find_calls
-        from cq.features.files import IndexedFiles
-        from cq.features.relations import Relations
 
         options = CallsOptions(question) if isinstance(question, str) else question
         with self._asking("calls") as finish:
             if self._has_no_index():
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
+                relations = self._find_relations(reader, tree)
+                return finish(find_calls(relations.files, options, relations), tree=tree)
                 files = IndexedFiles(reader, tree)
-                return finish(find_calls(files, options, Relations(reader, tree, files)), tree=tree)
+                relations = Relations(reader, tree, files)
+                answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
+                return finish(answer, tree=tree)
+                enrich = self._enrich(files, options.target, options.servers, options.page)
+                return finish(enrich(find_calls(files, options, Relations(reader, tree, files))), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -530,28 +561,39 @@ class Workspace:
     def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
-        from cq.features.files import IndexedFiles
         from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
+        from cq.features.files import IndexedFiles
+        from cq.features.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
         from cq.features.neighborhood.layout import lay_out
-        from cq.features.relations import Relations
 
         options = NeighborhoodOptions(question) if isinstance(question, str) else question
         options = msgspec.structs.replace(
             options, order=options.order or self.config().neighborhood.section_order.order
         )
         with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
-            relations = Relations(reader, tree, IndexedFiles(reader, tree))
+            relations = self._find_relations(reader, tree)
             found = find_neighborhood(relations, options, version=__version__)
+            files = IndexedFiles(reader, tree)
+            relations = Relations(reader, tree, files)
+            on = self._has_warm_servers() if options.lsp is None else options.lsp
+            sources = Sources(servers=self._ask_servers(files) if on else None)
+            found = find_neighborhood(relations, options, sources, version=__version__)
             return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
-        from cq.features.files import IndexedFiles
-        from cq.features.relations import Relations
-
         with self._asking(command) as finish, self._reading() as (reader, tree):
-            files = IndexedFiles(reader, tree)
-            return finish(ask(Relations(reader, tree, files), self._ask_servers(files, on=on)), tree=tree)
+            relations = self._find_relations(reader, tree)
+            return finish(ask(relations, self._ask_servers(relations.files, on=on)), tree=tree)
+
+    def _enrich(self, files: IndexedFiles, text: str, on: bool | None, page: Page) -> Callable[[Answer], Answer]:
+        """Language servers are asked about the likely target from now on; what is returned adds what they say. Unless
+        told to (`on`), only those that run already: to start one takes longer than the question."""
+        if on is False or (on is None and (page.is_small or not self._has_warm_servers())):
+            return lambda answer: answer
+        from cq.features.enrichment import Enrichment
+
+        return Enrichment(self._ask_servers(files), text, "interactive" if on else "prefetch", page.measure).apply
 
     def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""
@@ -568,23 +610,86 @@ class Workspace:
 
     def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
         """A question about links: they are in the index and nowhere else."""
-        from cq.features.files import IndexedFiles
-        from cq.features.relations import Relations
-
         with self._asking(command) as finish, self._reading() as (reader, tree):
-            return finish(ask(Relations(reader, tree, IndexedFiles(reader, tree))), tree=tree)
+            return finish(ask(self._find_relations(reader, tree)), tree=tree)
 
     def read(self, question: str | ReadOptions) -> Answer:
         """The exact source of a symbol or of lines, or the outline of a file. See ReadOptions."""
-        from cq.features.files import IndexedFiles
         from cq.features.read import ReadOptions, read
 
         options = ReadOptions(question) if isinstance(question, str) else question
-        with self._asking("read") as finish:
+        return self._look("read", lambda files: read(files, options))
+
+    def scopes(self, question: str | ScopesOptions) -> Answer:
+        """Which names a definition captures, keeps in cells, takes from the module or owns."""
+        from cq.features.scopes import ScopesOptions, find_scopes_of
+
+        options = ScopesOptions(question) if isinstance(question, str) else question
+        return self._look("scopes", lambda files: find_scopes_of(files, options))
+
+    def bytecode(self, question: str | BytecodeOptions) -> Answer:
+        """What a Python definition does with names once compiled, and what its handlers protect."""
+        from cq.features.bytecode import BytecodeOptions, find_bytecode
+
+        options = BytecodeOptions(question) if isinstance(question, str) else question
+        return self._look("bytecode", lambda files: find_bytecode(files, options))
+
+    def _look(self, command: str, ask: Callable[[Files], Answer]) -> Answer:
+        """A question that the files alone can answer."""
+        from cq.features.files import IndexedFiles
+
+        with self._asking(command) as finish:
             if self._has_no_index():
-                return finish(read(self._disk_files(), options))
+                return finish(ask(self._disk_files()))
             with self._reading() as (reader, tree):
-                return finish(read(IndexedFiles(reader, tree), options), tree=tree)
+                return finish(ask(IndexedFiles(reader, tree)), tree=tree)
+
+    def run(self, plan: Plan, *, measure: str = "text", place: tuple[str, ...] = ()) -> Answer:
+        """Every step of a plan over one generation of the index, merged. `cq.features.plan` reads plans."""
+        from cq.features.plan import run_plan
+
+        with self._asking("run") as finish:
+            with self._sharing() as (tree, _):
+                ask = self._ask_step(place)
+                answer = run_plan(plan, ask, measure=measure, place=place)
+            return finish(answer, tree=tree)
+
+    def report(
+        self, preset: str, target: str, *, budget: int = 8000, measure: str = "text", place: tuple[str, ...] = ()
+    ) -> Answer:
+        """A plan by its name, for `function:…`, `class:…`, `module:…` or `path:…`."""
+        from cq.features.graph import describe_target
+        from cq.features.plan import run_plan
+        from cq.features.presets import find_subject, make_report, parse_subject
+        from cq.features.target import say_nothing
+
+        kind, name = parse_subject(target)
+        with self._asking("report") as finish:
+            with self._sharing() as (tree, relations):
+                about = find_subject(relations, kind, name)
+                if about is None:
+                    message = f"no {kind} is named {name!r} here"
+                    return finish(say_nothing(relations.files, "report", name, message), tree=tree)
+                plan, ask = make_report(preset, about, budget), self._ask_step(place)
+                subject = describe_target(about.rows) if about.rows else None
+                answer = run_plan(plan, ask, command="report", measure=measure, place=place, target=subject)
+            return finish(answer, tree=tree)
+
+    def _ask_step(self, place: tuple[str, ...]) -> Callable[[AnyStep, Page], Answer | str]:
+        """What answers the steps of a plan, by the methods above; for one that is not there, why."""
+        from cq.features.questions import make_question
+
+        def ask(step: AnyStep, page: Page) -> Answer | str:
+            for folder in getattr(step, "inside", ()):
+                if not Path(os.path.normpath(self.root / folder)).is_relative_to(self.root):
+                    raise UsageError(f"in {folder} lies outside the root", hint="paths are named from the root")
+                if not (self.root / folder).exists():
+                    raise UsageError(f"in {folder} does not exist", hint="paths are named from the root")
+            name, question, options = make_question(step, page, place, get_language_id)
+            method = getattr(self, name, None)
+            return "this version of cq cannot do it yet" if method is None else method(question, **options)
+
+        return ask
 
     def entry_points(self) -> tuple[Target, ...]:
         """Where programs begin, as far as names say it; the nearest to the root first."""
@@ -767,8 +872,9 @@ class Workspace:
             run = msgspec.structs.replace(
                 answer.run, version=__version__, elapsed_ms=round((time.perf_counter() - started) * 1000, 1)
             )
-            events = (*answer.degraded, *(self._find_degraded(tree) if tree else ()))
-            return msgspec.structs.replace(answer, run=run, artifacts=tuple(refs), degraded=events)
+            # What holds for the whole tree is said once, by the plan.
+            events = (*answer.degraded, *(self._find_degraded(tree) if tree and self._shared is None else ()))
+            return msgspec.structs.replace(answer, run=run, artifacts=(*answer.artifacts, *refs), degraded=events)
 
         yield finish
 
@@ -798,6 +904,8 @@ class Workspace:
 
     def _keep_fresh(self) -> str:
         """Does what the policy says before a question; returns how fresh the answer may call itself."""
+        if self._shared is not None:
+            return "refreshed"
         if not self._auto_refresh:
             return "compared"
         if self._max_stale > 0 and self._is_recent():
@@ -890,20 +998,37 @@ class Workspace:
     def _reading(self) -> Iterator[tuple[Reader, Tree]]:
         """A connection of its own for every question, so that two iterations may run side by side."""
         from cq.store import database
-        from cq.store.read import Reader
+        from cq.store.warm import open_reader
 
+        if self._shared is not None:
+            yield self._shared[:2]
+            return
         index = self._open_place().file
-        why = database.damage(index) if index.exists() else "missing"
-        if why:
-            raise StoreError(f"there is no index of {self.root} ({why})", hint="`cq index` makes one")
         try:
-            with closing(Reader(database.connect(index), os.fspath(self.root))) as reader, reader:
+            with open_reader(index, os.fspath(self.root)) as reader:
                 tree = reader.tree()
                 if tree is None or not tree.generation:
                     raise StoreError(f"{self.root} is not indexed yet", hint="`cq index` does it")
                 yield reader, tree
         except database.DatabaseError as error:
             raise database.explain(error, index) from None
+
+    @contextmanager
+    def _sharing(self) -> Iterator[tuple[Tree, Relations]]:
+        """One refresh, one generation and one set of what was read, for all questions inside."""
+        with self._reading() as (reader, tree):
+            relations = self._find_relations(reader, tree)
+            self._shared = (reader, tree, relations)
+            try:
+                yield tree, relations
+            finally:
+                self._shared = None
+
+    def _find_relations(self, reader: Reader, tree: Tree) -> Relations:
+        from cq.features.files import IndexedFiles
+        from cq.features.relations import Relations
+
+        return self._shared[2] if self._shared else Relations(reader, tree, IndexedFiles(reader, tree))
 
     def _find_degraded(self, tree: Tree) -> list[Degraded]:
         config, place = self.config(), self._open_place()
@@ -933,6 +1058,21 @@ class Workspace:
         if not chosen.is_relative_to(self.root):
             raise SourceError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
         return chosen
+
+
+def _remember(
+    reader: Reader, question: Any, ask: Callable[[], tuple[Answer, dict[str, Any]]]
+) -> tuple[Answer, dict[str, Any]]:
+    """What was answered to the same question, where the reader is kept and nothing was written since."""
+    if reader.memory is None:
+        return ask()
+    answers: dict[Any, tuple[Answer, dict[str, Any]]] = reader.memory.setdefault("answers", {})
+    found = answers.pop(question, None) or ask()
+    if not any(event.category in ("interrupted", "timeout") for event in found[0].degraded):
+        answers[question] = found
+    for old in list(answers)[:-_MOST_ANSWERS]:
+        del answers[old]
+    return found
 
 
 def find_root(start: Path) -> Path:

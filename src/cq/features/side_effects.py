@@ -32,6 +32,11 @@ _TITLES = {
     "environment": "Environment", "registration": "Registrations", "state": "Shared State",
     "unknown": "Calls of Unknown Effect", "pure": "Pure-Looking Calls",
 }  # fmt: skip
+_SAID = {
+    "network": "of the network", "process": "of processes and other code", "io": "of files and streams",
+    "environment": "of the environment", "registration": "registrations", "state": "writes to shared state",
+    "unknown": "calls of unknown effect", "pure": "pure-looking calls",
+}  # fmt: skip
 _OFTEN = 5
 _LATE_WORDS = (b"lambda", b"__main__", b"TYPE_CHECKING")
 _AUGMENTED = re.compile(rb"(?m)^[ \t]*((?:\w+\.)+\w+|\w+(?:\.\w+)*\[[^\]\n]*\])\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)=(?!=)")
@@ -89,7 +94,7 @@ def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
         sections.append(Section(_TITLES["pure"], "pure", counts["pure"], collapsed=True, note=note))
     if judge.cut:
         cut.append(Truncation("side-effects", "definitions", MAX_LOOKED, MAX_LOOKED + judge.cut, judge.cut))
-    slices = {effect: Slice(count, f"{effect}") for effect, count in counts.items()}
+    slices = {effect: Slice(count, _SAID[effect]) for effect, count in counts.items()}
     slices["modules"] = Slice(modules, "modules that do more than define")
     budget = msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 100)
     return Answer(

@@ -6,11 +6,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from cq.features.neighborhood import links, structure
-from cq.features.neighborhood.members import MAX_MEMBERS, Found, Nodes, Subject, WholeSlice
+from cq.features.neighborhood.foreign import find_foreign
+from cq.features.neighborhood.members import CERTAIN, MAX_MEMBERS, Found, Nodes, Subject, WholeSlice
 from cq.features.page import Page
 from cq.features.relations import MAX_DEPTH, Relations
 from cq.features.target import Definition, Resolution, resolve_target
@@ -30,6 +32,9 @@ from cq.model.neighborhood import (
 )
 from cq.model.status import Degraded
 from cq.store.overflow import Overflow
+
+if TYPE_CHECKING:
+    from cq.features.servers import Servers
 
 TITLES: dict[SliceKind, str] = {
     "enclosing_context": "Enclosing Context",
@@ -65,7 +70,7 @@ class NeighborhoodOptions(msgspec.Struct, frozen=True):
     target: str
     top_k: int = 10
     languages: tuple[str, ...] = ()
-    lsp: bool = True
+    lsp: bool | None = None  # None: only where a server runs already
     slices: tuple[str, ...] = ()
     depth: int = 1
     expand: tuple[tuple[str, int], ...] = ()
@@ -110,8 +115,8 @@ class Sources(msgspec.Struct, frozen=True):
 
     history: Callable[[str], Found] | None = None  # files that changed together with one
     near: Callable[[Definition], Found] | None = None  # definitions that are about the same
-    foreign: Callable[[Subject], dict[str, Found]] | None = None  # what other languages call it, and it them
-    providers: Callable[[Subject, Sequence[str]], dict[str, Found]] | None = None
+    servers: Servers | None = None
+    mode: str = "interactive"  # how long servers may take
 
 
 class Neighborhood(msgspec.Struct, frozen=True):
@@ -156,7 +161,14 @@ def find_neighborhood(
         return Neighborhood(bundle, resolution)
     nodes = Nodes(relations, subject)
     found = _collect(relations, subject, options, sources)
-    return _assemble(nodes, found, options, resolution, meta)
+    events: tuple[Degraded, ...] = ()
+    if sources.servers is not None:
+        from cq.features.neighborhood.signals import ask_servers
+
+        found, told = ask_servers(relations, sources.servers, subject, found, mode=sources.mode)
+        meta = msgspec.structs.replace(meta, lsp_servers=told)
+        events = sources.servers.events()
+    return _assemble(nodes, found, options, resolution, meta, events)
 
 
 def find_subject(relations: Relations, resolution: Resolution) -> Subject | None:
@@ -200,14 +212,13 @@ def _collect(
             found[kind] = _relate(subject, sources)
         else:
             found[kind] = Found()
-    if sources.foreign is not None:
-        for kind, more in sources.foreign(subject).items():
-            if kind in found:
-                found[kind] = _join(found[kind], more)
-    if options.lsp and sources.providers is not None:
-        for kind, more in sources.providers(subject, tuple(found)).items():
-            if kind in found:
-                found[kind] = _join(found[kind], more)
+    for kind, more in find_foreign(relations, subject).items():
+        if kind in found:
+            found[kind] = _join(more, found[kind])
+            if kind in ("callers", "callees", "tests"):
+                certain = sum(1 for member in found[kind].members if member.status == CERTAIN)
+                counts = {"certain": certain, "possible": len(found[kind].members) - certain}
+                found[kind] = msgspec.structs.replace(found[kind], metadata=found[kind].metadata | counts)
     return found
 
 
@@ -229,7 +240,12 @@ def _join(first: Found, second: Found) -> Found:
 
 
 def _assemble(
-    nodes: Nodes, found: dict[SliceKind, Found], options: NeighborhoodOptions, resolution: Resolution, meta: BundleMeta
+    nodes: Nodes,
+    found: dict[SliceKind, Found],
+    options: NeighborhoodOptions,
+    resolution: Resolution,
+    meta: BundleMeta,
+    events: tuple[Degraded, ...],
 ) -> Neighborhood:
     subject = nodes.subject_node
     whole = [_make_slice(nodes, kind, part) for kind, part in found.items()]
@@ -269,7 +285,7 @@ def _assemble(
     bundle = Bundle(
         "", subject, label, meta, shown, GraphSummary(len(everything), len(arrows)), dict(sorted(index.items())),
         tuple(_point(item, slice_) for slice_, item in overflow),
-        (*resolution.events, *(event for part in found.values() for event in part.events)),
+        (*resolution.events, *(event for part in found.values() for event in part.events), *events),
     )  # fmt: skip
     bundle = msgspec.structs.replace(bundle, bundle_id=_hash(options, msgspec.json.encode(bundle)))
     return Neighborhood(bundle, resolution, caps, tuple(item for _, item in overflow))

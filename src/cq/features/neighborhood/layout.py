@@ -48,7 +48,6 @@ def lay_out(relations: Relations, options: NeighborhoodOptions, found: Neighborh
         "resolution_kind": bundle.meta.resolution_kind,
         "bundle_id": bundle.bundle_id,
         "top_k": options.top_k,
-        "lsp": options.lsp,
     }
     if bundle.subject is None:
         name = last_name(options.target)
@@ -271,7 +270,7 @@ def _make_target(bundle: Bundle, subject: Node) -> Target:
 
 
 def _lsp_state(options: NeighborhoodOptions, bundle: Bundle) -> str:
-    if not options.lsp or not bundle.meta.lsp_servers:
+    if options.lsp is False or not bundle.meta.lsp_servers:
         return "skipped"
     return "ok" if all(server.get("state") == "ok" for server in bundle.meta.lsp_servers) else "partial"
 

@@ -16,6 +16,7 @@ from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
 from cq.model.find import FindAnswer
 from cq.model.neighborhood import Bundle
+from cq.model.plan import Plan
 from cq.model.status import Check, Status
 from cq.surfaces.daemon import DaemonStatus
 from cq.surfaces.render import render_json, render_table
@@ -49,6 +50,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "find": (FindAnswer, "the answer of cq find"),
     "index": (Indexed, "the answer of cq index"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
+    "plan": (Plan, "a plan of cq run"),
     "q": (Answer, "the answer of cq q"),
     "snb": (Bundle, "the bundle in the answer of cq neighborhood, schema cq.snb.v1"),
     "status": (Status, "the answer of cq status"),

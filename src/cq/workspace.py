@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -286,9 +285,6 @@ class Workspace:
         self._last = report
         return report
 
-    def status(self, *, embeddings: bool = False) -> Status:
-        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
-        for which the embedder is loaded."""
     def resolve(
         self, *, seconds: float = 0.0, most: int = 0, on_progress: Callable[[Progress], None] | None = None
     ) -> PreciseReport:
@@ -301,8 +297,9 @@ class Workspace:
         place = self._open_place()
         return resolve_precisely(place.file, self.root, self.providers, seconds=seconds, most=most, tell=tell)
 
-    def status(self) -> Status:
-        """What is indexed, how fresh it is, where it lies, and what is degraded."""
+    def status(self, *, embeddings: bool = False) -> Status:
+        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
+        for which the embedder is loaded."""
         from cq.indexing.status import find_changes, read_status
 
         check = self._keep_fresh()

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cq.features.diagnostics import DiagnosticsOptions
     from cq.features.exceptions import ExceptionsOptions
     from cq.features.files import DiskFiles, Files, IndexedFiles
-    from cq.features.files import DiskFiles, IndexedFiles
     from cq.features.find import FindOptions
     from cq.features.find.semantic import Semantic
     from cq.features.graph import GraphOptions, PathOptions
@@ -51,9 +50,10 @@ if TYPE_CHECKING:
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
-    from cq.model.plan import AnyStep, Plan
     from cq.model.embedding import EmbeddingState
     from cq.model.find import FindAnswer
+    from cq.model.history import History
+    from cq.model.plan import AnyStep, Plan
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
     from cq.store.overflow import ArtifactStore, StoredArtifact
@@ -336,11 +336,9 @@ class Workspace:
                 answer, heavy = search(self._disk_files(), options)
                 return finish(answer, heavy)
             with self._reading() as (reader, tree):
-                answer, heavy = _remember(reader, options, lambda: search(IndexedFiles(reader, tree), options))
-                return finish(answer, heavy, tree)
                 files = IndexedFiles(reader, tree)
                 enrich = self._enrich(files, options.text, options.servers, options.page)
-                answer, heavy = search(files, options)
+                answer, heavy = _remember(reader, options, lambda: search(files, options))
                 return finish(enrich(answer), heavy, tree)
 
     def find(self, question: str | FindOptions, *, background: bool = False) -> FindAnswer:
@@ -466,10 +464,9 @@ class Workspace:
                 return finish(find_calls(relations.files, options, relations), tree=tree)
                 files = IndexedFiles(reader, tree)
                 relations = Relations(reader, tree, files)
-                answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
-                return finish(answer, tree=tree)
                 enrich = self._enrich(files, options.target, options.servers, options.page)
-                return finish(enrich(find_calls(files, options, Relations(reader, tree, files))), tree=tree)
+                answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
+                return finish(enrich(answer), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -558,24 +555,24 @@ class Workspace:
     def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
-        from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
         from cq.features.files import IndexedFiles
-        from cq.features.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
+        from cq.features.neighborhood import NeighborhoodOptions, Sources
         from cq.features.neighborhood.layout import lay_out
+        from cq.features.neighborhood.reuse import find_again
+        from cq.source.git import find_head
 
         options = NeighborhoodOptions(question) if isinstance(question, str) else question
         options = msgspec.structs.replace(
             options, order=options.order or self.config().neighborhood.section_order.order
         )
         with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
-            relations = self._find_relations(reader, tree)
-            found = find_neighborhood(relations, options, version=__version__)
             files = IndexedFiles(reader, tree)
-            relations = Relations(reader, tree, files)
             on = self._has_warm_servers() if options.lsp is None else options.lsp
-            sources = Sources(servers=self._ask_servers(files) if on else None)
-            found = find_neighborhood(relations, options, sources, version=__version__)
-            return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
+            sources = Sources(self._read_history, servers=self._ask_servers(files) if on else None)
+            index = self._open_place().file
+            place, head = (os.fspath(index), index.stat().st_ino, os.fspath(self.root)), find_head(os.fspath(self.root))
+            found, _ = find_again(reader, tree, place, options, sources, head=head, version=__version__)
+            return finish(lay_out(files, options, found), tree=tree, more=found.overflow)
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
@@ -874,6 +871,11 @@ class Workspace:
             return msgspec.structs.replace(answer, run=run, artifacts=(*answer.artifacts, *refs), degraded=events)
 
         yield finish
+
+    def _read_history(self) -> History:
+        from cq.indexing.history import read_history
+
+        return read_history(self.root, self._open_place())
 
     def _artifact_store(self) -> ArtifactStore:
         from cq.store.overflow import STORES

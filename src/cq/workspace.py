@@ -467,6 +467,15 @@ class Workspace:
         with self._reading() as (reader, tree):
             return export_index(reader, tree, out, version=__version__, only=only, compress=compress)
 
+    def export_scip(self, out: str | Path) -> ExportReport:
+        """Writes definitions, certain references and relationships as a SCIP index into the file `out`."""
+        from cq import __version__
+        from cq.features.export.scip import export_scip
+
+        self._keep_fresh()
+        with self._reading() as (reader, tree):
+            return export_scip(reader, tree, out, version=__version__)
+
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
         """Whether the index is whole; with `artifacts`, whether that export is."""
         from cq.features.validate import validate_index

@@ -49,3 +49,15 @@ class VectorIndex(Protocol):
     def search(
         self, query: NDArray[float32], count: int, allowed: NDArray[int64] | None
     ) -> tuple[NDArray[int64], NDArray[float32]]: ...
+
+
+def load_embedder() -> Embedder:
+    """The one whose weights are part of the program."""
+    from cq.embed.weights import load_static
+
+    return load_static()
+
+
+def load_reranker() -> Reranker | None:
+    """The one whose weights are part of the program, if there is one."""
+    return None

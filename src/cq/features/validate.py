@@ -59,10 +59,23 @@ class _Index:
             LanguageHealth(language, counts["files"], counts["problem files"], counts["problems"])
             for language, counts in sorted(self.health.items())
         ]
+        conflicts = Findings()
+        if self.found.counts.total() == 0 and self.reader.has_evidence(self.tree.id):
+            self._find_conflicts(conflicts)
         return Validation(
             tuple(self.found.first), dict(self.found.counts), dict(self.checked), self.strict, tuple(languages),
-            dict(sorted(self.groups.items())), self.rates.rows(),
+            dict(sorted(self.groups.items())), self.rates.rows(), tuple(conflicts.first), conflicts.counts.total(),
         )  # fmt: skip
+
+    def _find_conflicts(self, conflicts: Findings) -> None:
+        """Calls of which a source outside says something else; ours stands."""
+        for file in self.reader.files(self.tree.id):
+            for document, found in enumerate(self.reader.evaluate(self.tree.id, file.path)):
+                for each in found[1] if found else ():
+                    call = self.reader.calls(file.content)[document][each.call]
+                    line = self.reader.text(file.content).count(b"\n", 0, max(call.name_start, call.start)) + 1
+                    what = f"{call.callee} is {each.ours}; {each.source} says {each.theirs}"
+                    conflicts.add(each.source, f"{file.path}:{line}", what)
 
     def _check_file(self, file: StoredFile) -> None:
         self.checked["files"] += 1

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported
-from cq.graph.unit import ROOT, Unit
+from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.model.code import Code, Parameter
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, SymbolRef
 from cq.model.facts import Call, FileFacts, Reference, References, Symbol
@@ -38,8 +38,9 @@ class Edges:
         self._imported: dict[str, bool] = {}
         self._filled: dict[str, dict[tuple[int, int], SymbolRef]] = {}  # calls whose candidates go by name
 
-    def find_out(self, source: Candidate) -> list[Edge]:
-        """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too."""
+    def find_out(self, source: Candidate, *, possible: bool = True) -> list[Edge]:
+        """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too.
+        Without `possible`, what only a name speaks for is left out, which is most of the cost."""
         links = self._of(source.path, source.document)
         if links is None:
             return []
@@ -47,7 +48,7 @@ class Edges:
             edge
             for number, scope in enumerate(links.scopes)
             if scope == source.name
-            for edge in self._calls(source, links, number)
+            for edge in self._calls(source, links, number, possible)
         ]
         found += [edge for edge in _relations(source.path, source.document, links) if edge.source == source]
         return found
@@ -57,7 +58,7 @@ class Edges:
         links = self._of(path, document)
         if links is not None:
             for number, scope in enumerate(links.scopes):
-                yield from self._calls(Candidate(path, document, scope), links, number)
+                yield from self._calls(Candidate(path, document, scope), links, number, possible=True)
             yield from _relations(path, document, links)
 
     def is_linked(self, path: str, document: int) -> bool:
@@ -90,18 +91,26 @@ class Edges:
         for document in range(len(self._code.pop(path, ()))):
             self._units.pop((path, document), None)
 
-    def find_into(self, target: Candidate) -> list[Edge]:
+    def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
-        found = list(self._find_callers(target))
-        for path, _ in self._find_referrers(target):
+        found = list(self._find_callers(target, possible))
+        for path, _ in self._find_referrers(target, possible):
             for document, links in enumerate(self._all(path)):
                 if links is not None:
                     found += [edge for edge in _relations(path, document, links) if target in edge.ref.candidates]
         return sorted(found, key=lambda edge: (edge.source.path, edge.source.document))
 
-    def find_callers(self, target: Candidate) -> list[Edge]:
+    def find_links(self, path: str) -> Sequence[Links | None]:
+        """What the code of a file means, of every document."""
+        return self._all(path)
+
+    def find_importing(self, path: str) -> list[str]:
+        """The files that import one."""
+        return sorted({source for source, _ in self._index.find_referrers(imported_key(path))})
+
+    def find_callers(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Calls that run a function, or make an instance of a class; `ref.status` says how sure that is."""
-        return list(self._find_callers(target))
+        return list(self._find_callers(target, possible))
 
     def find_call(self, path: str, document: int, number: int) -> SymbolRef:
         """What a call means, with candidates by name where nobody knows its receiver."""
@@ -125,9 +134,46 @@ class Edges:
         for document, references in enumerate(self._index.references(path)):
             for name, start, end, role in references:
                 if start <= offset < end:
-                    scope = _innermost(self._index.symbols(path)[document], start)
-                    return self._find_name(path, document, scope, name, start, role)
+                    return self.find_name(path, document, name, start, role)
         return None
+
+    def find_named(self, path: str, name: str) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
+        """(document, start, end, what it means) of every mention of a name in a file's code, one after the other. None
+        for a name behind a dot that is not called: its receiver was not looked at."""
+        calls = self._index.calls(path)
+        for document, references in enumerate(self._index.references(path)):
+            numbers = {call.name_start: number for number, call in enumerate(calls[document]) if call.name == name}
+            for found, start, end, role in references:
+                if found != name:
+                    continue
+                if start in numbers:
+                    yield document, start, end, self.find_call(path, document, numbers[start])
+                else:
+                    known = None if role == "attribute" else self.find_name(path, document, name, start, role)
+                    yield document, start, end, known
+
+    def find_dotted(self, path: str, document: int, dotted: str, start: int) -> SymbolRef:
+        """What `a.b.C` means at a byte: through imports, into modules and classes; `module` is set for what comes from
+        outside. A name that nothing here binds is unresolved: it may be the language's own."""
+        head, *rest = dotted.split(".")
+        ref = self.find_name(path, document, head, start, "reference")
+        for name in rest:
+            place = ref.resolved
+            if ref.status == "external":
+                ref = SymbolRef(name, "external", ref.evidence, ref.confidence, module=f"{ref.module}.{name}")
+            elif place is None:
+                return _unknown(name)
+            elif place.name:
+                inner = Candidate(place.path, place.document, f"{place.name}.{name}")
+                known = self.find_symbol(inner) is not None
+                ref = SymbolRef(name, "resolved", "scope", ref.confidence, (inner,)) if known else _unknown(name)
+            else:
+                ref = self.find_name(place.path, place.document, name, ANYWHERE, "reference")
+                if ref.status == "unresolved" and place.path.endswith("/__init__.py"):
+                    stem = place.path.removesuffix("__init__.py") + name
+                    found = next((p for p in (f"{stem}.py", f"{stem}/__init__.py") if self._all(p)), "")
+                    ref = SymbolRef(name, "resolved", "import", 0.99, (Candidate(found, 0, ""),)) if found else ref
+        return ref
 
     def find_names(self, path: str, document: int, facts: FileFacts) -> Iterator[tuple[Reference, int, SymbolRef]]:
         """Every name of a document that scopes bind, with the definition whose code it stands in and what it means.
@@ -195,30 +241,32 @@ class Edges:
             self._units[key] = None if code is None else Unit(path, code, document)
         return self._units[key]
 
-    def _find_referrers(self, target: Candidate) -> Iterator[tuple[str, list[int]]]:
+    def _find_referrers(self, target: Candidate, possible: bool) -> Iterator[tuple[str, list[int]]]:
         calls: dict[str, set[int]] = {}
         for path, numbers in self._index.find_referrers(target_key(target)):
             calls.setdefault(path, set()).update(numbers)
         name = target.name.rpartition(".")[2].partition("#")[0]
-        if name:
+        if name and possible:
             for path, numbers in self._index.find_referrers(name_key(name)):
                 calls.setdefault(path, set()).update(numbers)
         for path in sorted(calls):
             yield path, sorted(calls[path])
 
-    def _find_callers(self, target: Candidate) -> Iterator[Edge]:
-        for path, calls in self._find_referrers(target):
+    def _find_callers(self, target: Candidate, possible: bool) -> Iterator[Edge]:
+        for path, calls in self._find_referrers(target, possible):
             every = self._all(path)
             for call in calls:
                 document, number = call >> 24, call & 0xFFFFFF
-                links = every[document]
+                links = every[document] if document < len(every) else None
                 if links is not None:
                     source = Candidate(path, document, links.scopes[number])
-                    yield from (e for e in self._calls(source, links, number) if target in e.ref.candidates)
+                    yield from (e for e in self._calls(source, links, number, possible) if target in e.ref.candidates)
 
-    def _calls(self, source: Candidate, links: Links, number: int) -> Iterator[Edge]:
+    def _calls(self, source: Candidate, links: Links, number: int, possible: bool) -> Iterator[Edge]:
         """The edges of one call: what it runs or makes, the constructor, and what it hands on to be called."""
-        ref = self._fill(source.path, source.document, number, links, links.refs[links.calls[number]])
+        ref = links.refs[links.calls[number]]
+        if possible:
+            ref = self._fill(source.path, source.document, number, links, ref)
         kind = "calls"
         if number in links.constructors:
             kind = "instantiates"
@@ -252,6 +300,11 @@ class Edges:
             self._imported[path] = bool(self._index.find_referrers(imported_key(path)))
         return self._imported[path]
 
+    def find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
+        """What a reference means by the scopes around it."""
+        scope = _innermost(self._index.symbols(path)[document], start)
+        return self._find_name(path, document, scope, name, start, role)
+
     def _find_name(self, path: str, document: int, scope: int, name: str, start: int, role: str) -> SymbolRef:
         unit, links = self._unit(path, document), self._of(path, document)
         if unit is None or links is None or role in ("attribute", "keyword"):
@@ -278,6 +331,10 @@ class Edges:
             return SymbolRef(name, "unresolved")
         status = "resolved" if len(places) == 1 else "ambiguous"
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
+
+
+def _unknown(name: str) -> SymbolRef:
+    return SymbolRef(name, "unresolved")
 
 
 def _relations(path: str, document: int, links: Links) -> Iterator[Edge]:

@@ -33,20 +33,19 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
         return refs.setdefault(make_ref(name, meaning), len(refs))
 
     calls: list[int] = []
-    by_name: set[int] = set()  # whether a name is the whole callee differs from call to call
     constructors: dict[int, int] = {}
     callbacks: dict[int, int] = {}
-    known: dict[object, tuple[int, int]] = {}  # the same values under the same name mean the same
+    linker, known = resolver.linker, dict[object, tuple[int, int]]()
     for number, site in enumerate(unit.code.sites):
-        values = resolver.linker.link(unit, number)
-        key = (*values.items(), site.name) if len(values) == 1 else (id(values), site.name)
-        found = known.get(key)
-        if found is None or found[0] in by_name:
+        # Calls that share a cell are of one callee: they mean the same.
+        cell = linker.callee(unit, number)
+        values = linker.read(cell)
+        found = known.get((cell, site.name))
+        if found is None:
             meaning = resolver.call(unit, number, values)
             made = resolver.construct(values) if meaning.places else None
-            found = known[key] = (add(site.name, meaning), -1 if made is None else add(site.name, made))
-            if meaning.evidence == BY_NAME or meaning.status == "unresolved":
-                by_name.add(found[0])
+            found = (add(site.name, meaning), -1 if made is None else add(site.name, made))
+            known[cell, site.name] = found
         calls.append(found[0])
         if found[1] >= 0:
             constructors[number] = found[1]
@@ -58,7 +57,8 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     type_uses: dict[tuple[str, int], None] = {}
     for definition in unit.code.definitions:
         name = names.get(definition.symbol, names.get(definition.scope, ""))
-        inherits += [(name, add("", meaning)) for meaning in resolver.bases(unit, definition)]
+        if definition.bases:
+            inherits += [(name, add("", meaning)) for meaning in resolver.bases(unit, definition)]
         overridden = resolver.overridden(unit, definition)
         if overridden is not None:
             overrides.append((name, add(definition.name, overridden)))

@@ -463,9 +463,16 @@ class Feature(Part, frozen=True):
 
 
 class Embeddings(Part, frozen=True):
+    """`reason` says what is missing; `identity` binds vectors to the embedder that made them."""
+
+    enabled: bool
     ready: bool
     pending: bool
+    mode: str
     reason: str | None
+    identity: str | None
+    dims: Count
+    missing_rate: float
     backends: dict[str, Feature]
 
 
@@ -550,7 +557,10 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """The outcome of a check. `findings` are the first of each code; `counts` says how many there are of each."""
+    """The outcome of a check. `findings` are the first of each code; `counts` says how many there are of each.
+
+    `conflicts` are no damage: calls of which a language server or another index says something else than we do.
+    """
 
     findings: tuple[Finding, ...]
     counts: dict[str, int]
@@ -559,6 +569,8 @@ class Validation(msgspec.Struct, frozen=True):
     languages: tuple[LanguageHealth, ...] = ()
     kind_groups: dict[str, int] = {}
     rates: tuple[Rate, ...] = ()
+    conflicts: tuple[Finding, ...] = ()
+    conflict_count: int = 0
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -40,6 +40,11 @@ KIND_GROUPS: dict[str, str] = {
     **dict.fromkeys(("module", "namespace", "package", "heading", "schema"), "module"),
 }
 
+# Kinds of chunks, by the byte that an index keeps of each; what is not here is the last.
+CHUNK_KINDS = (
+    *KIND_GROUPS, "import", "export", "expression", "control", "comment", "statement", "part", "other",
+)  # fmt: skip
+
 
 class Symbol(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One definition. `start..end` holds decorators and attached doc comments; `head` is where the

@@ -130,11 +130,25 @@ class Operation(msgspec.Struct, frozen=True):
     end: int
 
 
+class Protected(msgspec.Struct, frozen=True):
+    """An entry of the exception table: what is raised in these lines goes on at the line of the handler."""
+
+    first_line: int
+    last_line: int
+    handler_line: int
+    depth: int  # of the stack that the handler begins with
+
+
 class Code(msgspec.Struct, frozen=True):
     name: str
     qualified_name: str
     line: int
     operations: tuple[Operation, ...]
+    local_names: tuple[str, ...] = ()  # parameters first
+    cells: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()  # numbers and texts, shortened
+    protected: tuple[Protected, ...] = ()
 
 
 Item = TypeVar("Item")
@@ -149,6 +163,7 @@ class Reply(msgspec.Struct, Generic[Item], frozen=True):
     items: tuple[Item, ...] = ()
     dropped: int = 0
     timed_out: bool = False
+    failed: bool = False  # it was not asked, or could not answer: another time it may
 
     @property
     def answered(self) -> bool:

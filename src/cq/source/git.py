@@ -7,9 +7,10 @@ is written, nothing is fetched."""
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 TIMEOUT = 60  # seconds for one command; git lists a million files in less
 
@@ -152,7 +153,10 @@ def find_changed_lines(directory: str | os.PathLike[str], revision: str) -> dict
     return {name: tuple(lines) for name, lines in found.items()}
 
 
-def _run(directory: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _run(directory: str, *arguments: str) -> CompletedProcess[bytes]:
+    import shutil  # these cost more than most questions, which do not ask git
+    import subprocess
+
     program = shutil.which("git")
     if not program or not os.path.isabs(program):
         raise GitError("git is not installed")

@@ -17,13 +17,6 @@ from cq.model.status import Status
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
 SCHEMA_VERSION = 2
 
-# Codes of errors, by what the command line calls them.
-CODES = {
-    "usage": "INVALID_REQUEST", "query": "INVALID_REQUEST", "config": "INVALID_REQUEST", "source": "NOT_FOUND",
-    "index": "NO_INDEX", "provider": "CAPABILITY_MISSING", "daemon": "INTERNAL", "io": "INTERNAL",
-    "internal": "INTERNAL", "interrupted": "CANCELLED",
-}  # fmt: skip
-
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
 Text = Annotated[str, Meta(min_length=1, max_length=2000)]

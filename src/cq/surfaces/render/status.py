@@ -13,6 +13,7 @@ from cq.model.status import Check, Freshness, Status
 from cq.surfaces.render import one_line, render_heading, render_table
 
 if TYPE_CHECKING:
+    from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Report
 
 _MOST_LANGUAGES = 30  # rows; a status is read at one glance
@@ -38,6 +39,10 @@ def render_status(status: Status) -> str:
         + (f", {status.index_bytes / status.bytes:.1f}× the source" if status.bytes > 100_000 else "")
         + (", temporary" if status.temporary else ""),
     ]
+    if (vectors := status.embeddings) is not None:
+        state = "ready" if vectors.ready else "not ready" if vectors.enabled else "off"
+        reason = f": {vectors.reason}" if vectors.reason else f", {vectors.chunks:,} chunks"
+        lines.append(f"- vectors {state}{reason} ({vectors.identity})")
     lines += _language_lines(status)
     lines += _skip_lines(status)
     if status.degraded:
@@ -99,6 +104,24 @@ def render_summary(report: Report, status: Status, cost: Cost) -> str:
     return "\n".join(lines) + "\n"
 
 
+def render_precise(report: PreciseReport) -> str:
+    """What language servers were asked about, and said."""
+    rows = [
+        [
+            f"{row.source} ({row.version})",
+            *(f"{number:,}" for number in (row.asked, row.resolved, row.external, row.unknown, row.failed)),
+        ]
+        for row in report.sources
+    ]
+    known = f", {report.known:,} files asked about before" if report.known else ""
+    left = f", {report.left:,} left for the next time" if report.left else ""
+    lines = ["", render_heading("Precise"), "", f"{report.calls:,} open calls{known}{left}"]
+    columns = ["asked", "calls", "resolved here", "outside", "unknown", "no answer"]
+    lines += ["", render_table(columns, rows)] if rows else []
+    lines += [f"- {one_line(note)}" for note in report.notes]
+    return "\n".join(lines) + "\n"
+
+
 def render_config(config: Configuration) -> str:
     rows = [[setting.name, _show(setting.value), setting.source] for setting in config.settings]
     text = render_table(["setting", "value", "source"], rows) + "\n"
@@ -106,8 +129,19 @@ def render_config(config: Configuration) -> str:
 
 
 def render_checks(checks: Sequence[Check]) -> str:
-    rows = [[check.area, check.name, check.state, one_line(check.detail)] for check in checks]
+    rows = [[check.area, check.name, check.state, one_line(check.detail)] for check in checks if not check.provider]
     lines = [render_table(["area", "check", "state", "found"], rows)]
+    providers = [check for check in checks if check.provider]
+    if providers:
+        rows = [
+            [check.name, check.state, ", ".join(row.languages), one_line(check.detail)]
+            for check in providers
+            if (row := check.provider)
+        ]
+        lines += ["", render_heading("Providers"), "", render_table(["provider", "state", "languages", "found"], rows)]
+        offers = [(check.name, row.planes) for check in providers if (row := check.provider) and row.planes]
+        lines += [""] if offers else []
+        lines += [f"- {name} answers {', '.join(planes).replace('_', ' ')}" for name, planes in offers]
     advice = [check for check in checks if check.advice]
     if advice:
         lines += ["", render_heading("What to do"), ""]
@@ -179,5 +213,5 @@ def _skip_lines(status: Status) -> list[str]:
     return ["", render_heading("Left out"), "", render_table(["reason", "count"], rows)]
 
 
-def _show(value: str | int | tuple[str, ...]) -> str:
+def _show(value: str | float | tuple[str, ...] | None) -> str:
     return " ".join(value) if isinstance(value, tuple) else str(value)

@@ -17,6 +17,10 @@ def render_validation(validation: Validation) -> str:
         if len(shown) < total:
             counts = ", ".join(f"{count:,} {code}" for code, count in validation.counts.items())
             parts.append(f"The first {len(shown)} of {total:,} ({counts}).")
+    if validation.conflict_count:
+        shown = validation.conflicts[:_SHOWN]
+        parts.append(render_heading(f"{validation.conflict_count:,} calls that others read differently"))
+        parts.append(render_block([one_line(f"{item.where}: {item.what}") for item in shown]))
     checked = ", ".join(f"{count:,} {name}" for name, count in validation.checked.items())
     parts.append(f"Checked {checked or 'nothing'}.")
     if validation.languages:

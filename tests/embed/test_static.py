@@ -1,0 +1,81 @@
+"""The embedder and the index that are always there."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from cq.embed import Passage, load_embedder
+from cq.embed.exact import ExactIndex, quantize
+from cq.embed.weights import FOLDER, load_manifest
+from cq.embed.words import Vocabulary, split_words
+
+
+def test_weights_are_those_of_the_manifest():
+    manifest = load_manifest()
+    assert {path.name for path in FOLDER.iterdir()} - {"__init__.py", "__pycache__", "manifest.toml"} == set(
+        manifest.files
+    )
+    for name, digest in manifest.files.items():
+        assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == digest, name
+    assert sum(path.stat().st_size for path in FOLDER.iterdir() if path.is_file()) < 25_000_000
+
+
+def test_identifiers_fall_apart():
+    assert split_words("HTTPServer2 getURL_of(x_1)  größe") == [
+        "http", "server", "2", "get", "url", "of", "x", "1", "größe",
+    ]  # fmt: skip
+
+
+def test_words_are_cut_by_longest_match():
+    vocabulary = Vocabulary(["token", "tok", "##en", "##ize", "##r", "a"])
+    assert vocabulary.encode("Tokenizer tok a", 10) == [0, 3, 4, 1, 5]
+    assert vocabulary.encode("tokizing", 10) == [1]
+    assert vocabulary.encode("a " * 50, 7) == [5] * 7
+
+
+def test_rows_are_normalised_and_the_same_alone_or_together():
+    embedder = load_embedder()
+    passages = [
+        Passage("app/auth.py", "validate_token", "def validate_token(token)", "return jwt.decode(token, key)"),
+        Passage("app/files.py", "read_lines", "def read_lines(path)", "with open(path) as f: return f.readlines()"),
+        Passage("", "", "", "+-*/"),
+    ] * 70
+    wholes, heads = embedder.embed(passages)
+    assert wholes.shape == heads.shape == (210, embedder.dimensions)
+    assert np.allclose(np.linalg.norm(wholes[:2], axis=1), 1, atol=1e-6)
+    assert not wholes[2].any()
+    for number in range(3):
+        alone, head = embedder.embed(passages[number : number + 1])
+        assert (alone[0] == wholes[number + 207]).all()
+        assert (head[0] == heads[number]).all()
+    query = embedder.embed_query("decode a token")
+    assert wholes[0] @ query > wholes[1] @ query
+
+
+@pytest.mark.parametrize("rows", [300, 20_000])
+def test_search_finds_the_nearest_allowed_rows(rows: int):
+    random = np.random.default_rng(7)
+    vectors = random.normal(size=(rows, 64)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    index = ExactIndex(*quantize(vectors))
+    query = vectors[5] + 0.4 * vectors[9]
+    numbers, scores = index.search(query, 10, None)
+    assert numbers[0] == 5
+    assert (np.diff(scores) <= 0).all()
+    assert scores[0] == pytest.approx(float(vectors[5] @ query), abs=0.01)
+    allowed = np.arange(1, rows, 3)  # 5 is not one of them
+    numbers, _ = index.search(query, 10, allowed)
+    assert len(numbers) == 10
+    assert set(numbers.tolist()) <= set(allowed.tolist())
+    assert len(index.search(query, 10, np.array([3, 4]))[0]) == 2
+    assert len(index.search(query, 10, np.array([], np.int64))[0]) == 0
+
+
+def test_what_is_no_number_becomes_nothing():
+    rows = np.array([[1.0, -2.0], [np.nan, 1.0], [np.inf, 0.0], [0.0, 0.0]], np.float32)
+    codes, scales = quantize(rows)
+    assert codes.tolist() == [[64, -127], [0, 0], [0, 0], [0, 0]]
+    assert scales[1:].tolist() == [0, 0, 0]

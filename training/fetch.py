@@ -1,0 +1,86 @@
+"""Downloads the packages named in packages.toml by their registries' own clients; nothing of them runs.
+
+With a manifest the versions are those it records. The cache is `~/.cache/cq-training`, or `CQ_TRAINING_CACHE`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+CACHE = Path(os.environ.get("CQ_TRAINING_CACHE") or Path.home() / ".cache" / "cq-training").absolute()
+PACKAGES: dict[str, Any] = tomllib.loads((HERE / "packages.toml").read_text())
+BATCH = {"pypi": 6, "pypi_rust": 1, "npm": 8, "debian": 40}
+
+
+def is_excluded(name: str) -> bool:
+    return any(fnmatchcase(name.lower(), pattern) for pattern in PACKAGES["excluded"])
+
+
+def main(registries: list[str]) -> None:
+    for registry in registries or BATCH:
+        batch = BATCH[registry]
+        folder = CACHE / registry
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [name for name in _names(registry) if not is_excluded(_crate(name))]
+        tries = [names[at : at + batch] for at in range(0, len(names), batch)]
+        with ThreadPoolExecutor(3) as pool:
+            failed = sum(pool.map(lambda names, r=registry, f=folder: _download(r, names, f), tries))
+        print(f"{registry}: {len(names)} named, {failed} not to be had", flush=True)
+
+
+def _crate(name: str) -> str:
+    return name.removeprefix("librust-").removesuffix("-dev") if name.startswith("librust-") else name
+
+
+def _names(registry: str) -> list[str]:
+    manifest = HERE / "manifest.toml"
+    if manifest.is_file():
+        rows = tomllib.loads(manifest.read_text())["package"]
+        pin = {"npm": "{}@{}", "debian": "{}={}"}.get(registry, "{}=={}")
+        return [pin.format(row["name"], row["version"]) for row in rows if row["registry"] == registry]
+    pattern = "librust-{}-dev" if registry == "debian" else "{}"
+    return [pattern.format(name) for name in PACKAGES[registry].split()]
+
+
+def _download(registry: str, names: list[str], folder: Path) -> int:
+    """How many of the names could not be had: one that fails does not take its batch with it."""
+    match registry:
+        case "npm":
+            command = ["npm", "pack", "--silent", "--ignore-scripts", *names]
+        case "debian":
+            command = ["apt-get", "download", "-qq", *names]
+        case "pypi":
+            command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", *names]
+        case _:
+            command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:",
+                       "--no-build-isolation", *names]  # fmt: skip
+    env = dict(os.environ)
+    if registry == "pypi_rust":
+        env["PYTHONPATH"] = str(_shims())
+    done = subprocess.run(["nice", *command], cwd=folder, capture_output=True, env=env, check=False)
+    if done.returncode and len(names) > 1:
+        return sum(_download(registry, [name], folder) for name in names)
+    return int(done.returncode != 0)
+
+
+def _shims() -> Path:
+    """Build backends that build nothing: pip asks for metadata before it leaves an sdist where it is."""
+    from bench import sdist_backend
+
+    folder = CACHE / "shims"
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        sdist_backend.write_shims(folder)
+    return folder
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

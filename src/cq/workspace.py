@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from cq.features.diagnostics import DiagnosticsOptions
     from cq.features.exceptions import ExceptionsOptions
     from cq.features.files import DiskFiles, Files, IndexedFiles
-    from cq.features.files import DiskFiles, IndexedFiles
     from cq.features.find import FindOptions
     from cq.features.find.semantic import Semantic
     from cq.features.graph import GraphOptions, PathOptions
@@ -47,14 +45,15 @@ if TYPE_CHECKING:
     from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
+    from cq.indexing.ingest import IngestReport
     from cq.indexing.location import Place
     from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
-    from cq.model.plan import AnyStep, Plan
     from cq.model.embedding import EmbeddingState
     from cq.model.find import FindAnswer
+    from cq.model.plan import AnyStep, Plan
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
     from cq.store.overflow import ArtifactStore, StoredArtifact
@@ -286,10 +285,6 @@ class Workspace:
         self._last = report
         return report
 
-    def status(self, *, embeddings: bool = False) -> Status:
-        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
-        for which the embedder is loaded."""
-
     def resolve(
         self, *, seconds: float = 0.0, most: int = 0, on_progress: Callable[[Progress], None] | None = None
     ) -> PreciseReport:
@@ -302,8 +297,9 @@ class Workspace:
         place = self._open_place()
         return resolve_precisely(place.file, self.root, self.providers, seconds=seconds, most=most, tell=tell)
 
-    def status(self) -> Status:
-        """What is indexed, how fresh it is, where it lies, and what is degraded."""
+    def status(self, *, embeddings: bool = False) -> Status:
+        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
+        for which the embedder is loaded."""
         from cq.indexing.status import find_changes, read_status
 
         check = self._keep_fresh()
@@ -340,11 +336,9 @@ class Workspace:
                 answer, heavy = search(self._disk_files(), options)
                 return finish(answer, heavy)
             with self._reading() as (reader, tree):
-                answer, heavy = _remember(reader, options, lambda: search(IndexedFiles(reader, tree), options))
-                return finish(answer, heavy, tree)
                 files = IndexedFiles(reader, tree)
                 enrich = self._enrich(files, options.text, options.servers, options.page)
-                answer, heavy = search(files, options)
+                answer, heavy = _remember(reader, options, lambda: search(files, options))
                 return finish(enrich(answer), heavy, tree)
 
     def find(self, question: str | FindOptions, *, background: bool = False) -> FindAnswer:
@@ -470,10 +464,9 @@ class Workspace:
                 return finish(find_calls(relations.files, options, relations), tree=tree)
                 files = IndexedFiles(reader, tree)
                 relations = Relations(reader, tree, files)
-                answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
-                return finish(answer, tree=tree)
                 enrich = self._enrich(files, options.target, options.servers, options.page)
-                return finish(enrich(find_calls(files, options, Relations(reader, tree, files))), tree=tree)
+                answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
+                return finish(enrich(answer), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -562,7 +555,6 @@ class Workspace:
     def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
-        from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
         from cq.features.files import IndexedFiles
         from cq.features.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
         from cq.features.neighborhood.layout import lay_out
@@ -822,6 +814,13 @@ class Workspace:
         self._keep_fresh()
         with self._reading() as (reader, tree):
             return export_scip(reader, tree, out, version=__version__)
+
+    def ingest(self, file: str | Path | None) -> IngestReport:
+        """Takes a SCIP index as evidence of what calls mean, in place of one taken before; None: none any more."""
+        from cq.indexing.ingest import ingest_scip
+
+        self._keep_fresh()
+        return ingest_scip(self._open_place().file, self.root, None if file is None else Path(file))
 
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
         """Whether the index is whole; with `artifacts`, whether that export is."""

@@ -48,7 +48,8 @@ def make_question(
             from cq.features.calls import CallsOptions
 
             return "calls", CallsOptions(
-                step.target, languages, step.inside, step.include, step.exclude, step.family, step.certain, page, place
+                step.target, languages, step.inside, step.include, step.exclude, step.family, step.certain, page,
+                place=place,
             ), {}  # fmt: skip
         case NeighborhoodStep():
             from cq.features.neighborhood import NeighborhoodOptions

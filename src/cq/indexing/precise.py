@@ -125,12 +125,9 @@ class _Run:
         """By language, of files that no server of it has been asked about as they are; by path."""
         asked: dict[str, set[str]] = {}
         found: dict[str, list[_Question]] = {}
-        for path, _ in self.reader.link_keys(self.tree):
-            links = self.reader.own_links(self.tree, path)
+        for file in self.reader.files(self.tree):
+            path, links = file.path, self.reader.own_links(self.tree, file.path)
             if not any(links):
-                continue
-            file = self.reader.file(self.tree, path)
-            if file is None:
                 continue
             documents, calls = self.reader.documents(file.content), self.reader.calls(file.content)
             for number, own in enumerate(links):

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
+    from cq.indexing.ingest import IngestReport
     from cq.indexing.location import Place
     from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Progress, Report, Settings
@@ -810,6 +811,22 @@ class Workspace:
             return export_index(
                 reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings
             )
+
+    def export_scip(self, out: str | Path) -> ExportReport:
+        """Writes definitions, certain references and relationships as a SCIP index into the file `out`."""
+        from cq import __version__
+        from cq.features.export.scip import export_scip
+
+        self._keep_fresh()
+        with self._reading() as (reader, tree):
+            return export_scip(reader, tree, out, version=__version__)
+
+    def ingest(self, file: str | Path | None) -> IngestReport:
+        """Takes a SCIP index as evidence of what calls mean, in place of one taken before; None: none any more."""
+        from cq.indexing.ingest import ingest_scip
+
+        self._keep_fresh()
+        return ingest_scip(self._open_place().file, self.root, None if file is None else Path(file))
 
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
         """Whether the index is whole; with `artifacts`, whether that export is."""

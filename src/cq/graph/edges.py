@@ -266,7 +266,7 @@ class Edges:
             every = self._all(path)
             for call in calls:
                 document, number = call >> 24, call & 0xFFFFFF
-                links = every[document]
+                links = every[document] if document < len(every) else None
                 if links is not None:
                     source = Candidate(path, document, links.scopes[number])
                     yield from (e for e in self._calls(source, links, number, possible) if target in e.ref.candidates)

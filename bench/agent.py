@@ -51,21 +51,21 @@ DJANGO: list[Question] = [
 ]  # fmt: skip
 RXJS: list[Question] = [
     ("codebase_search", {"query": "switchMap"}, r"operators/switchMap\.ts", "switchMap",
-     ("src/internal/operators/switchMap.ts",)),
-    ("codebase_read", {"target": "src/internal/operators/switchMap.ts:switchMap"}, r"innerSubscriber",
-     "function switchMap", ("src/internal/operators/switchMap.ts",)),
-    ("codebase_context", {"what": "calls", "target": "src/internal/operators/mergeInternals.ts:mergeInternals"},
-     r"mergeMap", "mergeInternals\\(", ("src/internal/operators/mergeInternals.ts",)),
-    ("codebase_context", {"what": "types", "target": "src/internal/Subject.ts:Subject"}, r"BehaviorSubject",
-     "extends Subject", ("src/internal/Subject.ts",)),
-    ("codebase_context", {"target": "src/internal/operators/OperatorSubscriber.ts:createOperatorSubscriber"},
-     r"Callers", "createOperatorSubscriber", ("src/internal/operators/OperatorSubscriber.ts",)),
+     ("internal/operators/switchMap.ts",)),
+    ("codebase_read", {"target": "internal/operators/switchMap.ts:switchMap"}, r"innerSubscriber",
+     "function switchMap", ("internal/operators/switchMap.ts",)),
+    ("codebase_context", {"what": "calls", "target": "internal/operators/mergeInternals.ts:mergeInternals"},
+     r"mergeMap", "mergeInternals\\(", ("internal/operators/mergeInternals.ts",)),
+    ("codebase_context", {"what": "types", "target": "internal/Subject.ts:Subject"}, r"BehaviorSubject",
+     "extends Subject", ("internal/Subject.ts",)),
+    ("codebase_context", {"target": "internal/operators/OperatorSubscriber.ts:createOperatorSubscriber"},
+     r"Callers", "createOperatorSubscriber", ("internal/operators/OperatorSubscriber.ts",)),
     ("codebase_search", {"query": "retry when the source fails"}, r"retry", "retry",
-     ("src/internal/operators/retry.ts",)),
-    ("codebase_read", {"target": "src/internal/Observable.ts"}, r"subscribe", "class Observable",
-     ("src/internal/Observable.ts",)),
+     ("internal/operators/retry.ts",)),
+    ("codebase_read", {"target": "internal/Observable.ts"}, r"subscribe", "class Observable",
+     ("internal/Observable.ts",)),
     ("codebase_search", {"query": "ObjectUnsubscribedError"}, r"util/ObjectUnsubscribedError\.ts",
-     "ObjectUnsubscribedError", ("src/internal/util/ObjectUnsubscribedError.ts",)),
+     "ObjectUnsubscribedError", ("internal/util/ObjectUnsubscribedError.ts",)),
 ]  # fmt: skip
 _COMMON = 5  # the first of Django: the commonest questions
 
@@ -80,7 +80,7 @@ def run(results: dict[str, Any]) -> None:
         rows = [
             row
             for name, questions in (("django", DJANGO), ("rxjs", RXJS))
-            for row in anyio.run(_ask, fetch(name), questions, environment)
+            for row in anyio.run(_ask, name, questions, environment)
         ]
     finally:
         subprocess.run(
@@ -103,7 +103,8 @@ def run(results: dict[str, Any]) -> None:
     ]  # fmt: skip
 
 
-async def _ask(tree: Path, questions: list[Question], environment: dict[str, str]) -> list[dict[str, Any]]:
+async def _ask(name: str, questions: list[Question], environment: dict[str, str]) -> list[dict[str, Any]]:
+    tree = fetch(name)
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "cq", "mcp", "--root", str(tree)], env=environment
     )
@@ -116,10 +117,10 @@ async def _ask(tree: Path, questions: list[Question], environment: dict[str, str
             tokens = count_tokens(text)
             holds = not answer.is_error and re.search(fact, text) is not None and tokens <= _BUDGET
             raw = _count_ripgrep(tree, pattern)
-            read = sum(count_tokens((tree / name).read_text("utf-8", "replace")) for name in files)
+            read = sum(count_tokens((tree / file).read_text("utf-8", "replace")) for file in files)
             rows.append(
                 {
-                    "package": tree.name.partition("-")[0],
+                    "package": name,
                     "question": f"{tool.removeprefix('codebase_')} {' '.join(map(str, arguments.values()))}"[:60],
                     "holds it": "yes" if holds else "no",
                     "tokens": tokens,

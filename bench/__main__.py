@@ -29,6 +29,7 @@ PARTS = {
         "syntax",
         "index",
         "search",
+        "find",
         "query",
         "graph",
         "graph_typescript",
@@ -36,6 +37,7 @@ PARTS = {
         "providers",
         "retrieval",
         "surfaces",
+        "agent",
     )
 }
 RESULTS = Path(__file__).with_name("results")

@@ -271,6 +271,8 @@ def sentence_of(doc: str) -> tuple[str, str]:
 
 def is_permissive(licence: str) -> bool:
     """`A OR B` by its best choice, `A AND B` by its worst."""
+    if "proprietary" in licence.lower():
+        return False
     choices = re.split(r"\bor\b|/", licence, flags=re.I)
     return any(PERMISSIVE.search(choice) and not COPYLEFT.search(choice) for choice in choices)
 

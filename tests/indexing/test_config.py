@@ -39,7 +39,7 @@ def test_each_source_overrules_the_one_behind_it(tmp_path: Path, monkeypatch: py
     (tmp_path / "cq.toml").write_text('# mine\n[index]\njobs = 3\nmax_files = 9\nexclude = ["gen/"]\ndir = ".cq"\n')
     config = load_config(tmp_path, {"jobs": 1})
     assert (config.index.jobs, config.index.max_files, config.index.exclude) == (1, 9, ("gen/",))
-    sources = {setting.name: setting.source for setting in config.settings}
+    sources = {s.name: s.source for s in config.settings if not s.name.startswith("find.")}
     assert sources == {
         "root": "default",
         "index.include": "default",
@@ -49,6 +49,8 @@ def test_each_source_overrules_the_one_behind_it(tmp_path: Path, monkeypatch: py
         "index.jobs": "flag",
         "index.memory_mb": "default",
         "index.dir": "cq.toml:6",
+        "providers.allow": "default",
+        "providers.deny": "default",
     }
     monkeypatch.setenv("CQ_INDEX_DIR", "/env")
     assert (load_config(tmp_path).index.dir, load_config(tmp_path).source("index.dir")) == (
@@ -198,3 +200,29 @@ def test_names_and_texts_of_queries_are_checked(tmp_path: Path):
     check_error(tmp_path, "[queries]\n'a b' = 'x'\n", "queries")
     check_error(tmp_path, "[queries]\na = 3\n", "queries", "str")
     check_error(tmp_path, "[queries]\na = '" + "x" * 10_001 + "'\n", "queries")
+
+
+def test_providers_are_listed_with_their_lines(tmp_path: Path):
+    (tmp_path / "cq.toml").write_text(
+        "[providers]\ndeny = ['ty']\n[providers.lsp.gopls]\ncmd = ['gopls']\nlanguages = ['go']\n"
+        "[providers.settings.pyrefly]\nx = 1\n"
+    )
+    rows = {s.name: (s.value, s.source) for s in load_config(tmp_path).settings if s.name.startswith("providers")}
+    assert rows == {
+        "providers.allow": ((), "default"),
+        "providers.deny": (("ty",), "cq.toml:2"),
+        "providers.lsp.gopls.cmd": (("gopls",), "cq.toml:3"),
+        "providers.lsp.gopls.languages": (("go",), "cq.toml:3"),
+        "providers.settings.pyrefly": (("x",), "cq.toml"),
+    }
+
+
+def test_the_table_find_has_its_own_keys_and_sources(tmp_path: Path):
+    (tmp_path / "cq.toml").write_text('[find]\nminimumRelevanceThreshold = 0.3\nprofile = "lexical_only"\n')
+    config = load_config(tmp_path)
+    assert (config.find.minimum_relevance_threshold, config.find.max_token_budget) == (0.3, 8000)
+    sources = {s.name: s.source for s in config.settings}
+    assert sources["find.minimumRelevanceThreshold"] == "cq.toml:2"
+    assert sources["find.callDepth"] == "default"
+    check_error(tmp_path, "[find]\nrerank_weight = 1\n", "unknown key 'find.rerank_weight'", "rerankWeight")
+    check_error(tmp_path, "[find]\ncallDepth = 99\n", "cq.toml:2", "find.callDepth")

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from cq.identity import segment_uid, tool_path
-from cq.model.errors import ProviderError
+from cq.indexing.doctor import install_tool
+from cq.model.errors import ProviderError, UsageError
 from cq.model.provider import Parameter, Reply
 from cq.providers import npm, typescript
 from cq.providers.answers import Target
@@ -196,3 +197,9 @@ def test_no_registry_is_one_line_with_what_to_do(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")
     with pytest.raises(ProviderError, match="cannot be fetched"):
         npm.install(npm.Package("x", "1", "sha512-"), tmp_path)
+
+
+def test_the_doctor_installs_it_where_it_is_looked_for(tools: Path):
+    assert install_tool("typescript") == f"TypeScript {typescript.VERSION} is at {typescript.install(tools)}"
+    with pytest.raises(UsageError, match="cannot install 'gopls'"):
+        install_tool("gopls")

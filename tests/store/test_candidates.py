@@ -66,11 +66,10 @@ def test_names_by_what_is_done_with_them(reader: Reader):
 
 
 def test_words_split_kept_whole_and_stemmed(reader: Reader):
-    weights = (5.0, 2.0, 1.0, 1.0, 1.0)
-    assert reader.find_words("user AND name", weights, 10)
-    assert reader.find_words("getusername", weights, 10)
-    assert reader.find_words("users", weights, 10)
-    assert not reader.find_words("absent", weights, 10)
+    assert reader.find_words("user", "name", 10)
+    assert reader.find_words("getusername", "name", 10)
+    assert reader.find_words("users", "body", 10)
+    assert not reader.find_words("absent", "body", 10)
 
 
 def test_terms():

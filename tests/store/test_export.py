@@ -16,6 +16,7 @@ import pytest
 from cq.features import export as export_module
 from cq.indexing import refresh as refresh_module
 from cq.model.artifact import ARTIFACTS, MAX_ROW_BYTES, ROWS
+from cq.model.edge import CONFIDENCE
 from cq.model.errors import UsageError
 from cq.source.files import find_files
 from cq.store.artifacts import Caps
@@ -44,7 +45,11 @@ def test_a_call_site_says_who_calls_what_where(index: Index, tmp_path: Path):
         ("name", False, None), ("*rest", True, None), ('"rb"', False, "mode"),
     ]  # fmt: skip
     assert call["argsSummary"] == ["name", "*rest", 'mode="rb"']
-    assert (call["calleeChunkUid"], call["targetCandidates"], call["segmentUid"]) == (None, None, None)
+    assert (call["calleeChunkUid"], call["targetCandidates"], call["segmentUid"]) == (None, [], None)
+    run = calls["app/store.py", "main", 16]
+    assert (run["status"], run["evidence"], run["confidence"]) == ("resolved", ["syntax", "scope"], CONFIDENCE["scope"])
+    assert chunks[run["calleeChunkUid"]]["qualifiedName"] == "main"
+    assert [row["symbolKey"] for row in run["targetCandidates"]] == ["app/store.py::main::function"]
     assert chunks[calls["app/store.py", "main", 16]["callerChunkUid"]]["kind"] == "module", "root level"
 
 
@@ -313,6 +318,8 @@ def test_the_state_says_what_it_was_made_from(
     index.export(tmp_path / "out", only=("index_state",))
     state = msgspec.json.decode((tmp_path / "out" / "index_state.json").read_bytes())
     assert state["provenance"]["scmHead"] == head
-    assert state["features"]["graph"]["enabled"] is False
+    assert {name: row["enabled"] for name, row in state["features"].items()} == {
+        "facts": True, "graph": True, "risk": False,
+    }  # fmt: skip
     assert state["languages"]["python"] == 3
     assert "generation" not in state

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 from cq import Workspace
-from cq.graph.links import is_by_name, link_units
-from cq.graph.names import Method, find_by_name, find_imported, find_methods
+from cq.features.exceptions import ExceptionsOptions
+from cq.features.neighborhood import NeighborhoodOptions
+from cq.features.page import Page
+from cq.graph.links import link_calls
 from cq.graph.unit import Unit
-from cq.model.edge import SymbolRef
+from cq.model.answer import Answer, ExceptionDetails
 from cq.model.facts import Call, FileFacts, Import, Symbol
+from cq.model.neighborhood import Bundle
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
@@ -42,7 +46,8 @@ def check_calls(snippet: str, main: str = "main.py") -> None:
     files = {main if path == "main" else path: text.encode() for path, text in fixture.files.items()}
     facts = {path: check_document(text, detect_language(path)) for path, text in files.items()}
     found: dict[tuple[str, int], str] = {}
-    for path, refs in link_calls(facts).items():
+    units = [Unit(path, document.code) for path, document in facts.items() if document.code is not None]
+    for path, refs in link_calls(units).items():
         for call, ref in zip(facts[path].calls, refs, strict=True):
             names = ", ".join(
                 (f"{place.path}:" if place.path != path else "") + (place.name or "module") for place in ref.candidates
@@ -58,28 +63,6 @@ def check_calls(snippet: str, main: str = "main.py") -> None:
     assert said == marked, "\n".join(
         f"{at}: {said[at]!r}, not {marked[at]!r}" for at in marked if said[at] != marked[at]
     )
-
-
-def link_calls(facts: dict[str, FileFacts]) -> dict[str, list[SymbolRef]]:
-    """What every call of a repository means, by path."""
-    units = [Unit(path, document.code) for path, document in facts.items() if document.code is not None]
-    all_links = link_units(units)
-    methods: dict[str, list[Method]] = {}
-    for unit in units:
-        for name, method in find_methods(unit):
-            methods.setdefault(name, []).append(method)
-    imported = {path for links in all_links.values() for path in find_imported(links)}
-    found: dict[str, list[SymbolRef]] = {}
-    for unit in units:
-        links = all_links[unit]
-        refs = found[unit.path] = []
-        for number, site in zip(links.calls, unit.code.sites, strict=True):
-            ref = links.refs[number]
-            if is_by_name(ref):
-                near = find_imported(links)
-                ref = find_by_name(ref, unit.path, site, methods.get(ref.name, ()), near, imported.__contains__)
-            refs.append(ref)
-    return found
 
 
 def facts_of(language: str, source: str) -> FileFacts:
@@ -122,3 +105,72 @@ def check_query_case(root: Path, path: str, snippet: str, queries: dict[str, str
             found = [finding.location for finding in answer.sections[0].findings]
             lines = {letter: [place and (place.start_line, place.start_col) for place in found]}
             assert {place.start for place in found if place} == marked[letter], f"{letter} {query}: {lines}"
+
+
+def check_neighborhood(root: Path, snippet: str, target: str = "", **options: Any) -> Bundle:
+    """A line's label names the slices that hold what stands on it; `callers?` where it is only possible. Every slice
+    that is named anywhere holds exactly the lines marked so. The target is the cursor unless it is given."""
+    fixture = parse_fixture(snippet)
+    for path, text in fixture.files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    if not target:
+        assert fixture.cursor is not None
+        path, offset = fixture.cursor
+        before = fixture.files[path].encode()[:offset].decode()
+        target = f"{path}:{before.count(chr(10)) + 1}:{len(before.rpartition(chr(10))[2]) + 1}"
+    marked: dict[str, set[tuple[str, int]]] = {}
+    for mark in fixture.marks:
+        for label in mark.label.split():
+            line = fixture.files[mark.path].encode()[: mark.start].count(b"\n") + 1
+            marked.setdefault(label, set()).add((mark.path, line))
+    with Workspace.open(root, index_dir=root.parent / "index") as workspace:
+        answer = workspace.neighborhood(NeighborhoodOptions(target, **{"lsp": False, "top_k": 50} | options))
+    assert isinstance(answer.bundle, Bundle)
+    bundle = answer.bundle
+    found: dict[str, set[tuple[str, int]]] = {}
+    for part in bundle.slices:
+        doubtful = {
+            end
+            for edge in part.edges
+            if edge.metadata.get("status") == "possible"
+            for end in (edge.source_node_id, edge.target_node_id)
+        }
+        for node in part.preview:
+            kind = part.kind + "?" * (node.node_id in doubtful)
+            found.setdefault(kind, set()).add((node.file_path, node.line))
+    kinds = {label.rstrip("?") for label in marked}
+    shown = {label: places for label, places in found.items() if label.rstrip("?") in kinds}
+    assert shown == marked, f"{target}: {shown}"
+    return bundle
+
+
+def open_fixture(folder: Path, snippet: str) -> Workspace:
+    """A workspace over the files of a snippet."""
+    for path, text in parse_fixture(snippet).files.items():
+        (folder / "repo" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "repo" / path).write_text(text)
+    return Workspace.open(folder / "repo", index_dir=folder / "index")
+
+
+def check_exceptions(folder: Path, snippet: str, target: str = "") -> Answer:
+    """Every line that raises says what becomes of it (`uncaught ValueError`), every handler its flags (`handler
+    empty`); and nothing else is found."""
+    fixture = parse_fixture(snippet)
+    with open_fixture(folder, snippet) as workspace:
+        answer = workspace.exceptions(ExceptionsOptions(target, page=Page(0, 0)))
+    found: list[tuple[str, int, str]] = []
+    for section in answer.sections:
+        for finding in section.findings:
+            details, where = finding.details, finding.location
+            assert isinstance(details, ExceptionDetails)
+            assert where is not None
+            if finding.category == "handler":
+                label = " ".join(("handler", *details.flags))
+            else:
+                label = f"{details.status} {details.exception}".strip()
+            if finding.category != "escape":
+                found.append((where.path, where.start, label))
+    marked = [(mark.path, mark.start, mark.label) for mark in fixture.marks]
+    assert sorted(found) == sorted(marked), f"not marked: {set(found) - set(marked)}, only: {set(marked) - set(found)}"
+    return answer

@@ -35,6 +35,7 @@ def check_facts(text: bytes, facts: FileFacts) -> None:
     span = (facts.segment.start, facts.segment.end) if facts.segment else (0, len(text))
     _check_symbols(text, facts, span)
     _check_uses(text, facts, span)
+    _check_code(facts)
     _check_references(text, facts, span)
     _check_chunks(text, facts, span)
     _check_collapse(text, facts)
@@ -71,6 +72,23 @@ def _check_symbols(text: bytes, facts: FileFacts, span: tuple[int, int]) -> None
         chunk = facts.chunks[symbol.chunk]
         assert chunk.start <= symbol.name_start, where
         assert symbol.name_end <= chunk.end or chunk.kind == "part", where
+
+
+def _check_code(facts: FileFacts) -> None:
+    """Where the parser made up a name there is no value: the linker reads the first letter of every text."""
+    if facts.code is None:
+        return
+    todo = [value for bind in facts.code.binds for value in (bind.value, bind.type)]
+    todo += [value for store in facts.code.stores for value in (store.base, store.value, store.key, store.type)]
+    todo += [value for site in facts.code.sites for value in (site.callee, *site.args, *dict(site.keywords).values())]
+    for made in facts.code.definitions:
+        todo += [made.type, *made.returns, *made.yields, *made.bases, *made.decorators]
+        todo += [value for parameter in made.parameters for value in (parameter.type, parameter.default)]
+    while todo:
+        value = todo.pop()
+        assert value != ""
+        if isinstance(value, list) and value[0] != "import":
+            todo += value[1:]
 
 
 def _check_uses(text: bytes, facts: FileFacts, span: tuple[int, int]) -> None:

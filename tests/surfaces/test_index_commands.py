@@ -157,10 +157,17 @@ def test_an_unknown_key_is_one_line(root: Path):
 
 
 def test_the_doctor(root: Path):
+    (root / "cq.toml").write_text("[providers]\ndeny = ['basedpyright', 'pyrefly', 'typescript']\n")
     code, out, _ = run("doctor", "--format", "json", root=root)
     checks = {(row["area"], row["name"]): row for row in json.loads(out)}
     assert checks["environment", "python"]["state"] == "ok"
     assert checks["tools", "git"]["state"] == "ok"
+    ty = checks["providers", "ty"]
+    assert (ty["state"], ty["provider"]["languages"]) == ("ok", ["python"])
+    assert "subtypes" in ty["provider"]["planes"]
+    other = checks["providers", "pyrefly"]
+    assert (other["state"], other["provider"]["available"], other["provider"]["enabled"]) == ("missing", True, False)
+    assert other["provider"]["reasons"] == ["denied by the configuration"]
     assert code == (2 if any(row["state"] == "error" for row in checks.values()) else 0)
     assert not (root.parent / "cache").exists()
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
-import socket
+import shutil
 import subprocess
 import sys
-import time
+import tempfile
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +19,9 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
-from mcp_types import ListRootsResult, Root
+from mcp_types import ListRootsResult, PromptReference, ResourceTemplateReference, Root
 
+from cq.model.errors import REGISTRY, CqError
 from cq.surfaces.cli import COMMANDS
 from cq.surfaces.mcp import server
 from cq.surfaces.mcp.content import count_tokens
@@ -28,33 +29,25 @@ from cq.surfaces.mcp.process import Done
 from cq.surfaces.mcp.server import make_server
 from cq.surfaces.mcp.stdio import greet
 from cq.surfaces.mcp.tools import SCHEMA_VERSION, TOOLS, CodebaseContext, describe_tools, parse_arguments
+from tests.support.agents import environment, make_repository, serving
 
 _HELLO = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'  # noqa: E501
 SNAPSHOT = Path(__file__).parent / "mcp_tools.json"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    root = tmp_path / "repo"
-    (root / "src").mkdir(parents=True)
-    (root / "src" / "db.py").write_text("def save(row, *, deep=False):\n    return row[save]\n")
-    (root / "src" / "app.py").write_text("from db import save\n\n\ndef main():\n    save(1, deep=True)\n")
-    return root
+    return make_repository(tmp_path / "repo")
 
 
-def environment(root: Path) -> dict[str, str]:
-    """Of its own, without a daemon."""
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("CQ_")}
-    config = root.parent / "config"
-    (config / "cq").mkdir(parents=True, exist_ok=True)
-    (config / "cq" / "settings.toml").write_text('daemon = "off"\n')
-    return clean | {"XDG_CACHE_HOME": str(root.parent / "cache"), "XDG_CONFIG_HOME": str(config)}
-
-
-def ask(root: Path, question: Callable[[Client], Awaitable[None]], *, mode: Any = "legacy", **options: Any) -> None:
+def ask(
+    root: Path, question: Callable[[Client], Awaitable[None]], *, mode: Any = "legacy", daemon: str = "off",
+    **options: Any,
+) -> None:  # fmt: skip
     async def run() -> None:
         command = StdioServerParameters(
-            command=sys.executable, args=["-m", "cq", "mcp"], env=environment(root), cwd=str(root)
+            command=sys.executable, args=["-m", "cq", "mcp"], env=environment(root, daemon), cwd=str(root)
         )
         with anyio.fail_after(60):
             async with Client(command, mode=mode, **options) as client:
@@ -94,6 +87,17 @@ def test_every_tool_over_stdio(root: Path, mode: str):
         assert "def save(row, *, deep=False):\n    return row[save]" in source.content[1].text
         same = await client.call_tool("codebase_search", {"query": "symbol = save"})
         assert same.structured_content["command"] == "read"
+        idea = await client.call_tool("codebase_search", {"query": "saving a row"})
+        assert idea.structured_content["command"] == "find"
+        assert "answered by find, generation " in idea.content[0].text
+        assert any("def save" in piece.text for piece in idea.content[1:])
+        around = await client.call_tool("codebase_context", {"target": "save"})
+        assert around.structured_content["command"] == "neighborhood"
+        assert any(piece.text.startswith("## Callers (1") for piece in around.content[1:])
+        way = await client.call_tool("codebase_context", {"what": "path", "target": "main", "to": "save"})
+        assert way.structured_content["found"] == 1
+        checked = await client.call_tool("codebase_check", {"path": ["src"]})
+        assert checked.structured_content["command"] == "diagnostics"
         status = await client.call_tool("index_status", {})
         assert status.structured_content["files"] == 2
 
@@ -119,13 +123,36 @@ def test_nothing_found_is_an_answer(root: Path):
         ("codebase_search", {"query": "x", "budget": 1}, "budget: "),
         ("codebase_search", {"query": "x", "path": ["a"] * 21}, "path: "),
         ("codebase_search", {"query": "symbol = x", "page": 2}, "takes no page"),
+        ("codebase_search", {"query": "how is it done", "page": 2}, "takes no page"),
         ("codebase_context", {"what": "callers", "target": "x"}, "what: "),
+        ("codebase_context", {"target": "x", "path": ["a"]}, "what=neighborhood takes no path"),
+        ("codebase_context", {"target": "x", "to": "y"}, "takes no to"),
+        ("codebase_context", {"target": "x", "what": "path"}, "needs `to`"),
         ("index_status", {"x": 1}, "unknown argument 'x'"),
     ],
 )
 def test_arguments_that_change_nothing_are_refused(tool: str, arguments: dict[str, Any], words: str):
     with pytest.raises(ValueError, match=re.escape(words)):
         parse_arguments(tool, arguments)
+
+
+@pytest.mark.parametrize(
+    ("query", "command"),
+    [
+        ("how are passwords hashed?", "find"),
+        ("password hashing", "find"),
+        ("where the CSRF token is checked", "find"),
+        ("class QuerySet", "search"),
+        ("raise ValueError", "search"),
+        ("get_or_create", "search"),
+        ("QuerySet.filter", "search"),
+        ("save the_row", "search"),
+        ("password", "search"),
+        ("symbol = A > b", "read"),
+    ],
+)
+def test_what_is_asked_in_words_is_found_by_meaning(query: str, command: str):
+    assert parse_arguments("codebase_search", {"query": query})[0] == command
 
 
 def test_no_argument_is_taken_for_an_option():
@@ -183,6 +210,150 @@ def test_the_client_s_root_is_asked_about(root: Path, tmp_path: Path):
         assert (await client.call_tool("codebase_search", {"query": "only_there"})).structured_content["found"] == 1
 
     ask(root, question, list_roots_callback=roots)
+
+
+def test_a_symbol_that_is_several_is_not_guessed(root: Path):
+    (root / "src" / "other.py").write_text("def save(): ...\n")
+
+    async def question(client: Client) -> None:
+        with pytest.raises(MCPError, match="2 definitions bear this name") as error:
+            await client.read_resource("cq://symbol/save")
+        assert error.value.data["code"] == "AMBIGUOUS"
+        assert error.value.data["candidates"] == ["src/db.py:1", "src/other.py:1"]
+        (one,) = (await client.read_resource("cq://symbol/src/other.py:save")).contents
+        assert one.text == "def save(): ..."
+
+    ask(root, question)
+
+
+def test_arguments_are_completed(root: Path):
+    async def question(client: Client) -> None:
+        await client.call_tool("index_status", {})
+        prompt = PromptReference(type="ref/prompt", name="explain_symbol")
+        for argument, expected in (("symbol", ["save"]), ("change", [])):
+            done = await client.complete(prompt, {"name": argument, "value": "sa"})
+            assert done.completion.values == expected
+        file = ResourceTemplateReference(type="ref/resource", uri="cq://file/{+path}")
+        done = await client.complete(file, {"name": "path", "value": "src/d"})
+        assert done.completion.values == ["src/db.py"]
+
+    ask(root, question)
+
+
+def test_what_was_not_done_is_logged_from_the_level_the_client_sets(root: Path):
+    heard: list[tuple[str, Any]] = []
+
+    async def hear(message: Any) -> None:
+        heard.append((message.level, message.data))
+
+    async def question(client: Client) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for level in ("info", "error"):
+                await client.set_logging_level(level)
+                await client.call_tool("codebase_context", {"what": "calls", "target": "nowhere"})
+
+    ask(root, question, logging_callback=hear)
+    assert [level for level, _ in heard] == ["info", "info"]
+    assert heard[0][1] == "the index is being made"
+    assert "named 'nowhere'" in heard[1][1]
+
+
+def test_what_a_changed_list_of_roots_says_is_heard(root: Path, tmp_path: Path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "x.py").write_text("def only_there(): ...\n")
+    now = [root]
+
+    async def roots(_: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=now[0].as_uri())])
+
+    async def question(client: Client) -> None:
+        assert (await client.call_tool("index_status", {})).structured_content["files"] == 2
+        now[0] = other
+        assert (await client.call_tool("index_status", {})).structured_content["files"] == 2
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            await client.send_roots_list_changed()
+        assert (await client.call_tool("index_status", {})).structured_content["files"] == 1
+
+    ask(root, question, list_roots_callback=roots)
+
+
+def test_one_registry_of_errors():
+    codes = {kind.code for kind in _find_errors(CqError)}
+    assert codes <= set(REGISTRY)
+    assert set(REGISTRY) - codes == {"io", "internal", "interrupted"}
+    assert set(REGISTRY.values()) <= set(re.findall(r"`([A-Z_]+)`", (DOCS / "mcp.md").read_text()))
+
+
+def _find_errors(kind: type[CqError]) -> list[type[CqError]]:
+    return [found for one in kind.__subclasses__() for found in (one, *_find_errors(one))]
+
+
+def test_more_calls_than_can_be_answered_are_told_so(root: Path, monkeypatch: pytest.MonkeyPatch):
+    async def run_command(*_: Any) -> Done:
+        await anyio.sleep(0.5)
+        return Done(2, b"", "cq: usage: x")
+
+    answers: list[str] = []
+
+    async def run() -> None:
+        async with Client(make_server(str(root)), mode="legacy") as client, anyio.create_task_group() as group:
+
+            async def one() -> None:
+                answers.append((await client.call_tool("index_status", {})).content[0].text.partition(":")[0])
+
+            for _ in range(3):
+                group.start_soon(one)
+
+    monkeypatch.setattr(server, "run_command", run_command)
+    monkeypatch.setattr(server, "_MOST_CALLS", 2)
+    anyio.run(run)
+    assert sorted(answers) == ["BUSY", "INVALID_REQUEST", "INVALID_REQUEST"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")
+def test_calls_are_answered_by_the_daemon(root: Path):
+    """Which `cq mcp` starts; what is cancelled stops there, and the next call is answered."""
+    environ = environment(root, "manual")
+    short = Path(tempfile.mkdtemp(prefix="cq-test-"))  # a socket's path is
+    environ["XDG_RUNTIME_DIR"] = str(short)
+
+    def cq(*words: str) -> bytes:
+        command = [sys.executable, "-m", "cq", *words]
+        return subprocess.run(command, cwd=root, env=environ, capture_output=True, timeout=60, check=False).stdout
+
+    def served() -> tuple[int, int]:
+        status = json.loads(cq("daemon", "status", "--format", "json")) or {"served": -1, "running": 0}
+        return status["served"], status["running"]
+
+    for number in range(200):
+        (root / f"m{number}.py").write_text("".join(f"value_{at} = save({at})\n" for at in range(300)))
+
+    async def run() -> None:
+        command = StdioServerParameters(command=sys.executable, args=["-m", "cq", "mcp"], env=environ, cwd=str(root))
+        with anyio.fail_after(90):
+            async with Client(command, mode="legacy") as client:
+                while served()[0] < 0:
+                    await anyio.sleep(0.2)
+                with pytest.raises(MCPError):
+                    await client.call_tool("codebase_search", {"query": "value"}, read_timeout_seconds=0.3)
+                while served()[1]:
+                    await anyio.sleep(0.2)
+                before = served()[0]
+                found = await client.call_tool("codebase_search", {"query": "main"})
+                assert found.structured_content["found"] == 1
+                assert 0 < found.structured_content["run"]["elapsed_ms"] < 60_000
+                answer = await client.call_tool("codebase_search", {"query": "x", "languages": ["pyhton"]})
+                assert answer.content[0].text.startswith("INVALID_REQUEST: unknown language 'pyhton'")
+                assert served()[0] >= before + 2
+
+    try:
+        anyio.run(run)
+    finally:
+        cq("daemon", "stop")
+        shutil.rmtree(short)
 
 
 def test_the_greeting_is_the_sdk_s_own():
@@ -299,24 +470,8 @@ def _count_processes(root: Path) -> int:
 
 @pytest.fixture
 def port(root: Path) -> Iterator[int]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cq", "mcp", "--http", f"127.0.0.1:{number}"], cwd=root, env=environment(root)
-    )
-    _await_port(number)
-    yield number
-    process.terminate()
-    process.wait(20)
-
-
-def _await_port(number: int) -> None:
-    for _ in range(300):
-        with suppress(OSError), socket.create_connection(("127.0.0.1", number), 1):
-            return
-        time.sleep(0.1)
-    pytest.fail("the server does not listen")
+    with serving(root) as number:
+        yield number
 
 
 def test_http_with_several_clients(port: int):
@@ -370,19 +525,8 @@ def test_off_loopback_needs_a_token(root: Path, tmp_path: Path):
     assert b"is no HOST:PORT" in cq("--http", "7878").stderr
     token = tmp_path / "token"
     token.write_text("0123456789abcdef\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cq", "mcp", "--http", f"0.0.0.0:{number}", "--token-file", str(token)],
-        cwd=root, env=environment(root),
-    )  # fmt: skip
-    try:
-        _await_port(number)
+    with serving(root, "--token-file", str(token), host="0.0.0.0") as number:
         assert _post(number, {}) == 401
         assert _post(number, {"Authorization": "Bearer 0123456789abcdeF"}) == 401
         assert _post(number, {"Authorization": "Bearer 0123456789abcdef"}) == 200
         assert _post(number, {"Authorization": "Bearer 0123456789abcdef", "Origin": "http://evil.example"}) == 403
-    finally:
-        process.terminate()
-        process.wait(20)

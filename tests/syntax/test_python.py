@@ -372,3 +372,12 @@ def test_tokens_that_are_no_statement_stay_together_by_line():
         ("statement", "x = ("),
     ]
     assert [problem.code for problem in facts.problems] == ["syntax"]
+
+
+def test_a_missing_name_is_no_value():
+    facts = check_document(b"def f(c: Callable[], d: Tuple[int, ]): ...\nx = Tuple[]\n", "python")
+    assert facts.code is not None
+    assert [p.type for p in facts.code.definitions[0].parameters] == [
+        ["[]", "Callable", None],
+        ["[]", "Tuple", "int"],
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -132,6 +131,7 @@ class HeldFile:
         return ("…" if first else "") + line[first:last] + ("…" if last < len(line) else "")
 
 
+_MOST_HELD = 500  # files from one question to the next
 _UNREAD = ("minified", "generated", "too_large", "unreadable")
 
 
@@ -145,6 +145,7 @@ class Files(Protocol):
     def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]: ...
     def definitions(self, name: str) -> list[tuple[HeldFile, int, int]]: ...
     def calls(self, name: str) -> Iterator[HeldFile]: ...
+    def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]: ...
     def get(self, path: str) -> HeldFile | None: ...
     def near_names(self, name: str) -> list[str]: ...
     def skipped(self) -> dict[str, int]: ...
@@ -158,10 +159,22 @@ class IndexedFiles:
     def __init__(self, reader: Reader, tree: Tree) -> None:
         self._reader = reader
         self._tree = tree
+        self._held: dict[tuple[str, int], HeldFile] | None = (
+            None if reader.memory is None else reader.memory.setdefault("files", {})
+        )
         self.generation = tree.generation
 
+    def stats(self) -> dict[str, tuple[str, int, int]]:
+        """path -> (name on disk, size, mtime_ns), as they were indexed."""
+        return self._reader.stats(self._tree.id)
+
     def count(self) -> dict[str, int]:
-        return self._reader.count_files(self._tree.id)
+        memory = self._reader.memory
+        if memory is None:
+            return self._reader.count_files(self._tree.id)
+        if "count" not in memory:
+            memory["count"] = self._reader.count_files(self._tree.id)
+        return memory["count"]
 
     def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]:
         found: set[int] | None = set()
@@ -186,6 +199,20 @@ class IndexedFiles:
         """Files that may call something of this name."""
         return map(self._hold, self._reader.find_files(self._tree.id, self._reader.find_names(name, "called")))
 
+    def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]:
+        """Files that may call something of one of these names, and may hold the literal."""
+        found = {content for name in names for content in self._reader.find_names(name, "called")}
+        holding = self._reader.find_trigram(literal)
+        if holding is not None:
+            found.intersection_update(holding)
+        return map(self._hold, self._reader.find_files(self._tree.id, found))
+
+    def users(self, name: str) -> Iterator[HeldFile]:
+        """Files whose code has exactly this identifier, other than to define it."""
+        contents = self._reader.find_names(name, "used")
+        held = map(self._hold, self._reader.find_files(self._tree.id, contents))
+        return (file for file in held if any(name in references.names for references in file.references))
+
     def get(self, path: str) -> HeldFile | None:
         file = self._reader.file(self._tree.id, path)
         return None if file is None else self._hold(file)
@@ -193,13 +220,31 @@ class IndexedFiles:
     def near_names(self, name: str) -> list[str]:
         return _nearest(name, self._reader.find_similar(len(name)))
 
+    def near_paths(self, path: str, limit: int = 5) -> list[str]:
+        """Paths that end so, or are called so; then those that are spelled alike."""
+        name = path.rpartition("/")[2].lower()
+        paths = [file.path for file in self._reader.files(self._tree.id)]
+        same = [other for other in paths if f"/{other}".endswith(f"/{path}")]
+        same += [other for other in paths if other.rpartition("/")[2].lower() == name]
+        near = same or _nearest(path, paths)
+        return list(dict.fromkeys(near))[:limit]
+
     def skipped(self) -> dict[str, int]:
         """Reason -> how many text files were not read."""
-        reasons = (skip.reason for skip, _, _ in self._reader.skips(self._tree.id).values())
-        counts = Counter(reason for reason in reasons if reason in _UNREAD)
-        return {reason: counts[reason] for reason in _UNREAD if counts[reason]}
+        counts = self._reader.count_skips(self._tree.id)
+        return {reason: counts[reason] for reason in _UNREAD if counts.get(reason)}
 
     def _hold(self, file: StoredFile) -> HeldFile:
+        if self._held is None:
+            return self._make(file)
+        key = (file.path, file.content)
+        held = self._held.pop(key, None) or self._make(file)
+        self._held[key] = held  # the last used is the last to go
+        if len(self._held) > _MOST_HELD:
+            del self._held[next(iter(self._held))]
+        return held
+
+    def _make(self, file: StoredFile) -> HeldFile:
         reader, content = self._reader, file.content
 
         def load(part: str) -> Any:
@@ -223,6 +268,9 @@ class DiskFiles:
         self._entries = tuple(entries)
         self._extract = extract
         self._max_bytes = max_bytes
+
+    def count_bytes(self) -> int:
+        return sum(entry.size for entry in self._entries)
 
     def count(self) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -249,6 +297,10 @@ class DiskFiles:
 
     def calls(self, name: str) -> Iterator[HeldFile]:
         return (file for file in self.candidates(None) if name.encode() in file.text)
+
+    def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]:
+        del names
+        return self.calls(literal)
 
     def get(self, path: str) -> HeldFile | None:
         return next((file for file in self.candidates(None) if file.path == path), None)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from cq.features.target import Definition, module_name
 from cq.graph.edges import Edges
+from cq.graph.links import target_key
 from cq.graph.walk import Link, Neighbors, Reached
 from cq.model.answer import Finding, NodeDetails
-from cq.model.edge import Candidate, Edge, Links
+from cq.model.edge import RELATIONS, Candidate, Edge, Links
 from cq.model.errors import UsageError
 from cq.source.role import find_role
 from cq.store.read import LinkedTree
 
 if TYPE_CHECKING:
     from cq.features.files import HeldFile, IndexedFiles
+    from cq.model.code import Code
     from cq.model.facts import Call, Symbol
     from cq.store.read import Reader, Tree
 
@@ -40,14 +42,17 @@ def check_walk(depth: int, edges: Collection[str], least: float) -> None:
 
 
 class Relations:
-    """Asked per definition; keeps what it has read for the length of one question."""
+    """Asked per definition; keeps what it has read for the length of one question, or as long as the reader is kept."""
 
     def __init__(self, reader: Reader, tree: Tree, files: IndexedFiles) -> None:
         self.files = files
-        self.edges = Edges(LinkedTree(reader, tree.id))
+        memory: dict[str, Edges] = {} if reader.memory is None else reader.memory
+        self.edges = memory.get("edges") or Edges(LinkedTree(reader, tree.id))
+        memory["edges"] = self.edges
         self._reader, self._tree = reader, tree.id
         self._held: dict[str, HeldFile | None] = {}
         self._symbols: dict[Candidate, Definition | None] = {}
+        self._into: dict[tuple[Candidate, bool], list[Edge]] = {}
 
     def node(self, definition: Definition) -> Candidate:
         """The name that links know a definition by; that of the function, class or module around it for a value."""
@@ -88,10 +93,12 @@ class Relations:
             self._held[path] = self.files.get(path)
         return self._held[path]
 
-    def is_linked(self, path: str, document: int) -> bool:
-        """Whether the code of a document was resolved; else only names can be compared."""
-        links = self._reader.links(self._tree, path)
-        return document < len(links) and links[document] is not None
+    def into(self, node: Candidate, *, possible: bool = True) -> list[Edge]:
+        """Edges into a definition, asked of the index once."""
+        key = (node, possible)
+        if key not in self._into:
+            self._into[key] = self.edges.find_into(node, possible=possible)
+        return self._into[key]
 
     def call(self, edge: Edge) -> Call | None:
         """The call site behind an edge, None for an edge that is no call."""
@@ -131,12 +138,20 @@ class Relations:
 
         return ask
 
+    def referrers(self, node: Candidate) -> list[tuple[str, Sequence[int]]]:
+        """(path, calls) of the files that link to a definition, or may; by path. Calls on unknown receivers apart."""
+        return [*self._reader.find_referrers(self._tree, target_key(node))]
+
     def paths(self) -> list[str]:
         """The files whose code is linked."""
-        return [path for path, _ in self._reader.link_keys(self._tree)]
+        return self._reader.linked_paths(self._tree)
 
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)
+
+    def codes(self, path: str) -> list[Code | None]:
+        """What the code of each document does with values."""
+        return self._reader.code(self._tree, path)
 
     def certain_edges(self) -> Iterator[tuple[Candidate, Candidate]]:
         """Every resolved pair of source and target, by path."""
@@ -145,8 +160,9 @@ class Relations:
                 if links is None:
                     continue
                 sure = [ref.candidates[0] if ref.status == "resolved" else None for ref in links.refs]
-                pairs = [*zip(links.scopes, links.calls, strict=True), *links.inherits, *links.overrides]
-                pairs += [*links.type_uses, *links.raises, *(("", number) for _, number in links.imports)]
+                pairs = [*zip(links.scopes, links.calls, strict=True)]
+                for kind in RELATIONS:
+                    pairs += [("" if kind == "imports" else name, number) for name, number in getattr(links, kind)]
                 for name, number in dict.fromkeys(pairs):
                     target = sure[number]
                     if target is not None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,7 @@ from cq.model.status import Degraded
 if TYPE_CHECKING:
     from cq.features.files import Files, HeldFile
     from cq.model.location import Location
+    from cq.model.neighborhood import ResolutionKind
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<col>\d+))?\Z")
 _NAMED = re.compile(r"(?P<path>[^:]+):(?P<name>[^:].*)\Z", re.DOTALL)
@@ -62,6 +64,86 @@ class Definition(msgspec.Struct, frozen=True):
         return f".{full}".endswith(f".{dotted}")
 
 
+class Resolution(msgspec.Struct, frozen=True):
+    """What a TARGET means: definitions, the likeliest first, or a file as a whole. `kind` says by what."""
+
+    kind: ResolutionKind
+    rows: tuple[Definition, ...] = ()
+    module: HeldFile | None = None
+    events: tuple[Degraded, ...] = ()
+
+
+def resolve_target(files: Files, text: str) -> Resolution:
+    """As `find_targets`, but never an error: what cannot be found or read is an event, and a place that no definition
+    holds is the file itself. A path or the dotted name of a module is that module."""
+    text = text.strip()
+    place = _PLACE.match(text) if "::" not in text else None
+    named = _NAMED.match(text) if place is None and not _SYMBOL.match(text) else None
+    if held := files.get(text) if text else None:
+        return Resolution("file_symbol", module=held)
+    path = (place or named or {"path": ""})["path"]
+    held = files.get(path) if path else None
+    if place is not None:
+        if held is None:
+            return _unresolved("unresolved", "error", "not_found", f"{path} is not indexed", text)
+        try:
+            rows, why = _find_at(files, path, int(place["line"]), int(place["col"] or 0)), ""
+        except UsageError as error:
+            rows, why = [], error.message
+        if not rows:
+            message = f"{why or f'no definition stands at {text}'}: this is about the whole file"
+            return _unresolved("file_anchor_unresolved", "warning", "not_found", message, text, held)
+        return Resolution("anchor", tuple(rows), events=_say_ambiguous(rows, text))
+    try:
+        rows = find_targets(files, text if held or named is None else named["name"])
+    except UsageError as error:
+        return _unresolved("invalid", "error", "invalid", error.message, text)
+    if named is not None and held is not None and rows:
+        return Resolution("file_symbol", tuple(rows), events=_say_ambiguous(rows, text))
+    lost: tuple[Degraded, ...] = ()
+    if named is not None:
+        why = f"{path} is not indexed" if held is None else f"{path} does not define {named['name']}"
+        rows = rows or find_targets(files, named["name"])
+        lost = (Degraded(_STAGE, "warning", "not_found", f"{why}: looked for the name everywhere", text),)
+    if rows:
+        return Resolution("symbol_fallback", tuple(rows), events=(*lost, *_say_ambiguous(rows, text)))
+    if named is None and (module := _find_module(files, text)) is not None:
+        return Resolution("symbol_fallback", module=module)
+    return _unresolved("unresolved", "error", "not_found", f"nothing is named {text!r} here", text)
+
+
+_STAGE = "structural.target_resolution"
+_MODULES = (
+    ".py", "/__init__.py", ".pyi", ".ts", ".tsx", "/index.ts", ".js", "/index.js", ".mjs", ".jsx", ".rs", "/mod.rs",
+    "/lib.rs", "/src/lib.rs",
+)  # fmt: skip
+
+
+def _unresolved(
+    kind: ResolutionKind, severity: str, category: str, message: str, text: str, module: HeldFile | None = None
+) -> Resolution:
+    return Resolution(kind, module=module, events=(Degraded(_STAGE, severity, category, message, text),))
+
+
+def _say_ambiguous(rows: list[Definition], text: str) -> tuple[Degraded, ...]:
+    if len(rows) < 2:
+        return ()
+    chosen = rows[0]
+    message = (
+        f"1 of {len(rows)} that fit is shown: {chosen.symbol.kind} {chosen.file.path}:{chosen.location.start_line}"
+    )
+    return (Degraded(_STAGE, "warning", "ambiguous", message, text),)
+
+
+def _find_module(files: Files, dotted: str) -> HeldFile | None:
+    """The file that an import of the dotted name would read, from the root or its `src`."""
+    stem = dotted.replace("::", "/").replace(".", "/")
+    if not re.fullmatch(r"[\w/$-]+", stem):
+        return None
+    found = (files.get(f"{base}{stem}{ending}") for base in ("", "src/", "lib/") for ending in _MODULES)
+    return next((held for held in found if held is not None), None)
+
+
 def find_targets(files: Files, text: str) -> list[Definition]:
     """Best first; nothing found is an empty list, what cannot be read is a UsageError."""
     text = text.strip()
@@ -70,14 +152,38 @@ def find_targets(files: Files, text: str) -> list[Definition]:
     if found := _SYMBOL.match(text):
         return _find_chain(files, [part.strip() for part in found["chain"].split(">")], text)
     if (found := _PLACE.match(text)) and "::" not in text:
-        return _find_at(files, found["path"], int(found["line"]), int(found["col"] or 0))
+        return _find_at(files, found["path"], int(found["line"]), int(found["col"] or 0))[:1]
     if (found := _NAMED.match(text)) is not None:
         path, name = found["path"], found["name"].replace("::", ".")
         held = files.get(path)
         if held is None:
             raise UsageError(f"{path} is not indexed", hint="paths are named from the root, e.g. src/app.py:main")
-        return sorted((d for d in _find_dotted(files, name) if d.file.path == held.path), key=lambda d: d.order)
+        name, _, ordinal = name.partition("#")  # `f#2`: the second of that name, as links tell them apart
+        rows = sorted((d for d in _find_dotted(files, name) if d.file.path == held.path), key=lambda d: d.order)
+        exact = [row for row in rows if row.symbol.qualified_name == name]
+        if ordinal.isdecimal():
+            return sorted(exact, key=lambda row: row.symbol.start)[int(ordinal) - 1 :][:1]
+        return exact or rows
     return _find_dotted(files, text.replace("::", "."))
+
+
+def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
+    """The byte that `path:line:col` names, where a name stands; None for every other TARGET."""
+    found = _PLACE.match(text.strip())
+    held = files.get(found["path"]) if found and found["col"] else None
+    if found is None or held is None or not 1 <= int(found["line"]) <= len(held.lines):
+        return None
+    offset = held.lines.offset(int(found["line"]), int(found["col"]))
+    return (held, offset) if held.text[offset : offset + 1].isalnum() or held.text[offset] in b"_$" else None
+
+
+def find_part(paths: Sequence[str], text: str) -> list[str]:
+    """The files that a path, a directory or the dotted name of a module or package means; none where it is no such."""
+    name = text.rstrip("/") or "."
+    if name == ".":
+        return list(paths)
+    found = [path for path in paths if path == name or path.startswith(name + "/")]
+    return found or [path for path in paths if module_name(path) == name or module_name(path).startswith(name + ".")]
 
 
 def last_name(target: str) -> str:
@@ -110,7 +216,7 @@ def _find_chain(files: Files, parts: list[str], text: str) -> list[Definition]:
 
 
 def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
-    """The definition whose name stands there, else the innermost around it."""
+    """The definitions whose names stand there, else the innermost around it."""
     held = files.get(path)
     if held is None:
         raise UsageError(f"{path} is not indexed", hint="paths are named from the root")
@@ -119,6 +225,9 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
     if not 1 <= line <= lines:
         raise UsageError(f"{path} has no line {line}", hint=f"it has {lines}")
     first = table.offset(line, col or 1)
+    if not col:  # the line's own code: a decorator belongs to what it decorates
+        code = table.text(line)
+        first += len(code) - len(code.lstrip())
     last = first + 1 if col else (table.starts[line] if line < len(table) else len(held.text))
     named: list[Definition] = []
     around: list[Definition] = []
@@ -130,7 +239,7 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
             elif symbol.body_start >= 0 and symbol.start <= first < symbol.end:
                 around.append(row)
     named = [row for row in named if row.symbol.kind not in ("parameter", "type_parameter")] or named
-    return named[:1] or around[-1:]
+    return named or around[-1:]
 
 
 def module_name(path: str) -> str:

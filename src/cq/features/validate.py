@@ -9,11 +9,15 @@ from typing import Any
 
 from xxhash import xxh3_128_hexdigest, xxh64_hexdigest
 
+from cq.graph.edges import Edges
+from cq.graph.links import find_targets, is_by_name
+from cq.graph.unit import qualify
 from cq.identity import Identity, identify
 from cq.model.artifact import LanguageHealth, Validation
+from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, RELATIONS, STATUSES, Candidate, Links
 from cq.model.facts import FileFacts, Symbol
-from cq.store.read import Reader, StoredFile, Tree
-from cq.store.validate import DAMAGE, Findings, check_tables, load_symbol_table
+from cq.store.read import LinkedTree, Reader, StoredFile, Tree
+from cq.store.validate import DAMAGE, Findings, Rates, check_tables, load_links, load_symbol_table
 
 # More than this share of definitions whose kind is not understood is a fault of ours.
 MAX_OTHER_SHARE = 0.02
@@ -34,6 +38,10 @@ class _Index:
         self.sound: dict[int, bool] = {}  # content -> whether its names can be asked for
         self.names: dict[str, set[int]] = {"chunk": set(), "symbol": set(), "document": set()}
         self.health: dict[str, Counter[str]] = {}
+        self.edges, self.rates = Edges(LinkedTree(reader, tree.id)), Rates()
+        # Hashes of the definitions that links may name, and the place of those that they do.
+        self.places: set[int] = set()
+        self.meant: dict[int, str] = {}
 
     def check(self) -> Validation:
         if check_tables(self.reader, self.tree.id, self.found):
@@ -42,16 +50,32 @@ class _Index:
                     self._check_file(file)
             except DAMAGE as error:
                 self.found.add("sqlite", "index", f"the table of files cannot be read: {error}")
+        for digest, where in self.meant.items():
+            if digest not in self.places:
+                self.found.add("link", where, "leads to a definition that is not there")
         if self.strict:
             self._check_shares()
         languages = [
             LanguageHealth(language, counts["files"], counts["problem files"], counts["problems"])
             for language, counts in sorted(self.health.items())
         ]
+        conflicts = Findings()
+        if self.found.counts.total() == 0 and self.reader.has_evidence(self.tree.id):
+            self._find_conflicts(conflicts)
         return Validation(
             tuple(self.found.first), dict(self.found.counts), dict(self.checked), self.strict, tuple(languages),
-            dict(sorted(self.groups.items())),
+            dict(sorted(self.groups.items())), self.rates.rows(), tuple(conflicts.first), conflicts.counts.total(),
         )  # fmt: skip
+
+    def _find_conflicts(self, conflicts: Findings) -> None:
+        """Calls of which a source outside says something else; ours stands."""
+        for file in self.reader.files(self.tree.id):
+            for document, found in enumerate(self.reader.evaluate(self.tree.id, file.path)):
+                for each in found[1] if found else ():
+                    call = self.reader.calls(file.content)[document][each.call]
+                    line = self.reader.text(file.content).count(b"\n", 0, max(call.name_start, call.start)) + 1
+                    what = f"{call.callee} is {each.ours}; {each.source} says {each.theirs}"
+                    conflicts.add(each.source, f"{file.path}:{line}", what)
 
     def _check_file(self, file: StoredFile) -> None:
         self.checked["files"] += 1
@@ -74,6 +98,11 @@ class _Index:
             self.checked["contents"] += 1
         if self.sound[file.content]:
             self._check_names(file.path, facts, identify(file.path, text, facts))
+            try:
+                self._check_links(file.path, list(_flatten(facts)))
+            except DAMAGE as error:
+                self.found.add("link", file.path, f"the links cannot be read: {error}")
+            self.edges.forget(file.path)
 
     def _check_content(self, file: StoredFile, text: bytes, facts: FileFacts) -> None:
         if xxh3_128_hexdigest(text) != file.hash:
@@ -151,6 +180,40 @@ class _Index:
             self.found.add("identity", path, f"the {kind} {name} is there twice")
         names.add(digest)
 
+    def _check_links(self, path: str, documents: Sequence[FileFacts]) -> None:
+        stored = load_links(self.reader, self.tree.id, path)
+        has_code = any(document.code is not None for document in documents)
+        if stored is None:
+            if has_code:
+                self.found.add("link", path, "has code that was not linked")
+            return
+        every, targets = stored
+        expected: set[int] = set()
+        for number, (document, links) in enumerate(zip(documents, every, strict=False)):
+            if document.code is not None:
+                names = qualify(document.code).values()
+                self.places.update(hash(Candidate(path, number, name)) for name in ("", *names))
+            if links is not None:
+                before = self.found.counts["link"]
+                for what in check_links(document, links):
+                    self.found.add("link", path, what)
+                if self.found.counts["link"] == before:
+                    expected.update(key for key, _ in find_targets(links))
+                    self._count_links(path, number, document)
+        if targets != expected and not self.found.counts["link"]:
+            self.found.add("link", path, "what refers to what is not what its links say")
+
+    def _count_links(self, path: str, number: int, document: FileFacts) -> None:
+        for edge in self.edges.find_all(path, number):
+            ref = edge.ref
+            for place in ref.candidates:
+                self.meant.setdefault(hash(place), f"{path}: {ref.name or edge.kind}")
+            narrowed = ref.evidence == "import" or bool(ref.module)
+            narrowed = narrowed or (edge.call >= 0 and self.edges.find_import(path, number, edge.call) is not None)
+            is_call = edge.call >= 0 and ref == self.edges.find_call(path, number, edge.call)
+            for what in ("all", *(["calls"] if is_call else ["imports"] if edge.kind == "imports" else [])):
+                self.rates.add(document.language, what, ref.status, narrowed=narrowed, capped=ref.omitted > 0)
+
     def _check_shares(self) -> None:
         other, total = self.groups["other"], self.groups.total()
         if total and other / total >= MAX_OTHER_SHARE:
@@ -184,6 +247,27 @@ def check_document(text: bytes, facts: FileFacts) -> Iterator[tuple[str, str]]:
     yield from _check_symbols(facts)
     yield from _check_references(text, facts, first, last)
     yield from _check_chunks(text, facts, first, last)
+
+
+def check_links(facts: FileFacts, links: Links) -> Iterator[str]:
+    """What does not hold in the links of one document, whatever the others say."""
+    if not len(links.calls) == len(links.scopes) == len(facts.calls):
+        yield f"links of {len(links.calls)} calls, of which there are {len(facts.calls)}"
+        return
+    pairs = [pair for kind in RELATIONS for pair in getattr(links, kind)]
+    calls = {*links.constructors, *links.callbacks}
+    numbers = {*links.calls, *links.constructors.values(), *links.callbacks.values(), *(at for _, at in pairs)}
+    if not all(0 <= number < len(links.refs) for number in numbers) or any(call >= len(facts.calls) for call in calls):
+        yield "a reference or a call that is not there"
+    for ref in links.refs:
+        count = len(ref.candidates)
+        few, many = {"resolved": (1, 1), "ambiguous": (0 if is_by_name(ref) else 1, MAX_CANDIDATES)}.get(
+            ref.status, (0, 0)
+        )
+        if ref.status not in STATUSES or not few <= count <= many or len({*ref.candidates}) < count:
+            yield f"{ref.name!r} is {ref.status}, with {count} candidates"
+        if ref.evidence not in CONFIDENCE or not 0 <= ref.confidence <= 1:
+            yield f"{ref.name!r} by {ref.evidence!r}, {ref.confidence:g} sure"
 
 
 def _check_symbols(facts: FileFacts) -> Iterator[tuple[str, str]]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
-from cq.graph.names import Method, find_by_name, find_imported
-from cq.graph.unit import ROOT, Unit
+from cq.graph.names import Method, find_by_name, find_imported, fits
+from cq.graph.unit import ANYWHERE, ROOT, Unit, qualify
 from cq.model.code import Code, Parameter
-from cq.model.edge import CONFIDENCE, Candidate, Edge, Links, SymbolRef
-from cq.model.facts import Call, References, Symbol
+from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
+from cq.model.facts import Call, FileFacts, Reference, References, Symbol
 
 
 class Index(Protocol):
@@ -35,10 +35,15 @@ class Edges:
         self._code: dict[str, Sequence[Code | None]] = {}
         self._units: dict[tuple[str, int], Unit | None] = {}
         self._methods: dict[str, list[Method]] = {}
+        self._fitting: dict[tuple[str, Shape], list[Method]] = {}
         self._imported: dict[str, bool] = {}
+        self._qualified: dict[tuple[str, int], dict[int, str]] = {}
+        self._near: dict[tuple[str, int], set[str]] = {}
+        self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
 
-    def find_out(self, source: Candidate) -> list[Edge]:
-        """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too."""
+    def find_out(self, source: Candidate, *, possible: bool = True) -> list[Edge]:
+        """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too.
+        Without `possible`, what only a name speaks for is left out, which is most of the cost."""
         links = self._of(source.path, source.document)
         if links is None:
             return []
@@ -46,45 +51,71 @@ class Edges:
             edge
             for number, scope in enumerate(links.scopes)
             if scope == source.name
-            for edge in self._calls(source, links, number)
+            for edge in self._calls(source, links, number, possible)
         ]
-        relations = (
-            ("inherits", links.inherits), ("overrides", links.overrides), ("type_uses", links.type_uses),
-            ("raises", links.raises),
-        )  # fmt: skip
-        for kind, pairs in relations:
-            found += [Edge(kind, source, links.refs[number]) for name, number in pairs if name == source.name]
-        if not source.name:
-            found += [Edge("imports", source, links.refs[number]) for _, number in links.imports]
+        found += [edge for edge in _relations(source.path, source.document, links) if edge.source == source]
         return found
 
-    def find_into(self, target: Candidate) -> list[Edge]:
+    def find_all(self, path: str, document: int) -> Iterator[Edge]:
+        """Every edge out of a document: its calls in order, then the rest by kind."""
+        links = self._of(path, document)
+        if links is not None:
+            for number, scope in enumerate(links.scopes):
+                yield from self._calls(Candidate(path, document, scope), links, number, possible=True)
+            yield from _relations(path, document, links)
+
+    def is_linked(self, path: str, document: int) -> bool:
+        """Whether the code of a document was resolved; else only names can be compared."""
+        return self._of(path, document) is not None
+
+    def find_near(self, path: str, document: int) -> set[str]:
+        """The files a document imports."""
+        links = self._of(path, document)
+        return set() if links is None else find_imported(links)
+
+    def find_import(self, path: str, document: int, number: int) -> tuple[str, str] | None:
+        """The module as written, and its file ("" for none of the tree), that the first name of a callee comes from."""
+        unit, links = self._unit(path, document), self._of(path, document)
+        site = None if unit is None else unit.code.sites[number]
+        if unit is None or links is None or site is None or not isinstance(site.callee, str):
+            return None
+        name = site.callee.partition(".")[0]
+        values = [bind.value for bind in unit.find(site.scope, name, site.start)]
+        if not values or any(type(value) is not list or value[0] != "import" for value in values):
+            return None
+        _, level, module, _ = values[0]
+        files = {c.path for local, at in links.imports if local == name for c in links.refs[at].candidates}
+        return "." * level + module, files.pop() if len(files) == 1 else ""
+
+    def forget(self, path: str) -> None:
+        """Who goes over all files need not hold them all."""
+        self._links.pop(path, None)
+        self._filled.pop(path, None)
+        for document in range(len(self._code.pop(path, ()))):
+            self._units.pop((path, document), None)
+            self._qualified.pop((path, document), None)
+
+    def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
-        found: list[Edge] = []
-        for path, calls in self._find_referrers(target):
+        found = list(self._find_callers(target, possible))
+        for path, _ in self._find_referrers(target, possible):
             for document, links in enumerate(self._all(path)):
-                if links is None:
-                    continue
-                numbers = [call & 0xFFFFFF for call in calls if call >> 24 == document]
-                for number in numbers:
-                    source = Candidate(path, document, links.scopes[number])
-                    found += [e for e in self._calls(source, links, number) if target in e.ref.candidates]
-                relations = (
-                    ("imports", [("", number) for _, number in links.imports]), ("inherits", links.inherits),
-                    ("overrides", links.overrides), ("type_uses", links.type_uses), ("raises", links.raises),
-                )  # fmt: skip
-                for kind, pairs in relations:
-                    found += [
-                        Edge(kind, Candidate(path, document, name), links.refs[number])
-                        for name, number in pairs
-                        if target in links.refs[number].candidates
-                    ]
-        return found
+                if links is not None:
+                    meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
+                    found += _relations(path, document, links, meant) if meant else ()
+        return sorted(found, key=lambda edge: (edge.source.path, edge.source.document))
 
-    def find_callers(self, target: Candidate) -> list[Edge]:
+    def find_links(self, path: str) -> Sequence[Links | None]:
+        """What the code of a file means, of every document."""
+        return self._all(path)
+
+    def find_importing(self, path: str) -> list[str]:
+        """The files that import one."""
+        return sorted({source for source, _ in self._index.find_referrers(imported_key(path))})
+
+    def find_callers(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Calls that run a function, or make an instance of a class; `ref.status` says how sure that is."""
-        kinds = ("calls", "instantiates", "decorates")
-        return [edge for edge in self.find_into(target) if edge.kind in kinds and edge.call >= 0]
+        return list(self._find_callers(target, possible))
 
     def find_call(self, path: str, document: int, number: int) -> SymbolRef:
         """What a call means, with candidates by name where nobody knows its receiver."""
@@ -108,24 +139,82 @@ class Edges:
         for document, references in enumerate(self._index.references(path)):
             for name, start, end, role in references:
                 if start <= offset < end:
-                    return self._find_name(path, document, name, start, role)
+                    return self.find_name(path, document, name, start, role)
         return None
+
+    def find_named(self, path: str, name: str) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
+        """(document, start, end, what it means) of every mention of a name in a file's code, one after the other. None
+        for a name behind a dot that is not called: its receiver was not looked at."""
+        calls = self._index.calls(path)
+        for document, references in enumerate(self._index.references(path)):
+            numbers = {call.name_start: number for number, call in enumerate(calls[document]) if call.name == name}
+            for found, start, end, role in references:
+                if found != name:
+                    continue
+                if start in numbers:
+                    yield document, start, end, self.find_call(path, document, numbers[start])
+                else:
+                    known = None if role == "attribute" else self.find_name(path, document, name, start, role)
+                    yield document, start, end, known
+
+    def find_dotted(self, path: str, document: int, dotted: str, start: int) -> SymbolRef:
+        """What `a.b.C` means at a byte: through imports, into modules and classes; `module` is set for what comes from
+        outside. A name that nothing here binds is unresolved: it may be the language's own."""
+        head, *rest = dotted.split(".")
+        ref = self.find_name(path, document, head, start, "reference")
+        for name in rest:
+            place = ref.resolved
+            if ref.status == "external":
+                ref = SymbolRef(name, "external", ref.evidence, ref.confidence, module=f"{ref.module}.{name}")
+            elif place is None:
+                return _unknown(name)
+            elif place.name:
+                inner = Candidate(place.path, place.document, f"{place.name}.{name}")
+                known = self.find_symbol(inner) is not None
+                ref = SymbolRef(name, "resolved", "scope", ref.confidence, (inner,)) if known else _unknown(name)
+            else:
+                ref = self.find_name(place.path, place.document, name, ANYWHERE, "reference")
+                if ref.status == "unresolved" and place.path.endswith("/__init__.py"):
+                    stem = place.path.removesuffix("__init__.py") + name
+                    found = next((p for p in (f"{stem}.py", f"{stem}/__init__.py") if self._all(p)), "")
+                    ref = SymbolRef(name, "resolved", "import", 0.99, (Candidate(found, 0, ""),)) if found else ref
+        return ref
+
+    def find_names(self, path: str, document: int, facts: FileFacts) -> Iterator[tuple[Reference, int, SymbolRef]]:
+        """Every name of a document that scopes bind, with the definition whose code it stands in and what it means.
+        Of an import those names that are taken from the module, not those of the module."""
+        if self._unit(path, document) is None:
+            return
+        known = dict(self.find_imports(path, document))
+        bindings = [binding for item in facts.imports for binding in item.bindings]
+        bindings.sort(key=lambda binding: binding.start)
+        for reference in facts.references:
+            name, start, _, role = reference
+            scope = _innermost(facts.symbols, start)
+            if role == "import":
+                at = bisect_right(bindings, start, key=lambda binding: binding.start) - 1
+                local = bindings[at].local if at >= 0 and start < bindings[at].end else ""
+                ref = known.get(local)
+            else:
+                ref = self._find_name(path, document, scope, name, start, role)
+            if ref is not None and ref.status != "unresolved":
+                yield reference, scope, ref
+
+    def find_imports(self, path: str, document: int) -> list[tuple[str, SymbolRef]]:
+        """The names that imports bind, with what they mean."""
+        links = self._of(path, document)
+        return [] if links is None else [(name, links.refs[number]) for name, number in links.imports]
 
     def find_symbol(self, place: Candidate) -> int | None:
         """The number of a definition in its document's symbols as they are now; -1 for the module."""
         if not place.name:
             return -1
-        unit = self._unit(place.path, place.document)
-        if unit is not None:
-            for symbol, name in unit.qualified_names.items():
-                if name == place.name:
-                    return symbol
-        return None
+        names = self._names(place.path, place.document)
+        return next((symbol for symbol, name in names.items() if name == place.name), None)
 
     def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
         """The inverse of find_symbol."""
-        unit = self._unit(path, document)
-        name = "" if symbol < 0 else None if unit is None else unit.qualified_names.get(symbol)
+        name = "" if symbol < 0 else self._names(path, document).get(symbol)
         return None if name is None else Candidate(path, document, name)
 
     # -- inside ----------------------------------------------------------------------------------
@@ -144,6 +233,15 @@ class Edges:
             self._code[path] = self._index.code(path)
         return self._code[path]
 
+    def _names(self, path: str, document: int) -> dict[int, str]:
+        """Of a document's definitions, by symbol."""
+        key = (path, document)
+        if key not in self._qualified:
+            codes = self._codes(path)
+            code = codes[document] if document < len(codes) else None
+            self._qualified[key] = {} if code is None else qualify(code)
+        return self._qualified[key]
+
     def _unit(self, path: str, document: int) -> Unit | None:
         key = (path, document)
         if key not in self._units:
@@ -152,56 +250,87 @@ class Edges:
             self._units[key] = None if code is None else Unit(path, code, document)
         return self._units[key]
 
-    def _find_referrers(self, target: Candidate) -> Iterator[tuple[str, list[int]]]:
+    def _find_referrers(self, target: Candidate, possible: bool) -> Iterator[tuple[str, list[int]]]:
         calls: dict[str, set[int]] = {}
         for path, numbers in self._index.find_referrers(target_key(target)):
             calls.setdefault(path, set()).update(numbers)
         name = target.name.rpartition(".")[2].partition("#")[0]
-        if name:
+        if name and possible:
             for path, numbers in self._index.find_referrers(name_key(name)):
                 calls.setdefault(path, set()).update(numbers)
         for path in sorted(calls):
             yield path, sorted(calls[path])
 
-    def _calls(self, source: Candidate, links: Links, number: int) -> Iterator[Edge]:
+    def _find_callers(self, target: Candidate, possible: bool) -> Iterator[Edge]:
+        for path, calls in self._find_referrers(target, possible):
+            every = self._all(path)
+            for call in calls:
+                document, number = call >> 24, call & 0xFFFFFF
+                links = every[document] if document < len(every) else None
+                if links is not None:
+                    source = Candidate(path, document, links.scopes[number])
+                    yield from (e for e in self._calls(source, links, number, possible) if target in e.ref.candidates)
+
+    def _calls(self, source: Candidate, links: Links, number: int, possible: bool) -> Iterator[Edge]:
         """The edges of one call: what it runs or makes, the constructor, and what it hands on to be called."""
-        ref = self._fill(source.path, source.document, number, links, links.refs[links.calls[number]])
+        ref = links.refs[links.calls[number]]
+        if possible:
+            ref = self._fill(source.path, source.document, number, links, ref)
         kind = "calls"
         if number in links.constructors:
             kind = "instantiates"
             yield Edge("calls", source, links.refs[links.constructors[number]], number)
-        code = self._codes(source.path)[source.document]
-        if code is not None and code.sites[number].kind == "decorator":
+        if number in links.decorators:
             kind = "decorates"
         yield Edge(kind, source, ref, number)
         if number in links.callbacks:
             yield Edge("calls", source, links.refs[links.callbacks[number]], number)
 
     def _fill(self, path: str, document: int, number: int, links: Links, ref: SymbolRef) -> SymbolRef:
-        code = self._codes(path)[document] if is_by_name(ref) else None
-        if code is None:
+        if not is_by_name(ref):
             return ref
-        methods = self._methods.get(ref.name)
+        filled = self._filled.setdefault(path, {})
+        key = (document, ref.name, links.shapes[number])
+        if key not in filled:
+            filled[key] = self._find_methods(path, document, links, ref, links.shapes[number])
+        return filled[key]
+
+    def _find_methods(self, path: str, document: int, links: Links, ref: SymbolRef, shape: Shape) -> SymbolRef:
+        methods = self._fitting.get((ref.name, shape))
         if methods is None:
-            methods = self._methods[ref.name] = [
-                Method(Candidate(at, inner, name), parameters)
-                for at, inner, name, parameters in self._index.find_methods(ref.name)
+            methods = self._fitting[ref.name, shape] = [m for m in self._named(ref.name) if fits(m.parameters, *shape)]
+        near = self._near.get((path, document))
+        if near is None:
+            near = self._near[path, document] = find_imported(links)
+        return find_by_name(ref, path, methods, near, self._is_imported)
+
+    def _named(self, name: str) -> list[Method]:
+        methods = self._methods.get(name)
+        if methods is None:
+            methods = self._methods[name] = [
+                Method(Candidate(at, inner, full), parameters)
+                for at, inner, full, parameters in self._index.find_methods(name)
             ]
-        return find_by_name(ref, path, code.sites[number], methods, find_imported(links), self._is_imported)
+        return methods
 
     def _is_imported(self, path: str) -> bool:
         if path not in self._imported:
             self._imported[path] = bool(self._index.find_referrers(imported_key(path)))
         return self._imported[path]
 
-    def _find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
+    def find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
+        """What a reference means by the scopes around it."""
+        scope = _innermost(self._index.symbols(path)[document], start)
+        return self._find_name(path, document, scope, name, start, role)
+
+    def _find_name(self, path: str, document: int, scope: int, name: str, start: int, role: str) -> SymbolRef:
         unit, links = self._unit(path, document), self._of(path, document)
         if unit is None or links is None or role in ("attribute", "keyword"):
             return SymbolRef(name, "unresolved")
         if role == "import":
             known = (links.refs[number] for local, number in links.imports if local == name)
             return next(known, SymbolRef(name, "unresolved"))
-        binds = unit.find(_innermost(self._index.symbols(path)[document], start), name, start)
+        binds = unit.find(scope, name, start)
         places: dict[Candidate, None] = {}
         for bind in binds:
             value = bind.value
@@ -222,12 +351,26 @@ class Edges:
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
 
 
+def _unknown(name: str) -> SymbolRef:
+    return SymbolRef(name, "unresolved")
+
+
+def _relations(path: str, document: int, links: Links, meant: Collection[int] | None = None) -> Iterator[Edge]:
+    """The edges of a document that are no calls, of all or of these references; what it imports is imported by the
+    module."""
+    for kind in RELATIONS:
+        for name, number in getattr(links, kind):
+            if meant is not None and number not in meant:
+                continue
+            yield Edge(kind, Candidate(path, document, "" if kind == "imports" else name), links.refs[number])
+
+
 def _innermost(symbols: Sequence[Symbol], offset: int) -> int:
-    """The definition whose code holds an offset."""
+    """The definition whose code holds an offset: the last to start before it, or one around that."""
     number = bisect_right(symbols, offset, key=lambda symbol: symbol.start) - 1
     while number >= 0:
         symbol = symbols[number]
-        if symbol.body_start >= 0 and symbol.body_start <= offset < symbol.body_end:
+        if 0 <= symbol.body_start <= offset < symbol.body_end:
             return number
-        number -= 1
+        number = symbol.parent
     return ROOT

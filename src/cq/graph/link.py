@@ -7,7 +7,7 @@ steps only ever add values, so the result is the same in whatever order they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from cq.graph.corpus import Corpus, called_key, stored_key
@@ -25,6 +25,7 @@ from cq.graph.things import (
     External,
     Function,
     Instance,
+    Keys,
     Module,
     Native,
     OwnClass,
@@ -63,7 +64,24 @@ MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
 MAX_BINDS = 100  # of one name, at one place
 MAX_BASES = 100  # classes above one another
+MAX_LINE = 30  # classes of one line that ask one another for a member
 MAX_PATH = 12  # attributes in one chain of names
+
+
+class _Dialects(dict[str, Dialect]):
+    """By language, made when first asked for: each looks at the paths of all files."""
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__()
+        self._paths = paths
+
+    def __missing__(self, language: str) -> Dialect:
+        kind = next(kind for kind in DIALECTS if language in kind.languages)
+        self.update(dict.fromkeys(kind.languages, kind(self._paths)))
+        return self[language]
+
+    def all(self) -> list[Dialect]:
+        return [self[kind.languages[0]] for kind in DIALECTS]
 
 
 class Cell:
@@ -72,9 +90,9 @@ class Cell:
     def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
         self.compute, self.args = compute, args
         self.home = home  # the code it stands in
-        self.keys: set[int] | None = None  # what it depends on beside that and other cells
+        self.keys: set[int | Keys] | None = None  # what it depends on beside that and other cells
         self.values: Values = NOTHING
-        self.readers: dict[Cell, None] | None = None
+        self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
         self.is_queued = False
 
@@ -84,19 +102,15 @@ class Linker:
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
-        files = sorted(corpus.paths)
-        self.dialects: dict[str, Dialect] = {}
-        for kind in DIALECTS:
-            dialect = kind(files)
-            self.dialects.update(dict.fromkeys(kind.languages, dialect))
+        self.dialects = _Dialects(sorted(corpus.paths))
         self.unknown: Values = {UNKNOWN: SCOPE}
         self._current: Cell | None = None
         self._depth = 0
         self._work: list[Cell] = []
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}
-        self._callees: dict[tuple[Unit, int], Cell] = {}
-        self._shared: dict[tuple[Unit, int, str], Cell] = {}
+        self._callees: dict[Unit, list[Cell | None]] = {}
+        self._shared: dict[tuple[Unit, int, str] | tuple[Thing, str], Cell] = {}
         self._results: dict[tuple[Unit, int], Cell] = {}
         self._returns: dict[Function, Cell] = {}
         self._parameters: dict[tuple[Function, int], Cell] = {}
@@ -108,9 +122,9 @@ class Linker:
         self._elements: dict[tuple[Container, str | None], Cell] = {}
         self._arguments: dict[tuple[Function, int], Argument] = {}
         self._modules: dict[str, Module] = {}
-        self._members: dict[tuple[Class, str, bool], tuple[Member, set[int]]] = {}
+        self._members: dict[tuple[Class, str, bool], tuple[Member, Keys]] = {}
         self._paths: dict[str, list[str]] = {}
-        self._recording: list[set[int]] = []
+        self._recording: list[tuple[Keys, Cell | None]] = []  # with the cell that asked
         self._reads: dict[Cell, list[Cell]] | None = None
         self._loose: dict[Unit, Cell] = {}
 
@@ -118,7 +132,9 @@ class Linker:
 
     def link(self, unit: Unit, number: int) -> Values:
         """What the callee of a call can be. Final once `settle` was called."""
-        return self.read(self._callee(unit, number))
+        if self._current is not None:
+            self.record(unit.home(unit.code.sites[number].scope))  # the cell may be shared with other code
+        return self.read(self.callee(unit, number))
 
     def settle(self) -> None:
         """Computes until nothing grows."""
@@ -143,17 +159,20 @@ class Linker:
         # Told only of what comes later: what the cell has by now is read here.
         current = self._current
         if current is not None:
-            if cell.readers is None:
-                cell.readers = {current: None}
-            else:
-                cell.readers[current] = None
+            readers = cell.readers
+            if readers is None:
+                cell.readers = current
+            elif isinstance(readers, dict):
+                readers[current] = None
+            elif readers is not current:
+                cell.readers = {readers: None, current: None}
         return cell.values
 
     def _run(self, cell: Cell) -> None:
         saved, self._current = self._current, cell
         self._depth += 1
         cell.state = 1
-        values = cell.compute(*cell.args)
+        values = cell.compute(self, *cell.args)
         cell.state = 2
         self._depth -= 1
         self._current = saved
@@ -170,33 +189,59 @@ class Linker:
         if len(values) > MAX_VALUES:
             values = EVERYTHING
         cell.values = values
-        if cell.readers:
-            for reader in cell.readers:
-                if reader.state and not reader.is_queued:
-                    reader.is_queued = True
-                    self._work.append(reader)
+        for reader in find_readers(cell):
+            if reader.state and not reader.is_queued:
+                reader.is_queued = True
+                self._work.append(reader)
 
-    def _callee(self, unit: Unit, number: int) -> Cell:
-        key = (unit, number)
-        cell = self._callees.get(key)
+    def callee(self, unit: Unit, number: int) -> Cell:
+        cells = self._callees.get(unit)
+        if cells is None:
+            cells = self._callees[unit] = [None] * len(unit.code.sites)
+        cell = cells[number]
         if cell is None:
             site = unit.code.sites[number]
-            scope, callee = site.scope, site.callee
-            # Most names are bound once in their scope: they mean the same wherever they stand in it.
-            shared = (unit, scope, callee) if type(callee) is str and unit.is_fixed(scope, callee) else None
-            cell = self._shared.get(shared) if shared else None
-            if cell is None:
-                cell = Cell(unit.home(scope), self.evaluate, unit, scope, callee, site.start)
-                if shared:
-                    self._shared[shared] = cell
-            self._callees[key] = cell
+            name = site.callee
+            if type(name) is str and (fixed := unit.find_fixed(site.scope, name.partition(".")[0])) is not None:
+                cell = self._share(unit, site, name, fixed)
+            else:
+                cell = Cell(unit.home(site.scope), Linker.evaluate, unit, site.scope, name, site.start)
+            cells[number] = cell
         return cell
+
+    def _share(self, unit: Unit, site: Site, name: str, binds: Sequence[Bind]) -> Cell:
+        """Most names are bound once: they mean the same wherever they stand, `self` in every method of a class."""
+        scope, dialect = site.scope, self.dialects[unit.language]
+        if not dialect.is_static and binds:
+            value = binds[0].value
+            if binds[0].scope == scope and type(value) is list and value[0] == "param" and not value[2]:
+                method = self.thing(unit, value[1])
+                receiver = dialect.receiver(self, method) if isinstance(method, Function) else None
+                if receiver is not None:
+                    key = (receiver, name.partition(".")[2])
+                    cell = self._shared.get(key)
+                    if cell is None:
+                        cell = self._shared[key] = Cell(unit.home(ROOT), Linker._follow, {receiver: MRO}, key[1])
+                    return cell
+            scope = binds[0].scope
+        elif not dialect.is_static and name != "__class__":
+            scope = ROOT
+        at = (unit, scope, name)
+        cell = self._shared.get(at)
+        if cell is None:
+            cell = self._shared[at] = Cell(unit.home(scope), Linker.evaluate, unit, scope, name, site.start)
+        return cell
+
+    def _follow(self, values: Values, path: str) -> Values:
+        for name in path.split(".")[: MAX_PATH - 1] if path else ():
+            values = self.attribute(values, name)
+        return values
 
     def result(self, unit: Unit, number: int) -> Values:
         key = (unit, number)
         cell = self._results.get(key)
         if cell is None:
-            cell = self._results[key] = Cell(unit.home(unit.code.sites[number].scope), self._call, unit, number)
+            cell = self._results[key] = Cell(unit.home(unit.code.sites[number].scope), Linker._call, unit, number)
         return self.read(cell)
 
     def bound(self, unit: Unit, bind: Bind) -> Values:
@@ -213,7 +258,7 @@ class Linker:
                 return self.argued(unit, value[1], value[2])
         cell = self._binds.get(id(bind))
         if cell is None:
-            cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), self._bound, unit, bind)
+            cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), Linker._bound, unit, bind)
         return self.read(cell)
 
     def _bound(self, unit: Unit, bind: Bind) -> Values:
@@ -254,7 +299,7 @@ class Linker:
     def stored(self, unit: Unit, store: Store) -> Values:
         cell = self._stores.get(id(store))
         if cell is None:
-            cell = self._stores[id(store)] = Cell(unit.home(store.scope), self._stored, unit, store)
+            cell = self._stores[id(store)] = Cell(unit.home(store.scope), Linker._stored, unit, store)
         return self.read(cell)
 
     def _stored(self, unit: Unit, store: Store) -> Values:
@@ -268,7 +313,9 @@ class Linker:
         """What a function returns, its parameters standing for themselves (`Argument`)."""
         cell = self._returns.get(function)
         if cell is None:
-            cell = self._returns[function] = Cell(function.unit.home_of(function.definition), self._returned, function)
+            cell = self._returns[function] = Cell(
+                function.unit.home_of(function.definition), Linker._returned, function
+            )
         return self.read(cell)
 
     def _returned(self, function: Function) -> Values:
@@ -306,11 +353,17 @@ class Linker:
         return self.unknown if number else {thing.self_instance: MRO}
 
     def parameter(self, function: Function, number: int) -> Values:
+        dialect = self.dialect(function.unit)
+        if not number and not dialect.is_static:
+            receiver = dialect.receiver(self, function)
+            if receiver is not None:
+                self.record(function.unit.home_of(function.definition))
+                return {receiver: MRO}
         key = (function, number)
         cell = self._parameters.get(key)
         if cell is None:
             cell = self._parameters[key] = Cell(
-                function.unit.home_of(function.definition), self._parameter, function, number
+                function.unit.home_of(function.definition), Linker._parameter, function, number
             )
         return self.read(cell)
 
@@ -320,10 +373,6 @@ class Linker:
         parameter = definition.parameters[number]
         if dialect.is_static:
             return dialect.find_parameter(self, function, number)
-        if not number:
-            receiver = dialect.receiver(self, function)
-            if receiver is not None:
-                return {receiver: MRO}
         if parameter.type is not None:
             made = self.make(unit, definition.scope, parameter.type, ANYWHERE)
             if parameter.kind in ("*", "**"):
@@ -366,10 +415,10 @@ class Linker:
             site = unit.code.sites[number]
             decorated = unit.decorated_at.get(site.end) if site.kind == "decorator" else None
             if decorated is not None:
-                if function in self.read(self._callee(unit, number)):
+                if function in self.link(unit, number):
                     found.append((unit, _decorator_site(decorated), 0))
                 continue
-            skips = {self._skipped(thing, function) for thing in self.read(self._callee(unit, number))}
+            skips = {self._skipped(thing, function) for thing in self.link(unit, number)}
             found += [(unit, site, skipped) for skipped in sorted(skips) if skipped >= 0]
         return found
 
@@ -387,58 +436,55 @@ class Linker:
 
     # -- what was looked at ----------------------------------------------------------------------
 
-    def record(self, key: int) -> None:
-        """The cell being computed, and what is being remembered for many, depend on what the key stands for."""
+    def record(self, key: int | Keys) -> None:
+        """The cell being computed, or what is being remembered for many, depends on what the key stands for."""
         current = self._current
+        if self._recording:
+            keys, asker = self._recording[-1]
+            keys.add(key)
+            if asker is current:
+                return  # it gets them all in the end
         if current is not None and key != current.home:
             if current.keys is None:
                 current.keys = {key}
             else:
                 current.keys.add(key)
-        for keys in self._recording:
-            keys.add(key)
 
     @contextmanager
-    def recording(self, keys: set[int]) -> Iterator[None]:
-        """Everything that is recorded meanwhile is also put into `keys`: for answers that are remembered."""
-        self._recording.append(keys)
+    def recording(self, keys: Keys) -> Iterator[None]:
+        """Everything that is recorded meanwhile is put into `keys`, for an answer that is remembered: whoever gets it
+        records those."""
+        self._recording.append((keys, self._current))
         try:
             yield
         finally:
             self._recording.pop()
-
-    def record_all(self, keys: set[int]) -> None:
-        if self._current is not None:
-            self._current.keys = self._current.keys | keys if self._current.keys else keys.copy()
-        for known in self._recording:
-            known |= keys
+            self.record(keys)
 
     def find_keys(self, unit: Unit) -> set[int]:
         """Everything in other documents that the meaning of this one's code depends on. Once settled."""
         if self._reads is None:
             self._reads = {}
-            tables = (
-                self._binds, self._stores, self._callees, self._results, self._returns, self._parameters,
-                self._elements, self._loose,
-            )  # fmt: skip
-            for table in tables:
-                for cell in table.values():
-                    for reader in cell.readers or ():
-                        self._reads.setdefault(reader, []).append(cell)
-        keys: set[int] = set()
+            cells: list[Cell] = [cell for found in self._callees.values() for cell in dict.fromkeys(found) if cell]
+            for table in (self._binds, self._stores, self._results, self._returns, self._parameters, self._elements):
+                cells += table.values()
+            for cell in dict.fromkeys(cells):
+                for reader in find_readers(cell):
+                    self._reads.setdefault(reader, []).append(cell)
+        found: set[int | Keys] = set()
         seen: set[Cell] = set()
-        todo = [self._callees[unit, number] for number in range(len(unit.code.sites))]
+        todo = [cell for cell in self._callees.get(unit, ()) if cell]
         if unit in self._loose:
             todo.append(self._loose[unit])
         while todo:
             cell = todo.pop()
             if cell not in seen:
                 seen.add(cell)
-                keys.add(cell.home)
+                found.add(cell.home)
                 if cell.keys:
-                    keys |= cell.keys
+                    found |= cell.keys
                 todo += self._reads.get(cell, ())
-        return keys
+        return flatten(found)
 
     def ask(self, unit: Unit, question: Callable[[], Values]) -> Values:
         """Answers a question that is no call, for a document whose meaning then depends on it."""
@@ -663,7 +709,7 @@ class Linker:
             if inner is not None:
                 return {inner: max(level, IMPORT)}
             return self._foreign_stores(module, name)
-        for dialect in dict.fromkeys(self.dialects.values()):
+        for dialect in self.dialects.all():
             inner = dialect.find_submodule(self, module.path, name)
             if inner is not None:
                 return {inner: max(level, IMPORT)}
@@ -710,57 +756,78 @@ class Linker:
         (`x = None`) count only when there are no others. `behind`: what stands behind the class itself."""
         key = (kind, name, behind)
         known = self._members.get(key)
-        if known is not None:
-            self.record_all(known[1])
-            return known[0]
-        keys: set[int] = set()
-        self._recording.append(keys)
+        if known is None:
+            keys = Keys()
+            self._recording.append((keys, self._current))
+            order = self.order(kind)
+            base = order[1] if kind.is_line and not behind else None
+            if isinstance(base, Class):
+                found = self._find_in_line(kind, base, name)
+            else:
+                found = self._find_in_order(order[behind:], name)
+            self._recording.pop()
+            known = self._members[key] = (found, keys)
+        self.record(known[1])
+        return known[0]
+
+    def find_overridden(self, kind: Class, name: str) -> Member:
+        """What stands behind the class itself. Not remembered: most names are asked for once."""
+        return self._find_in_order(self.order(kind)[1:], name)
+
+    def _find_in_line(self, kind: Class, base: Class, name: str) -> Member:
+        """Of a class whose order is that of its base, behind it: what the base has is found only once."""
+        binds, stores = self._own_members(kind, name)
+        found = _only_solid(kind, binds, stores, SCOPE)
+        if found is None:
+            found = self.find_member(base, name)
+            if (binds or stores) and _only_solid(*found) is None:
+                return (kind, binds, (), SCOPE)
+        return found
+
+    def _find_in_order(self, order: Sequence[Class | External | None], name: str) -> Member:
         blank: tuple[Class, Sequence[Bind]] | None = None
         outside: External | None = None
         is_open = False
-        found = None
-        for holder in self.order(kind)[behind:]:
+        for holder in order:
             if not isinstance(holder, Class):
                 is_open = is_open or holder is None
                 if outside is None and holder is not None and not _is_plain(holder):
                     outside = holder
                 continue
-            unit, symbol = holder.unit, holder.definition.symbol
-            self.record(unit.member_key(symbol, name))
-            # What a function binds that is made with `new` are its variables.
-            is_function = holder.definition.kind == "prototype"
-            binds: Sequence[Bind] = () if is_function else unit.scopes.get(symbol, {}).get(name, ())
-            if binds:
-                binds = _last_definition(unit, unit.reach(list(binds), ANYWHERE, is_own=True))
-            stores = unit.own_stores(symbol).get(name, ())
-            solid = [bind for bind in binds if bind.type is not None or not _is_blank(bind.value)]
-            kept = [store for store in stores if store.type is not None or not _is_blank(store.value)]
-            if solid or kept:
-                # A base nobody knows may have the name too, and stands before this one.
-                found = (holder, solid, kept, PARAMETER if is_open else SCOPE)
-                break
+            binds, stores = self._own_members(holder, name)
+            # A base nobody knows may have the name too, and stands before this one.
+            found = _only_solid(holder, binds, stores, PARAMETER if is_open else SCOPE)
+            if found is not None:
+                return found
             if (binds or stores) and blank is None:
                 blank = (holder, binds)
-        if found is None:
-            if blank is not None:
-                found = (blank[0], blank[1], (), SCOPE)
-            else:
-                found = (None if is_open else outside, (), (), SCOPE)
-        self._recording.pop()
-        self._members[key] = (found, keys)
-        return found
+        if blank is not None:
+            return (blank[0], blank[1], (), SCOPE)
+        return (None if is_open else outside, (), (), SCOPE)
+
+    def _own_members(self, kind: Class, name: str) -> tuple[Sequence[Bind], Sequence[Store]]:
+        unit, symbol = kind.unit, kind.definition.symbol
+        self.record(unit.member_key(symbol, name))
+        # What a function binds that is made with `new` are its variables.
+        is_function = kind.definition.kind == "prototype"
+        binds: Sequence[Bind] = () if is_function else unit.scopes.get(symbol, {}).get(name, ())
+        if binds:
+            binds = _last_definition(unit, unit.reach(list(binds), ANYWHERE, is_own=True))
+        return binds, unit.own_stores(symbol).get(name, ())
 
     def order(self, kind: Class) -> tuple[Class | External | None, ...]:
         if kind.mro is None:
             if len(self._recording) > MAX_BASES:
                 return (kind, None)  # deeper than any code: no end of it is in sight
             kind.mro = (kind,)  # what a class sees of itself while its bases are looked up
-            kind.keys = {kind.unit.member_key(kind.definition.symbol, "")}
-            self._recording.append(kind.keys)
+            kind.keys.add(kind.unit.member_key(kind.definition.symbol, ""))
+            self._recording.append((kind.keys, self._current))
             order = self.dialect(kind.unit).order_bases(self, kind)
-            self._recording.pop()
             kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order)
-        self.record_all(kind.keys)
+            base = kind.mro[1] if len(kind.mro) > 1 else None
+            kind.is_line = isinstance(base, Class) and base.mro == kind.mro[1:] and len(kind.mro) <= MAX_LINE
+            self._recording.pop()
+        self.record(kind.keys)
         return kind.mro
 
     def _foreign_stores(self, thing: Thing, name: str) -> Values:
@@ -805,7 +872,9 @@ class Linker:
         at = (container, key)
         cell = self._elements.get(at)
         if cell is None:
-            cell = self._elements[at] = Cell(container.unit.home(container.scope), self._find_elements, container, key)
+            cell = self._elements[at] = Cell(
+                container.unit.home(container.scope), Linker._find_elements, container, key
+            )
         return self.read(cell)
 
     def _find_elements(self, container: Container, key: str | None) -> Values:
@@ -871,7 +940,7 @@ class Linker:
 
     def _call(self, unit: Unit, number: int) -> Values:
         found = NOTHING
-        for thing, level in self.read(self._callee(unit, number)).items():
+        for thing, level in self.read(self.callee(unit, number)).items():
             found = join(found, raised(self._invoke(thing, unit, number), level))
         return found
 
@@ -954,7 +1023,25 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
     return site.args[at]
 
 
-def _no_values() -> Values:
+def find_readers(cell: Cell) -> Iterable[Cell]:
+    readers = cell.readers
+    return () if readers is None else readers if isinstance(readers, dict) else (readers,)
+
+
+def flatten(keys: Iterable[int | Keys]) -> set[int]:
+    found: set[int] = set()
+    seen: set[Keys] = set()
+    todo = list(keys)
+    for key in todo:
+        if isinstance(key, int):
+            found.add(key)
+        elif key not in seen:
+            seen.add(key)
+            todo += key
+    return found
+
+
+def _no_values(_: Linker) -> Values:
     return NOTHING
 
 
@@ -992,6 +1079,17 @@ def _is_plain(base: External) -> bool:
 
 def _is_blank(value: Value) -> bool:
     return value is None or value == "=None"
+
+
+def _only_solid(
+    holder: Class | External | None, binds: Sequence[Bind], stores: Sequence[Store], doubt: int
+) -> Member | None:
+    """Without bindings to nothing; None where there are no others."""
+    if not binds and not stores:
+        return None
+    solid = tuple([bind for bind in binds if bind.type is not None or not _is_blank(bind.value)])
+    kept = tuple([store for store in stores if store.type is not None or not _is_blank(store.value)])
+    return (holder, solid, kept, doubt) if solid or kept else None
 
 
 def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:

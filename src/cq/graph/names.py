@@ -8,7 +8,7 @@ import msgspec
 
 from cq.graph.unit import Unit
 from cq.model.code import Definition, Parameter, Site
-from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, Candidate, Links, SymbolRef
+from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, Candidate, Links, Shape, SymbolRef
 
 
 class Method(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -38,33 +38,29 @@ def _parameters(definition: Definition) -> tuple[Parameter, ...]:
 def find_by_name(
     ref: SymbolRef,
     path: str,
-    site: Site,
     methods: Iterable[Method],
     near: Collection[str],
     is_imported: Callable[[str], bool],
 ) -> SymbolRef:
-    """The reference with the methods that could take the call, the nearest first: in the same file, in one that it
+    """The reference with those methods, which could take the call, the nearest first: in the same file, in one that it
     imports (`near`), in the same folder. What no file imports is known in its own only."""
-    count, keywords = _shape(site)
-    folder = path.rpartition("/")[0]
-
-    def distance(other: str) -> int:
-        if other == path:
-            return 0
-        return 1 if other in near else 2 if other.rpartition("/")[0] == folder else 3
-
     fitting = sorted(
-        (distance(method.place.path), method.place)
+        (distance(path, method.place.path, near), method.place)
         for method in methods
-        if fits(method.parameters, count, keywords)
-        and (method.place.path == path or is_imported(method.place.path))
-        and _are_kin(path, method.place.path)
+        if (method.place.path == path or is_imported(method.place.path)) and _are_kin(path, method.place.path)
     )
     if not fitting:
         return SymbolRef(ref.name, "unresolved")
     confidence = round(CONFIDENCE[ref.evidence] / len(fitting), 3)
     places = tuple(place for _, place in fitting[:MAX_CANDIDATES])
     return SymbolRef(ref.name, "ambiguous", ref.evidence, confidence, places, "", len(fitting) - len(places))
+
+
+def distance(path: str, other: str, near: Collection[str]) -> int:
+    """How far a file is from one that refers to it: 0 itself, 1 imported by it, 2 in the same folder, 3 elsewhere."""
+    if other == path:
+        return 0
+    return 1 if other in near else 2 if other.rpartition("/")[0] == path.rpartition("/")[0] else 3
 
 
 def _are_kin(path: str, other: str) -> bool:
@@ -84,8 +80,7 @@ def find_imported(links: Links) -> set[str]:
     return {candidate.path for _, number in links.imports for candidate in links.refs[number].candidates}
 
 
-def _shape(site: Site) -> tuple[int, tuple[str, ...]]:
-    """How many arguments a call passes by position, -1 when that is open, and the names of the others."""
+def find_shape(site: Site) -> Shape:
     spread = any(type(value) is list and value[0] == "*" for value in site.args)
     return -1 if spread else len(site.args), tuple(sorted(key for key, _ in site.keywords))
 

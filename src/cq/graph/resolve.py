@@ -47,8 +47,9 @@ class Resolver:
 
     def visit(self, unit: Unit) -> None:
         """Asks everything once, so that settling makes all answers final."""
+        linker = self.linker
         for number in range(len(unit.code.sites)):
-            self.callbacks(unit, number, self.linker.link(unit, number))
+            self.callbacks(unit, number, linker.read(linker.callee(unit, number)))
         for scope, start, value in unit.code.raises:
             self.raised(unit, scope, start, value)
         for definition in unit.code.definitions:
@@ -114,20 +115,23 @@ class Resolver:
 
     def imported(self, unit: Unit) -> Iterator[tuple[str, Meaning]]:
         """Every name that an import binds, with what it means; "*" for all of a module."""
-        dialect = self.linker.dialect(unit)
         for bind in unit.code.binds:
             if type(bind.value) is list and bind.value[0] == "import":
-                _, level, module, name = bind.value
-                yield (
-                    bind.name,
-                    self._ask(unit, lambda v=(level, module, name): dialect.resolve_import(self.linker, unit, *v)),
-                )
+                yield bind.name, self._ask(unit, lambda bind=bind: self.linker.bound(unit, bind))
 
     def bases(self, unit: Unit, definition: Definition) -> list[Meaning]:
-        return [
-            self._ask(unit, lambda base=base: self.linker.evaluate(unit, definition.scope, base, definition.start))
-            for base in definition.bases
+        """What a class or an interface stands under; what an interface extends or a class implements is a type."""
+        scope, start = definition.scope, definition.start
+        is_interface = definition.kind == "interface"
+        found = [
+            self._ask(unit, lambda base=base: self.linker.evaluate(unit, scope, base, start))
+            for base in (() if is_interface else definition.bases)
         ]
+        typed = [value for name, value in definition.keywords if name == "implements"]
+        for base in (*definition.bases, *typed) if is_interface else typed:
+            named = base[1] if type(base) is list and base[0] == "[]" else base
+            found += self.types(unit, scope, [named], start)[:1]
+        return found
 
     def overridden(self, unit: Unit, definition: Definition) -> Meaning | None:
         """The method of a base that this one takes the place of."""
@@ -138,7 +142,7 @@ class Resolver:
         owner = function.owner
 
         def find() -> Values:
-            member.append(self.linker.find_member(owner, definition.name, behind=True))
+            member.append(self.linker.find_overridden(owner, definition.name))
             return {}
 
         self.linker.ask(unit, find)
@@ -152,6 +156,9 @@ class Resolver:
 
     def types(self, unit: Unit, scope: int, kinds: Iterable[Value], position: int) -> list[Meaning]:
         """Classes of the repository that annotations name."""
+        kinds = [kind for kind in kinds if kind is not None]
+        if not kinds:
+            return []
         linker, dialect = self.linker, self.linker.dialect(unit)
         found: dict[Meaning, None] = {}
         for name in dialect.find_type_names(kinds):
@@ -174,9 +181,9 @@ class Resolver:
     def callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
         """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
         found: Values = {}
-        callers = self.linker.dialect(unit).callers
+        callers = self.linker.dialects[unit.language].callers
         for thing in values:
-            if isinstance(thing, External) and thing.name in callers:
+            if type(thing) is External and thing.name in callers:
                 place, site = callers[thing.name], unit.code.sites[number]
                 if isinstance(place, str):
                     value = next((value for name, value in site.keywords if name == place), None)
@@ -184,7 +191,9 @@ class Resolver:
                     value = site.args[place] if len(site.args) > place else None
                 if value is not None:
                     found = join(found, self._evaluate(unit, site, value))
-        meaning = self.mean(found) if found else UNRESOLVED
+        if not found:
+            return None
+        meaning = self.mean(found)
         return meaning if meaning.places else None
 
     def _evaluate(self, unit: Unit, site: Site, value: Value) -> Values:
@@ -192,7 +201,7 @@ class Resolver:
 
     def construct(self, values: Values) -> Meaning | None:
         """The constructor that runs when a call makes an instance of a class of the repository."""
-        places: list[Place] = []
+        places: dict[Place, None] = {}  # several classes may have one of a base
         for thing in values:
             kind = thing.type if isinstance(thing, OwnClass) else thing
             if isinstance(kind, Class):
@@ -200,7 +209,7 @@ class Resolver:
                     holder, binds, _, _ = self.linker.find_member(kind, name)
                     if isinstance(holder, Class) and binds and type(binds[0].value) is list:
                         if binds[0].value[0] == "def":
-                            places.append((holder.unit, holder.unit.definitions[binds[0].value[1]].symbol))
+                            places[holder.unit, holder.unit.definitions[binds[0].value[1]].symbol] = None
                         break
         if not places:
             return None

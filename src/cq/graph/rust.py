@@ -24,7 +24,7 @@ from cq.graph.rust_std import (
     Shape,
     find_rule,
 )
-from cq.graph.things import UNKNOWN, Bound, Class, External, Function, Instance, Module, Native, OwnClass, Thing
+from cq.graph.things import UNKNOWN, Bound, Class, External, Function, Instance, Keys, Module, Native, OwnClass, Thing
 from cq.graph.unit import ROOT, Unit
 from cq.graph.values import (
     ANNOTATION,
@@ -105,12 +105,12 @@ class RustDialect(Dialect):
         self._applied: dict[tuple[Class | str, tuple[Type, ...]], Applied] = {}
         self._variables: dict[tuple[Unit, int, str], Variable] = {}
         self._methods: dict[tuple[Thing, str], StdMethod] = {}
-        self._found: dict[tuple[Unit, int, str, str], tuple[tuple[Thing, ...], set[int]]] = {}
-        self._sources: dict[tuple[Unit, int], tuple[list[Thing], set[int]]] = {}
-        self._known: dict[tuple[Thing, str, bool], tuple[Values, set[int]]] = {}
+        self._found: dict[tuple[Unit, int, str, str], tuple[tuple[Thing, ...], Keys]] = {}
+        self._sources: dict[tuple[Unit, int], tuple[list[Thing], Keys]] = {}
+        self._known: dict[tuple[Thing, str, bool], tuple[Values, Keys]] = {}
         self._impls: dict[str, tuple[list[Class], bool]] = {}
-        self._targets: dict[Class, tuple[Type, set[int]]] = {}
-        self._traits: dict[Class, tuple[Type, set[int]]] = {}
+        self._targets: dict[Class, tuple[Type, Keys]] = {}
+        self._traits: dict[Class, tuple[Type, Keys]] = {}
         self._open: set[object] = set()  # lookups that are being made
         self._cuts = 0  # how often a lookup met itself, or went too deep: what it gave then is not remembered
         self._depth = 0  # of types being read
@@ -312,12 +312,12 @@ class RustDialect(Dialect):
         key = (unit, scope, name, space)
         known = self._found.get(key)
         if known is not None:
-            linker.record_all(known[1])
+            linker.record(known[1])
             return known[0]
         if key in self._open or len(self._open) > MAX_OPEN:
             self._cuts += 1
             return ()
-        cuts, keys = self._cuts, set[int]()
+        cuts, keys = self._cuts, Keys()
         self._open.add(key)
         with linker.recording(keys):
             definition = unit.by_symbol.get(scope)
@@ -388,7 +388,7 @@ class RustDialect(Dialect):
                 self._cuts += 1
                 return []
             self._open.add(key)
-            cuts, keys = self._cuts, set[int]()
+            cuts, keys = self._cuts, Keys()
             with linker.recording(keys):
                 sources = [
                     source
@@ -400,7 +400,7 @@ class RustDialect(Dialect):
             known = (sources, keys)
             if self._cuts == cuts:
                 self._sources[key] = known
-        linker.record_all(known[1])
+        linker.record(known[1])
         return known[0]
 
     def _thing(self, linker: Linker, unit: Unit, start: int) -> Class | Function:
@@ -680,20 +680,20 @@ class RustDialect(Dialect):
         """The type that an impl is for."""
         known = self._targets.get(impl)
         if known is None:
-            self._targets[impl] = (None, set())  # `impl Foo<Self::X>`: what it sees of itself
-            keys: set[int] = set()
+            self._targets[impl] = (None, Keys())  # `impl Foo<Self::X>`: what it sees of itself
+            keys = Keys()
             with linker.recording(keys):
                 definition = impl.definition
                 linker.record(impl.unit.member_key(definition.symbol, ""))
                 kind = self._type(linker, impl.unit, definition.symbol, definition.type, {})
             known = self._targets[impl] = (kind, keys)
-        linker.record_all(known[1])
+        linker.record(known[1])
         return known[0]
 
     def _trait(self, linker: Linker, impl: Class) -> Type:
         known = self._traits.get(impl)
         if known is None:
-            keys: set[int] = set()
+            keys = Keys()
             with linker.recording(keys):
                 linker.record(impl.unit.member_key(impl.definition.symbol, ""))
                 kind = impl.definition.bases[0] if impl.definition.bases else None
@@ -705,7 +705,7 @@ class RustDialect(Dialect):
                     else []
                 )
             known = self._traits[impl] = (found[0] if found else None, keys)
-        linker.record_all(known[1])
+        linker.record(known[1])
         return known[0]
 
     def _impls_of(self, linker: Linker, kind: Class) -> Iterator[Class]:
@@ -808,13 +808,13 @@ class RustDialect(Dialect):
                 self._cuts += 1
                 return NOTHING
             self._open.add(key)
-            cuts, keys = self._cuts, set[int]()
+            cuts, keys = self._cuts, Keys()
             with linker.recording(keys):
                 known = (self._search_method(linker, thing, name, dotted=dotted, derefs=derefs), keys)
             self._open.discard(key)
             if self._cuts == cuts:
                 self._known[key] = known
-        linker.record_all(known[1])
+        linker.record(known[1])
         return known[0]
 
     def _search_method(self, linker: Linker, thing: Thing, name: str, *, dotted: bool, derefs: int) -> Values:

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from cq.model.code import Definition
 
 
+class Keys(set["int | Keys"]):
+    """What an answer that is remembered depends on: parts of the code (see Unit.name_key), and other such answers."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]  as everything here, it is itself alone
+    __eq__ = object.__eq__
+
+
 class Thing:
     __slots__ = ()
 
@@ -24,7 +32,7 @@ class Function(Thing):
 
 
 class Class(Thing):
-    __slots__ = ("definition", "instance", "keys", "mro", "self_class", "self_instance", "unit")
+    __slots__ = ("definition", "instance", "is_line", "keys", "mro", "self_class", "self_instance", "unit")
 
     def __init__(self, unit: Unit, definition: Definition) -> None:
         self.unit, self.definition = unit, definition
@@ -33,7 +41,8 @@ class Class(Thing):
         self.self_instance = Instance(self, own=True)
         self.self_class = OwnClass(self)
         self.mro: tuple[Class | External | None, ...] | None = None  # None in it: a base nobody knows
-        self.keys: set[int] = set()  # what the order depends on
+        self.is_line = False  # whether the order is that of its first base, behind itself
+        self.keys = Keys()  # what the order depends on
 
 
 class Instance(Thing):

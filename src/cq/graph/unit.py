@@ -25,6 +25,22 @@ def part_key(*names: str) -> int:
     return xxh3_64_intdigest("\0".join(names).encode("utf-8", "surrogatepass"))
 
 
+def qualify(code: Code) -> dict[int, str]:
+    """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
+    names: dict[int, str] = {}
+    prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
+    seen: dict[str, int] = {}
+    for definition in code.definitions:
+        if definition.symbol >= 0:
+            holder = prefixes.get(definition.scope) or names.get(definition.scope)
+            name = ".".join(part for part in (holder, definition.within, definition.name) if part)
+            if definition.kind == "impl":
+                prefixes[definition.symbol] = name
+            count = seen[name] = seen.get(name, 0) + 1
+            names[definition.symbol] = name if count == 1 else f"{name}#{count}"
+    return names
+
+
 class Unit:
     """`scopes` maps a scope (a symbol, or ROOT) to what it binds."""
 
@@ -94,19 +110,22 @@ class Unit:
             # A lambda or comprehension at class level is no scope of its own here, so this is good enough for it.
             is_own = False
 
-    def is_fixed(self, scope: int, value: str) -> bool:
-        """Whether a dotted name means the same at every place of a scope."""
-        name = value.partition(".")[0]
+    def find_fixed(self, scope: int, name: str) -> Sequence[Bind] | None:
+        """The binding that a name has at every place of a scope, if any; None where it depends on the place."""
+        found: Sequence[Bind] = ()
+        at = scope
         while True:
-            names = self.scopes.get(scope)
+            names = self.scopes.get(at)
+            definition = None if at == ROOT else self.by_symbol.get(at)
             if names is not None and name in names:
                 binds = names[name]
                 if len(binds) > 1 or binds[0].inner:
-                    return False
-            if scope == ROOT:
-                return True
-            definition = self.by_symbol.get(scope)
-            scope = ROOT if definition is None else definition.scope
+                    return None
+                if not found and (at == scope or definition is None or definition.kind in _OPEN):
+                    found = binds
+            if at == ROOT:
+                return found
+            at = ROOT if definition is None else definition.scope
 
     def reach(self, binds: list[Bind], position: int, is_own: bool) -> Sequence[Bind]:
         """Straight-line code hides what was bound before; branches and loops join."""
@@ -175,19 +194,7 @@ class Unit:
 
     @cached_property
     def qualified_names(self) -> dict[int, str]:
-        """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
-        names: dict[int, str] = {}
-        prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
-        seen: dict[str, int] = {}
-        for definition in self.code.definitions:
-            if definition.symbol >= 0:
-                holder = prefixes.get(definition.scope) or names.get(definition.scope)
-                name = ".".join(part for part in (holder, definition.within, definition.name) if part)
-                if definition.kind == "impl":
-                    prefixes[definition.symbol] = name
-                count = seen[name] = seen.get(name, 0) + 1
-                names[definition.symbol] = name if count == 1 else f"{name}#{count}"
-        return names
+        return qualify(self.code)
 
     # -- by name ---------------------------------------------------------------------------------
 

@@ -70,6 +70,11 @@ def symbol_id(scoped: str, scheme: str = "heur") -> str:
     return f"sym1:{scheme}:{_sha1(scoped)}"
 
 
+def module_symbol_id(document: str, uid: str) -> str:
+    """Of a document itself, whose qualified name is empty; `uid` is that of its module chunk."""
+    return symbol_id(scoped_id(document, "", "module", "", uid))
+
+
 def call_site_id(location: Location, callee: str) -> str:
     """`callee` as written in the source."""
     where = f"{location.start_line}:{location.start_col}:{location.end_line}:{location.end_col}"

@@ -17,7 +17,18 @@ from typing import Any, TypedDict
 import msgspec
 
 from cq.indexing.refresh import Settings
-from cq.model.config import ConfigFile, Configuration, IndexConfig, LanguageServer, ProvidersConfig, Setting
+from cq.model.config import (
+    ArtifactsConfig,
+    ConfigFile,
+    Configuration,
+    FindConfig,
+    IndexConfig,
+    LanguageServer,
+    NeighborhoodConfig,
+    ProvidersConfig,
+    SectionOrder,
+    Setting,
+)
 from cq.model.errors import ConfigError, CqError, UsageError
 from cq.model.source import Skip
 from cq.source.files import parse_globs
@@ -27,7 +38,9 @@ MAX_CONFIG_BYTES = 256 * 1024
 ROOT_VARIABLE, DIR_VARIABLE = "CQ_ROOT", "CQ_INDEX_DIR"
 _SEE = "`cq status --config` shows what holds"
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
-    (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig
+    (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig, ("artifacts",): ArtifactsConfig,
+    ("neighborhood",): NeighborhoodConfig, ("neighborhood", "section_order"): SectionOrder,
+    ("find",): FindConfig,
 }  # fmt: skip
 
 
@@ -46,7 +59,7 @@ def load_config(
     root: Path, overrides: Overrides | None = None, *, index_dir: str = "", root_source: str = "default"
 ) -> Configuration:
     """ConfigError for a file that cannot be taken, UsageError for a flag."""
-    file, written, sources, notes = _load_file(root)
+    file, written, sources, notes, given_providers = _load_file(root)
     values: dict[str, Any] = dict(written)
     if value := os.environ.get(DIR_VARIABLE):
         values["dir"], sources["dir"] = value, f"environment {DIR_VARIABLE}"
@@ -64,7 +77,14 @@ def load_config(
         Setting(f"index.{name}", getattr(config, name), sources.get(name, "default"))
         for name in IndexConfig.__struct_fields__
     ]
-    return Configuration(config, tuple(settings), notes, file.queries, file.providers)
+    settings += _list_providers(file.providers, given_providers)
+    settings += [
+        Setting(f"find.{key}", getattr(file.find, name), sources.get(f"find.{key}", "default"))
+        for name, key in zip(FindConfig.__struct_fields__, FindConfig.__struct_encode_fields__, strict=True)
+    ]
+    return Configuration(
+        config, tuple(settings), notes, file.queries, file.providers, file.neighborhood, file.artifacts, file.find
+    )
 
 
 def make_settings(config: IndexConfig, *, leave_out: str = "") -> Settings:
@@ -83,8 +103,24 @@ def config_schema() -> dict[str, Any]:
     return msgspec.json.schema(ConfigFile)
 
 
-def _load_file(root: Path) -> tuple[ConfigFile, dict[str, Any], dict[str, str], tuple[str, ...]]:
-    """What a file says, the keys of `[index]` it sets, where each is set, and what there is to say about it."""
+def _list_providers(config: ProvidersConfig, sources: dict[str, str]) -> list[Setting]:
+    """`allow` and `deny` always; of what a file adds for one provider only what is there."""
+    rows = [Setting(f"providers.{name}", getattr(config, name), sources.get(name, "default")) for name in _LISTS]
+    for name, table in sorted(config.settings.items()):
+        rows.append(Setting(f"providers.settings.{name}", tuple(sorted(table)), sources.get("settings", "default")))
+    for name, server in sorted(config.lsp.items()):
+        where = sources.get(f"lsp.{name}", "default")
+        rows.append(Setting(f"providers.lsp.{name}.cmd", server.cmd, where))
+        rows.append(Setting(f"providers.lsp.{name}.languages", server.languages, where))
+    return rows
+
+
+_LISTS = ("allow", "deny")
+
+
+def _load_file(root: Path) -> tuple[ConfigFile, dict[str, Any], dict[str, str], tuple[str, ...], dict[str, str]]:
+    """What a file says, the keys of `[index]` it sets, where each is set, what there is to say about it, and where
+    keys of `[providers]` are set."""
     own = _read(root, "cq.toml")
     shared = _read(root, "pyproject.toml")
     notes: list[str] = []
@@ -107,10 +143,24 @@ def _load_file(root: Path) -> tuple[ConfigFile, dict[str, Any], dict[str, str], 
         if table is not None:
             notes.append("cq.toml holds; [tool.cq] in pyproject.toml is not used")
         found = _parse(own, "cq.toml")
-        return *_convert_file(found, own, "cq.toml", ()), tuple(notes)
+        return *_convert_file(found, own, "cq.toml", ()), tuple(notes), _find_providers(found, own, "cq.toml", ())
     if table is not None and shared is not None and not isinstance(shared, Skip):
-        return *_convert_file(table, shared, "pyproject.toml", ("tool", "cq")), tuple(notes)
-    return ConfigFile(), {}, {}, tuple(notes)
+        above = ("tool", "cq")
+        where = _find_providers(table, shared, "pyproject.toml", above)
+        return *_convert_file(table, shared, "pyproject.toml", above), tuple(notes), where
+    return ConfigFile(), {}, {}, tuple(notes), {}
+
+
+def _find_providers(table: Any, text: str, name: str, above: tuple[str, ...]) -> dict[str, str]:
+    """Where each key of `[providers]` is set. It may not be what it should: then the conversion says so."""
+    match table:
+        case {"providers": {**found}}:
+            servers = found.get("lsp")
+            keys = [(key,) for key in found]
+            keys += [("lsp", each) for each in servers] if isinstance(servers, dict) else []
+            return {".".join(key): name + _find_line(text, (*above, "providers", *key)) for key in keys}
+        case _:
+            return {}
 
 
 def _read(root: Path, name: str) -> str | Skip | None:
@@ -151,13 +201,15 @@ def _convert_file(
             key = ".".join((*above, *path))
             raise ConfigError(f"{name}{where}: {key}: {_lower(message)}", hint=_SEE) from None
         word = unknown[1]
-        known = _TABLES.get(path[:2], LanguageServer).__struct_fields__
+        known = _TABLES.get(path[:2], LanguageServer).__struct_encode_fields__
         close = get_close_matches(word, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
         key = ".".join((*above, *path, word))
         raise ConfigError(f"{name}{_find_line(text, (*above, *path, word))}: unknown key {key!r}", hint=hint) from None
     values: dict[str, Any] = table.get("index", {})
-    return file, values, {key: name + _find_line(text, (*above, "index", key)) for key in values}
+    sources = {key: name + _find_line(text, (*above, "index", key)) for key in values}
+    sources |= {f"find.{key}": name + _find_line(text, (*above, "find", key)) for key in table.get("find", {})}
+    return file, values, sources
 
 
 def _lower(message: str) -> str:

@@ -15,10 +15,12 @@ from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 
-from cq.indexing.location import INDEX_NAME, find_base, find_key, find_leftovers
+from cq.indexing.location import INDEX_NAME, find_base, find_cache_dir, find_key, find_leftovers
 from cq.model.config import Configuration
-from cq.model.errors import CqError
+from cq.model.errors import CqError, ProviderError, UsageError
 from cq.model.status import Check
+from cq.providers.registry import Registry
+from cq.providers.sessions import find_sessions
 from cq.store import database
 from cq.syntax import LANGUAGES, extract_facts, get_language
 
@@ -30,21 +32,38 @@ _TOOLS = {
     "git": ("lists the files of a repository with its ignore rules", True),
     "rg": ("searches text where there is no index", False),
     "node": ("runs language servers written in JavaScript", False),
-    "tsc": ("types of TypeScript", False),
-    "pyrefly": ("types of Python", False),
-    "ty": ("types of Python", False),
-    "rust-analyzer": ("types of Rust", False),
 }
+INSTALLABLE = ("typescript",)
 
 
-def find_checks(root: Path, load_config: Callable[[], Configuration], *, index_dir: str = "") -> tuple[Check, ...]:
+def find_checks(
+    root: Path,
+    load_config: Callable[[], Configuration],
+    load_providers: Callable[[], Registry],
+    *,
+    index_dir: str = "",
+) -> tuple[Check, ...]:
     return (
         *_check_environment(),
         *_check_languages(),
         *_check_config(load_config),
         *_check_cache(root, load_config, index_dir),
         *_check_tools(),
+        *_check_providers(load_providers),
     )
+
+
+def install_tool(name: str) -> str:
+    """Fetches a tool by name into the cache directory, of the one version and hash that cq knows; says what and where.
+    ProviderError with what to do if that fails."""
+    from cq.providers import typescript
+
+    if name not in INSTALLABLE:
+        raise UsageError(f"cq cannot install {name!r}", hint=f"it can: {', '.join(INSTALLABLE)}")
+    cache = find_cache_dir()
+    if cache is None:
+        raise ProviderError("there is no home directory to install into", hint="set XDG_CACHE_HOME")
+    return f"TypeScript {typescript.VERSION} is at {typescript.install(cache / 'tools')}"
 
 
 def _check_environment() -> Iterator[Check]:
@@ -135,6 +154,28 @@ def _check_cache(root: Path, load_config: Callable[[], Configuration], index_dir
 
 def _mb(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
+
+
+def _check_providers(load: Callable[[], Registry]) -> Iterator[Check]:
+    """As the engine itself sees them; those that can run are started for what they offer, and ended again."""
+    try:
+        registry = load()
+    except CqError:
+        return  # the configuration says it
+    root = registry.site.root
+    warm = [session for session in find_sessions(root) if session.pid]
+    registry.probe()
+    rows = registry.status()
+    for session in find_sessions(root):
+        if session not in warm:
+            session.close()
+    for row in rows:
+        state = "ok" if row.available and row.enabled else "missing"
+        if row.available and row.enabled and row.errors and not row.planes:
+            state = "warning"
+        words = [row.version if row.available else "", *row.reasons, *row.notes]
+        words += [f"last error: {error}" for error in row.errors[-1:]]
+        yield Check("providers", row.id, state, "; ".join(filter(None, words)), row.advice, row)
 
 
 def _check_tools() -> list[Check]:

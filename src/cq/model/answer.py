@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from cq.model.location import Location
+from cq.model.neighborhood import Bundle
 from cq.model.status import Degraded
 
 SCHEMA_VERSION = 1
@@ -277,6 +278,32 @@ class FactDetails(msgspec.Struct, frozen=True, tag_field="kind", tag="cq.query.f
     facts: dict[str, tuple[str, ...]]
 
 
+class ExceptionDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.exceptions.site.v1"):
+    """Something raised, or a handler. `witness` is one way, call by call, along which nothing surely catches it."""
+
+    event: str  # raise reraise throw panic unwrap error, or a handler: except except* catch
+    exception: str  # its type, as far as known; of a handler what it catches, "" is everything
+    scope: str
+    language: str
+    role: str
+    status: str = ""  # of what is raised: uncaught leaves open caught handled again value
+    caught_at: tuple[str, ...] = ()
+    witness: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # bare empty broad reraises cause maybe_caught abstract
+
+
+class EffectDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.effects.site.v1"):
+    """What happens when a module is loaded. `through` leads from the call to what has the effect."""
+
+    effect: str  # io network process environment state registration unknown pure
+    what: str  # the callee, or what is written
+    scope: str
+    language: str
+    role: str
+    evidence: str  # external: a known function from outside; resolved: by its code; syntax, name: by how it reads
+    through: tuple[str, ...] = ()
+
+
 class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
     """How many of something, in how many files, and of what else how many."""
 
@@ -295,8 +322,52 @@ class SourceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
     others: tuple[Candidate, ...] = ()
 
 
+class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.hover.contract.v1"):
+    """What a name stands for. `source` is the server that said it, or `index`: then it is as written."""
+
+    name: str
+    symbol_kind: str
+    source: str
+    signature: str = ""
+    parameters: tuple[str, ...] = ()
+    returns: str = ""
+    type: str = ""
+    doc: str = ""
+
+
+class ReferenceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.references.site.v1"):
+    """One mention that means the target, or may. `sources` say so: links, a server (lsp.ty), or only the name."""
+
+    status: str  # certain possible
+    sources: tuple[str, ...]
+    language: str
+    role: str
+    scope: str = ""
+    chunk_uid: str = ""  # of what it stands in
+
+
+class DiagnosticDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.diagnostics.row.v1"):
+    severity: str  # error warning info hint
+    source: str  # index, or the server
+    code: str = ""
+    scope: str = ""
+    related: tuple[str, ...] = ()
+
+
 Details = (
-    MatchDetails | CallDetails | NodeDetails | QueryDetails | LinkDetails | FactDetails | CountDetails | SourceDetails
+    MatchDetails
+    | CallDetails
+    | NodeDetails
+    | QueryDetails
+    | LinkDetails
+    | FactDetails
+    | CountDetails
+    | SourceDetails
+    | HoverDetails
+    | ReferenceDetails
+    | DiagnosticDetails
+    | ExceptionDetails
+    | EffectDetails
 )
 
 
@@ -346,3 +417,4 @@ class Answer(msgspec.Struct, frozen=True):
     truncated: tuple[Truncation, ...] = ()
     edges: tuple[GraphEdge, ...] = ()  # for pictures; empty where the question has none
     suggestions: tuple[str, ...] = ()  # near names, where nothing was found
+    bundle: Bundle | msgspec.UnsetType = msgspec.UNSET  # of a neighborhood only

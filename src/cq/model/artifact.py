@@ -14,6 +14,7 @@ MAX_ARGS, MAX_ARG_CHARS, MAX_ARG_DEPTH = 8, 80, 2
 MAX_ARGS_SUMMARY = 5
 MAX_EVIDENCE, MAX_EVIDENCE_CHARS = 6, 32
 MAX_CANDIDATES = 25
+MAX_NAME_MATCHES = 200  # more definitions than this behind one name are too many to mean anything
 
 # Relative, POSIX, and it leads nowhere above the root.
 RepoPath = Annotated[str, Meta(pattern=r"^(?!/)(?!(?:[\s\S]*/)?\.\.(?:/|$))[\s\S]+")]
@@ -29,6 +30,8 @@ Time = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 Word = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=0)]
 Line = Annotated[int, Meta(ge=1)]
+Status = Literal["resolved", "ambiguous", "external", "unresolved"]
+Share = Annotated[float, Meta(ge=0, le=1)]
 KindGroup = Literal["function", "class", "method", "type", "value", "module", "other"]
 Truncated = tuple[str, ...] | UnsetType
 
@@ -115,23 +118,29 @@ class CallArgument(Part, frozen=True):
 
 
 class Candidate(Part, frozen=True):
+    """A definition that a reference may mean; the module itself is one too, with an empty qualified name."""
+
     symbol_id: SymbolId
     chunk_uid: ChunkUid
-    symbol_key: str
+    symbol_key: Word
     signature_key: str | None
     kind_group: KindGroup
+    score: Share  # candidates stand by score, the best first, then by symbolKey, then by symbolId
+
+
+Candidates = Annotated[tuple[Candidate, ...], Meta(max_length=MAX_CANDIDATES)]
 
 
 class CallSiteRow(Row, frozen=True, kw_only=True):
-    """One call in the source. Its target is null until the call graph says more."""
+    """One call in the source, and what it means as far as that is known."""
 
     ARTIFACT = "call_sites"
     ORDER = ("file", "start", "end", "callSiteId")
-    LISTS = ("kwargs", "args_summary", "args")
+    LISTS = ("kwargs", "args_summary", "args", "target_candidates")
 
     call_site_id: Sha1
     caller_chunk_uid: ChunkUid
-    callee_chunk_uid: ChunkUid | None
+    callee_chunk_uid: ChunkUid | None  # where status is `resolved`
     file: RepoPath
     language_id: Word
     segment_uid: SegmentUid | None
@@ -151,9 +160,11 @@ class CallSiteRow(Row, frozen=True, kw_only=True):
     args_summary: Annotated[
         tuple[Annotated[str, Meta(max_length=MAX_ARG_CHARS)], ...], Meta(max_length=MAX_ARGS_SUMMARY)
     ]
-    confidence: Annotated[float, Meta(ge=0, le=1)]
+    status: Status
+    confidence: Share  # of each candidate; 0 where there is none
+    # `syntax`, how the target was found, `imported`, and what happened: `capped`, `too_many`, `conflict`
     evidence: Annotated[tuple[Annotated[str, Meta(max_length=MAX_EVIDENCE_CHARS)], ...], Meta(max_length=MAX_EVIDENCE)]
-    target_candidates: Annotated[tuple[Candidate, ...], Meta(max_length=MAX_CANDIDATES)] | None
+    target_candidates: Candidates | None  # null where the language is not resolved
     snippet_hash: Sha1 | None
     truncated: Truncated = UNSET
 
@@ -181,7 +192,7 @@ class SymbolRow(Row, frozen=True, kw_only=True):
     kind: Word
     kind_group: KindGroup
     name: Word
-    qualified_name: Word
+    qualified_name: str  # empty for the module itself
     signature: str | None
     truncated: Truncated = UNSET
 
@@ -189,6 +200,115 @@ class SymbolRow(Row, frozen=True, kw_only=True):
         return (
             self.file, self.virtual_path, self.qualified_name, self.kind_group, self.chunk_uid, self.symbol_id,
         )  # fmt: skip
+
+
+class ImportHint(Part, frozen=True):
+    module_specifier: str | None  # as written
+    resolved_file: RepoPath | None
+
+
+class Resolved(Part, frozen=True):
+    symbol_id: SymbolId
+    chunk_uid: ChunkUid
+
+
+class SymbolReference(Part, frozen=True):
+    """What a name may mean, with the doubt kept."""
+
+    v: Literal[1]
+    target_name: str
+    kind_hint: str | None
+    import_hint: ImportHint | None
+    candidates: Candidates
+    status: Status
+    resolved: Resolved | None
+    omitted: Count  # candidates beyond the cap
+    note: Literal["too_many"] | None
+
+
+class SymbolOccurrenceRow(Row, frozen=True, kw_only=True):
+    """One place where code refers to a definition: a call, or a name that the scopes around it bind."""
+
+    ARTIFACT = "symbol_occurrences"
+    ORDER = ("fromFile", "range.start", "range.end", "fromVirtualPath", "occurrenceKind", "callSiteId")
+    LISTS = ("ref.candidates",)
+
+    from_chunk_uid: ChunkUid
+    from_file: RepoPath
+    from_virtual_path: RepoPath
+    language_id: Word
+    occurrence_kind: Literal["call", "usage"]
+    role: Word  # what the syntax says of it: call, import, type, decorator, …
+    target_name: str
+    range: Range
+    call_site_id: Sha1 | None
+    ref: SymbolReference
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return (
+            self.from_file, self.range.start, self.range.end, self.from_virtual_path, self.occurrence_kind,
+            self.call_site_id or "",
+        )  # fmt: skip
+
+
+class EdgeEvidence(Part, frozen=True):
+    how: str  # one of model.edge.CONFIDENCE; empty where nothing was found
+    import_narrowed: bool
+    matched_export: bool  # imported, and what it leads to leaves its file
+    matched_signature: bool  # candidates by name, of which those that could not take the arguments were left out
+
+
+class SymbolEdgeRow(Row, frozen=True, kw_only=True):
+    """What one definition refers to, said once however often it does."""
+
+    ARTIFACT = "symbol_edges"
+    ORDER = ("file", "virtualPath", "number")
+    LISTS = ("to.candidates",)
+
+    file: RepoPath
+    virtual_path: RepoPath
+    language_id: Word
+    number: Count  # in its document: calls in source order, then the other kinds
+    edge_kind: Literal["call", "usage"]
+    kind: Word  # one of model.edge.EDGE_KINDS
+    from_chunk_uid: ChunkUid
+    from_symbol_id: SymbolId | None
+    to: SymbolReference
+    occurrences: Line  # how often
+    confidence: Share
+    evidence: EdgeEvidence
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.file, self.virtual_path, self.number
+
+
+class GraphEdge(Part, frozen=True):
+    id: ChunkUid
+    kind: Word
+    confidence: Share
+    occurrences: Line
+
+
+class GraphRow(Row, frozen=True, kw_only=True):
+    """A node of a graph with the resolved edges out of it; one with more than a row can hold goes on in `part` 1, 2, …
+    A node without such edges has no row: its chunk is in `chunks`."""
+
+    ARTIFACT = "graph_relations"
+    ORDER = ("file", "graph", "id", "part")
+
+    version: Literal[2]
+    file: RepoPath
+    graph: Literal["calls", "imports", "inherits", "usages"]
+    id: ChunkUid
+    part: Count
+    symbol_id: SymbolId | None
+    out: tuple[GraphEdge, ...]  # by id and kind
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.file, self.graph, self.id, self.part
 
 
 class ImportBinding(Part, frozen=True):
@@ -234,7 +354,7 @@ class FileRelationsRow(Row, frozen=True, kw_only=True):
     part: Count
     imports: tuple[ImportRelation, ...]
     exports: tuple[ExportRelation, ...]
-    import_links: tuple[RepoPath, ...] | None  # null until imports are resolved
+    import_links: tuple[RepoPath, ...] | None  # the files these imports lead to; null where they are not resolved
     truncated: Truncated = UNSET
 
     def key(self) -> tuple[Any, ...]:
@@ -270,8 +390,12 @@ class VirtualDocumentRow(Row, frozen=True, kw_only=True):
 
 # In the order in which they can be checked: what is referred to comes before what refers to it.
 ROWS: dict[str, type[Row]] = {
-    row.ARTIFACT: row for row in (VirtualDocumentRow, SymbolRow, ChunkRow, CallSiteRow, FileRelationsRow)
-}
+    row.ARTIFACT: row
+    for row in (
+        VirtualDocumentRow, SymbolRow, ChunkRow, CallSiteRow, FileRelationsRow, SymbolOccurrenceRow, SymbolEdgeRow,
+        GraphRow,
+    )
+}  # fmt: skip
 
 
 class Piece(Part, frozen=True):
@@ -339,9 +463,16 @@ class Feature(Part, frozen=True):
 
 
 class Embeddings(Part, frozen=True):
+    """`reason` says what is missing; `identity` binds vectors to the embedder that made them."""
+
+    enabled: bool
     ready: bool
     pending: bool
+    mode: str
     reason: str | None
+    identity: str | None
+    dims: Count
+    missing_rate: float
     backends: dict[str, Feature]
 
 
@@ -411,8 +542,25 @@ class LanguageHealth(msgspec.Struct, frozen=True):
     problems: int
 
 
+class Rate(msgspec.Struct, frozen=True):
+    """How references of a language were resolved. `what` is calls, imports, or all references as edges."""
+
+    language: str
+    what: str
+    total: int
+    resolved: int = 0
+    ambiguous: int = 0
+    external: int = 0
+    unresolved: int = 0
+    import_narrowed: int = 0  # their first name comes from an import
+    capped: int = 0  # more candidates than are kept
+
+
 class Validation(msgspec.Struct, frozen=True):
-    """The outcome of a check. `findings` are the first of each code; `counts` says how many there are of each."""
+    """The outcome of a check. `findings` are the first of each code; `counts` says how many there are of each.
+
+    `conflicts` are no damage: calls of which a language server or another index says something else than we do.
+    """
 
     findings: tuple[Finding, ...]
     counts: dict[str, int]
@@ -420,6 +568,9 @@ class Validation(msgspec.Struct, frozen=True):
     strict: bool = False
     languages: tuple[LanguageHealth, ...] = ()
     kind_groups: dict[str, int] = {}
+    rates: tuple[Rate, ...] = ()
+    conflicts: tuple[Finding, ...] = ()
+    conflict_count: int = 0
     schema_version: int = SCHEMA_VERSION
 
     @property

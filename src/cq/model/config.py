@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+
+from cq.model.neighborhood import Section
 
 _Patterns = Annotated[tuple[str, ...], msgspec.Meta(description="patterns as in .gitignore, from the root")]
 
@@ -44,6 +46,40 @@ class ProvidersConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lsp: Annotated[dict[str, LanguageServer], msgspec.Meta(max_length=64)] = {}
 
 
+class SectionOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[neighborhood.section_order]`: sections that are not named follow in their usual order."""
+
+    order: tuple[Section, ...] = ()
+
+
+class NeighborhoodConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[neighborhood]`."""
+
+    section_order: SectionOrder = SectionOrder()
+
+
+class ArtifactsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[artifacts]`: where is kept what answers are too short for."""
+
+    store: Literal["files", "sqlite"] = "files"
+
+
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class FindConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The table `[find]`. Weights that are not set are those measured for the models at hand."""
+
+    rerank_weight: _Share | None = None
+    vector_weight: _Share | None = None
+    minimum_relevance_threshold: _Share = 0.5
+    max_token_budget: Annotated[int, msgspec.Meta(ge=0, le=1_000_000, description="0: no limit")] = 8000
+    max_vector_candidates: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 40
+    call_depth: Annotated[int, msgspec.Meta(ge=-1, le=25, description="-1: as far as it goes")] = 1
+    type_depth: Annotated[int, msgspec.Meta(ge=0, le=10)] = 1
+    profile: Literal["default", "lexical_only", "vector_only"] = "default"
+
+
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A whole `cq.toml`, or `[tool.cq]` of a pyproject.toml."""
 
@@ -52,13 +88,16 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         dict[_Name, _Text], msgspec.Meta(max_length=500, description="named queries: `@name` in `cq q`")
     ] = {}
     providers: ProvidersConfig = ProvidersConfig()
+    neighborhood: NeighborhoodConfig = NeighborhoodConfig()
+    artifacts: ArtifactsConfig = ArtifactsConfig()
+    find: FindConfig = FindConfig()
 
 
 class Setting(msgspec.Struct, frozen=True):
     """One value with its source: `flag`, `environment NAME`, a file with its line, or `default`."""
 
     name: str
-    value: str | int | tuple[str, ...]
+    value: str | float | tuple[str, ...] | None
     source: str
 
 
@@ -70,6 +109,9 @@ class Configuration(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     queries: dict[str, str] = {}
     providers: ProvidersConfig = ProvidersConfig()
+    neighborhood: NeighborhoodConfig = NeighborhoodConfig()
+    artifacts: ArtifactsConfig = ArtifactsConfig()
+    find: FindConfig = FindConfig()
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

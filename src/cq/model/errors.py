@@ -58,3 +58,12 @@ class ProviderError(CqError):
 
 class DaemonError(CqError):
     code = "daemon"
+
+
+# What programs are told, by what people are: every code above, and what a surface says where no error of ours was
+# raised. Over MCP there are four more: AMBIGUOUS, TIMEOUT, BUSY, and CAPABILITY_MISSING for a tool that is none.
+REGISTRY = {
+    "usage": "INVALID_REQUEST", "query": "INVALID_REQUEST", "config": "INVALID_REQUEST", "source": "NOT_FOUND",
+    "index": "NO_INDEX", "provider": "CAPABILITY_MISSING", "daemon": "INTERNAL", "io": "INTERNAL",
+    "internal": "INTERNAL", "interrupted": "CANCELLED",
+}  # fmt: skip

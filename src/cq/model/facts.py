@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -40,6 +40,11 @@ KIND_GROUPS: dict[str, str] = {
     **dict.fromkeys(("module", "namespace", "package", "heading", "schema"), "module"),
 }
 
+# Kinds of chunks, by the byte that an index keeps of each; what is not here is the last.
+CHUNK_KINDS = (
+    *KIND_GROUPS, "import", "export", "expression", "control", "comment", "statement", "part", "other",
+)  # fmt: skip
+
 
 class Symbol(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One definition. `start..end` holds decorators and attached doc comments; `head` is where the
@@ -68,6 +73,19 @@ class Symbol(msgspec.Struct, frozen=True, gc=False, array_like=True):
     @property
     def kind_group(self) -> str:
         return KIND_GROUPS.get(self.kind, "other")
+
+
+_HOLDERS = frozenset({"class", "type", "module"})
+
+
+def is_looked_up(symbol: Symbol, symbols: Sequence[Symbol]) -> bool:
+    """Parameters and locals are found through their function, everything else by name."""
+    if symbol.kind in ("parameter", "type_parameter"):
+        return False
+    if symbol.kind_group != "value" or symbol.parent < 0:
+        return True
+    parent = symbols[symbol.parent]
+    return parent.kind_group in _HOLDERS or parent.kind_group == "value"
 
 
 class Argument(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from cq.model.embedding import EmbeddingState
+from cq.model.provider import ProviderStatus
+
 
 class Degraded(msgspec.Struct, frozen=True):
     """Something that was not done, or done in a lesser way."""
@@ -55,13 +58,17 @@ class Status(msgspec.Struct, frozen=True):
     index_bytes: int
     temporary: bool
     degraded: tuple[Degraded, ...] = ()
+    evidence: dict[str, int] = {}  # who has been asked what calls mean -> files, as they are now or were
+    embeddings: EmbeddingState | None = None  # where it was asked for
 
 
-class Check(msgspec.Struct, frozen=True):
-    """One finding of the doctor. `state`: ok, missing (does without), warning, error."""
+class Check(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One finding of the doctor. `state`: ok, missing (does without), warning, error. `provider`: all about one that
+    can be asked beside the index."""
 
     area: str
     name: str
     state: str
     detail: str
     advice: str = ""
+    provider: ProviderStatus | None = None

@@ -12,7 +12,9 @@ A reply that is `unresolved` has been asked of everyone who could know. `summari
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,16 @@ from cq.model.config import ProvidersConfig
 from cq.model.provider import Coverage, ProviderStatus, Reply, Telemetry
 from cq.model.status import Degraded
 from cq.providers.answers import Target
+from cq.providers.documents import Document
 from cq.providers.planes import PLANES, ask, offered_planes
 from cq.providers.programs import Detection
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
+from cq.source.language import EXTENSIONS
 
-SERVER_KINDS = tuple(dict.fromkeys(plane.kind for plane in PLANES.values()))
+# What any server may offer; the rest is one server's own.
+_SPECIAL = ("macros", "runnables")
+SERVER_KINDS = tuple(dict.fromkeys(plane.kind for plane in PLANES.values() if plane.kind not in _SPECIAL))
 # Answered without a server: the plane and its kind.
 LOCAL_PLANES = {"scopes": "scopes", "bytecode": "bytecode"}
 _UNUSED = "its settings in the configuration are not used: the repository is not trusted"
@@ -77,8 +83,9 @@ def serve(spec: Callable[[Site, Detection], ServerSpec], hazard: Callable[[Site,
         safe = [target for target, reason in zip(targets, reasons, strict=True) if not reason]
         replies = iter(ask(get_session(site.root, how), plane, safe, budget) if safe else ())
         return [
-            Reply(how.id, plane, Coverage("unresolved", reason)) if reason else next(replies) for reason in reasons
-        ]  # fmt: skip
+            Reply(how.id, plane, Coverage("unresolved", reason), failed=True) if reason else next(replies)
+            for reason in reasons
+        ]
 
     return run
 
@@ -110,6 +117,9 @@ class Registry:
             self._detected[provider.id] = detection
         return self._detected[provider.id]
 
+    def forget_missing(self) -> None:
+        self._detected = {name: known for name, known in self._detected.items() if known.available}
+
     def why_disabled(self, provider: Provider) -> str:
         if provider.id in self.config.deny:
             return "denied by the configuration"
@@ -136,7 +146,8 @@ class Registry:
     ) -> list[Reply[Any]]:
         """One reply per target, in order; what one provider leaves unresolved the next is asked.
 
-        In `bulk` only the best provider of each language is asked, over its interface for many places if it has one.
+        In `bulk` only the best provider of each language that answers at all is asked, over its interface for many
+        places if it has one.
         """
         replies: dict[int, Reply[Any]] = {}
         for language in sorted({target.document.language for target in targets}):
@@ -148,7 +159,7 @@ class Registry:
                     if reply.answered or at not in replies:
                         replies[at] = reply
                 todo = [at for at in todo if not replies[at].answered]
-                if bulk or not todo:
+                if not todo or (bulk and any(not reply.failed for reply in found)):
                     break
             else:
                 if missing := [at for at in todo if at not in replies]:
@@ -192,12 +203,25 @@ class Registry:
             )
         return tuple(rows)
 
+    def probe(self) -> None:
+        """Starts every server that may and can run, so that `status` tells what each offers."""
+
+        def start(provider: Provider) -> None:
+            if not self.why_disabled(provider) and self.detect(provider).available:
+                language = provider.languages[0]
+                name = f".cq-vfs/probe{EXTENSIONS.get(language, '')}"
+                self._run(provider, "document_symbols", [Target(Document(name, language, b"\n"))], BUDGETS["prefetch"])
+
+        able = [provider for provider in self.providers if provider.answers("document_symbols")]
+        with ThreadPoolExecutor(max(len(able), 1)) as pool:
+            list(pool.map(start, able))
+
     def _run(
         self, provider: Provider, plane: str, targets: list[Target], budget: Budget, *, bulk: bool = False
     ) -> list[Reply[Any]]:
         detection = self.detect(provider)
         if not detection.available:  # since it was selected it threw
-            return [Reply(provider.id, plane, Coverage("unresolved", detection.reason))] * len(targets)
+            return [Reply(provider.id, plane, Coverage("unresolved", detection.reason), failed=True)] * len(targets)
         try:
             if bulk and provider.resolve and plane == "definition":
                 return provider.resolve(self.site, detection, targets, budget)
@@ -205,7 +229,24 @@ class Registry:
         except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
             reason = f"{type(error).__name__}: {error}"
             self._detected[provider.id] = Detection(False, reason=reason)
-            return [Reply(provider.id, plane, Coverage("unresolved", reason))] * len(targets)
+            return [Reply(provider.id, plane, Coverage("unresolved", reason), failed=True)] * len(targets)
+
+
+def get_registry(root: Path, config: ProvidersConfig, *, tools: Path | None = None, trusted: bool = False) -> Registry:
+    """The one of this process: what was found out about a program stays known. What was missing is looked for again."""
+    how: list[Any] = [str(root.resolve()), config, str(tools), trusted, os.environ.get("PATH", "")]
+    key = msgspec.json.encode(how, order="deterministic")
+    registry = _registries.get(key)
+    if registry is None:
+        if len(_registries) >= _MAX_REGISTRIES:
+            _registries.clear()
+        registry = _registries[key] = Registry(root, config, tools=tools, trusted=trusted)
+    registry.forget_missing()
+    return registry
+
+
+_registries: dict[bytes, Registry] = {}
+_MAX_REGISTRIES = 16
 
 
 def summarize(replies: Sequence[Reply[Any]], *, available: bool = True, skipped: int = 0) -> Telemetry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from cq.providers.session import ServerSpec, Session
 
 _lock = threading.Lock()
 _sessions: dict[tuple[str, str, bytes], Session] = {}
+_holders: Counter[str] = Counter()
+keep_warm = False  # a process that lives on sets it: then servers outlive the question they were started for
 _owner = os.getpid()
 
 
@@ -43,6 +46,24 @@ def close_sessions(root: Path | None = None) -> None:
         closing = [_sessions.pop(key) for key in gone]
     for session in closing:
         session.close()
+
+
+def hold_sessions(root: Path) -> None:
+    """Until as many calls of release_sessions, unless the process ends before."""
+    with _lock:
+        _holders[os.fspath(root.resolve())] += 1
+
+
+def release_sessions(root: Path) -> None:
+    """The last holder ends the servers of a root, where nothing keeps them warm."""
+    path = os.fspath(root.resolve())
+    with _lock:
+        _holders[path] -= 1
+        last = _holders[path] <= 0
+        if last:
+            del _holders[path]
+    if last and not keep_warm:
+        close_sessions(root)
 
 
 def _drop_inherited() -> None:

@@ -9,6 +9,7 @@ import io
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -181,7 +182,7 @@ def _fit(row: Row, size: int) -> bytes | None:
                 if size <= MAX_ROW_BYTES:
                     return line
     for field in type(row).LISTS:
-        entries: tuple[Any, ...] = getattr(row, field)
+        entries = attrgetter(field)(row)
         if not entries:
             continue
         cut[field] = None
@@ -197,8 +198,13 @@ def _fit(row: Row, size: int) -> bytes | None:
 
 
 def _replace(row: Row, cut: Iterable[str], **changes: Any) -> Row:
+    """`cut` and `changes` name fields, also of a part of the row: `ref.candidates`."""
     names = dict(zip(row.__struct_fields__, row.__struct_encode_fields__, strict=True))
-    return msgspec.structs.replace(row, truncated=tuple(names[field] for field in cut), **changes)
+    for field in [field for field in changes if "." in field]:
+        part, _, inner = field.partition(".")
+        changes[part] = msgspec.structs.replace(getattr(row, part), **{inner: changes.pop(field)})
+    written = [".".join(names.get(word, word) for word in field.split(".")) for field in cut]
+    return msgspec.structs.replace(row, truncated=tuple(written), **changes)
 
 
 def row_piece(name: str, part: PartFile, *, compressed: bool) -> Piece:

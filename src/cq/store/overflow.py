@@ -1,12 +1,14 @@
-"""What is too heavy for an answer, kept beside the index until newer answers push it out."""
+"""What is too heavy for an answer, kept beside the index until newer answers push it out: as files, or in one SQLite
+file where `cq.toml` says so."""
 
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from xxhash import xxh3_64_hexdigest
@@ -30,51 +32,133 @@ class _File(msgspec.Struct, frozen=True):
     value: Any
 
 
-def save(index: Path, command: str, kind: str, value: Any) -> ArtifactRef | None:
-    """Under a name made from its content: the same answer leaves one file. None where nothing can be written."""
-    folder = index.parent / FOLDER
-    data = msgspec.json.encode(_File(kind, command, value))
-    name = f"{kind}-{xxh3_64_hexdigest(data)}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        path = folder / f"{name}.json"
-        if not path.exists():
-            draft = folder / f".{name}.{os.getpid()}"
-            draft.write_bytes(data)
-            draft.replace(path)
-            _prune(folder)
-        else:
+class Overflow(msgspec.Struct, frozen=True):
+    """An artifact before it is stored. Its name is made from its content: the same answer leaves it once."""
+
+    name: str
+    kind: str
+    data: bytes
+
+    @classmethod
+    def of(cls, command: str, kind: str, value: Any) -> Overflow:
+        data = msgspec.json.encode(_File(kind, command, value))
+        return cls(f"{kind}-{xxh3_64_hexdigest(data)}", kind, data)
+
+
+class ArtifactStore(Protocol):
+    """Where artifacts lie. OSError for one that cannot be written, KeyError for one that is not there."""
+
+    def store(self, artifact_id: str, payload: bytes) -> str:
+        """Returns the storage path that gets it back."""
+        ...
+
+    def retrieve(self, storage_path: str) -> bytes: ...
+
+    def names(self) -> list[str]:
+        """Sorted."""
+        ...
+
+
+class FileStore:
+    """A file each, in a folder of its own."""
+
+    def __init__(self, index: Path) -> None:
+        self._folder = index.parent / FOLDER
+
+    def store(self, artifact_id: str, payload: bytes) -> str:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        path = self._folder / f"{artifact_id}.json"
+        if path.exists():
             path.touch()
+            return artifact_id
+        draft = self._folder / f".{artifact_id}.{os.getpid()}"
+        draft.write_bytes(payload)
+        draft.replace(path)
+        for old in sorted(self._folder.glob("*.json"), key=_age, reverse=True)[KEPT:]:
+            old.unlink(missing_ok=True)
+        return artifact_id
+
+    def retrieve(self, storage_path: str) -> bytes:
+        # A name is looked up, never joined: what the user types leads nowhere else.
+        known = {path.stem: path for path in self._folder.glob("*.json")}
+        with suppress(OSError):
+            return known[storage_path].read_bytes()
+        raise KeyError(storage_path)
+
+    def names(self) -> list[str]:
+        return sorted(path.stem for path in self._folder.glob("*.json"))
+
+
+class SqliteStore:
+    """All in one file beside the index. `used` counts up: the smallest have not been wanted for longest."""
+
+    def __init__(self, index: Path) -> None:
+        self._path = index.parent / f"{FOLDER}.sqlite"
+
+    def store(self, artifact_id: str, payload: bytes) -> str:
+        try:
+            with closing(sqlite3.connect(self._path, timeout=2)) as db, db:
+                db.execute("CREATE TABLE IF NOT EXISTS artifact (id TEXT PRIMARY KEY, payload BLOB, used INTEGER)")
+                db.execute(
+                    "INSERT INTO artifact SELECT ?, ?, coalesce(max(used), 0) + 1 FROM artifact WHERE true"
+                    " ON CONFLICT(id) DO UPDATE SET used=excluded.used",
+                    (artifact_id, payload),
+                )
+                db.execute(
+                    "DELETE FROM artifact WHERE id NOT IN (SELECT id FROM artifact ORDER BY used DESC LIMIT ?)", (KEPT,)
+                )
+        except sqlite3.Error as error:
+            raise OSError(str(error)) from None
+        return artifact_id
+
+    def retrieve(self, storage_path: str) -> bytes:
+        rows = self._read("SELECT payload FROM artifact WHERE id=?", storage_path)
+        if not rows:
+            raise KeyError(storage_path)
+        return rows[0][0]
+
+    def names(self) -> list[str]:
+        return [row[0] for row in self._read("SELECT id FROM artifact ORDER BY id")]
+
+    def _read(self, sql: str, *values: str) -> list[Any]:
+        if not self._path.exists():
+            return []
+        try:
+            with closing(sqlite3.connect(self._path, timeout=2)) as db:
+                return db.execute(sql, values).fetchall()
+        except sqlite3.Error:
+            return []
+
+
+STORES: dict[str, type[FileStore | SqliteStore]] = {"files": FileStore, "sqlite": SqliteStore}
+
+
+def save(store: ArtifactStore, item: Overflow) -> ArtifactRef | None:
+    """None where nothing can be written."""
+    try:
+        return ArtifactRef(store.store(item.name, item.data), item.kind, len(item.data))
     except OSError:
         return None
-    return ArtifactRef(name, kind, len(data))
 
 
-def find(index: Path) -> Iterator[StoredArtifact]:
+def find(store: ArtifactStore) -> Iterator[StoredArtifact]:
     """By name."""
-    for path in sorted((index.parent / FOLDER).glob("*.json")):
-        with suppress(OSError, msgspec.MsgspecError):
-            data = path.read_bytes()
+    for name in store.names():
+        with suppress(KeyError, msgspec.MsgspecError):
+            data = store.retrieve(name)
             stored = msgspec.json.decode(data, type=_File)
-            yield StoredArtifact(path.stem, stored.kind, stored.command, len(data))
+            yield StoredArtifact(name, stored.kind, stored.command, len(data))
 
 
-def load(index: Path, name: str) -> Any:
+def load(store: ArtifactStore, name: str) -> Any:
     """Its value, None where there is none of that name."""
-    known = {path.stem: path for path in (index.parent / FOLDER).glob("*.json")}
-    if name not in known:
-        return None
-    with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(known[name].read_bytes(), type=_File).value
+    with suppress(KeyError, msgspec.MsgspecError):
+        return msgspec.json.decode(store.retrieve(name), type=_File).value
     return None
 
 
-def _prune(folder: Path) -> None:
-    def age(path: Path) -> float:
-        try:
-            return path.stat().st_mtime
-        except OSError:
-            return 0.0
-
-    for path in sorted(folder.glob("*.json"), key=age, reverse=True)[KEPT:]:
-        path.unlink(missing_ok=True)
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from cq.model.code import Code, Parameter
-from cq.model.edge import Links
+from cq.model.edge import Candidate, Links
+from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
+from cq.store.trace import Trace, TracedConnection
 
+_FEW_KEYS = 16
 _FILES = (
     "SELECT f.path, f.os_path, f.content, f.size, f.mtime_ns, f.encoding, c.hash, c.language, c.lines, c.counts,"
     " f.problems FROM file f JOIN content c ON c.id=f.content"
+)
+_EVIDENCE = (  # that still holds
+    "FROM evidence e JOIN asked a ON a.tree=e.tree AND a.path=e.path AND a.source=e.source"
+    " JOIN file f ON f.tree=e.tree AND f.path=e.path JOIN content c ON c.id=f.content AND c.hash=a.hash"
+    " LEFT JOIN file g ON g.tree=e.tree AND g.path=e.target_path LEFT JOIN content d ON d.id=g.content"
+    " WHERE e.tree=? AND (e.target_path='' OR d.hash=e.target_hash)"
 )
 _METHODS = msgspec.msgpack.Decoder(list[tuple[int, str, tuple[Parameter, ...]]])
 _NAME_WORD = re.compile(r"[A-Za-z0-9_$\x80-\U0010ffff]+")  # as the tokenizer of `name` splits
@@ -67,6 +78,11 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection, root: str) -> None:
         self._db = connection
         self._root = tree_key(root)
+        self._evidence: dict[int, bool] = {}
+        # Of a reader that is kept for the next question: what may be kept with it, while nothing is written.
+        self.memory: dict[Any, Any] | None = None
+        self.inode: tuple[int, int] = (0, 0)
+        self._version = -1
 
     def __enter__(self) -> Reader:
         self._db.execute("BEGIN")
@@ -78,6 +94,26 @@ class Reader:
 
     def close(self) -> None:
         self._db.close()
+
+    def traced(self, trace: Trace) -> Reader:
+        """The same, noting what is read; it lives as long as this one, and has no memory that would answer instead."""
+        other = copy(self)
+        other.memory, other._evidence = None, {}
+        other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
+        return other
+
+    def check(self, trace: Trace) -> int:
+        """See Trace.check."""
+        return trace.check(self._db)
+
+    def check_memory(self) -> None:
+        """Forgets everything once another connection has written."""
+        self._db.execute("SELECT count(*) FROM tree")  # only a read begins the transaction that the number is about
+        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version:
+            self._version = version
+            self._evidence = {}
+            self.memory = {}
 
     def tree(self) -> Tree | None:
         row = self._db.execute(
@@ -97,6 +133,9 @@ class Reader:
             )
         }
 
+    def all_paths(self, tree: int) -> list[str]:
+        return [row[0] for row in self._db.execute("SELECT path FROM file WHERE tree=? ORDER BY path", (tree,))]
+
     def skips(self, tree: int) -> dict[str, tuple[Skip, int, int]]:
         return {
             path: (Skip(path, reason, detail), size, mtime_ns)
@@ -104,6 +143,10 @@ class Reader:
                 "SELECT path, reason, detail, size, mtime_ns FROM skip WHERE tree=? ORDER BY path", (tree,)
             )
         }
+
+    def count_skips(self, tree: int) -> dict[str, int]:
+        """reason -> files."""
+        return dict(self._db.execute("SELECT reason, count(*) FROM skip WHERE tree=? GROUP BY 1 ORDER BY 1", (tree,)))
 
     def known(self) -> dict[tuple[str, str], int]:
         """(hash, language) -> content, of every content ever read and not forgotten."""
@@ -255,17 +298,114 @@ class Reader:
             (tree, *kinds),
         ).fetchall()
 
+    # -- vectors ---------------------------------------------------------------------------------
+
+    def vector_states(self, tree: int) -> list[tuple[str, str, int, bytes, int | None, str | None]]:
+        """(path, language, content, kinds of its chunks, content its vectors are of, their identity); by path."""
+        return self._db.execute(
+            "SELECT f.path, c.language, c.id, k.kinds, v.content, v.identity FROM file f"
+            " JOIN content c ON c.id=f.content JOIN kind k ON k.content=c.id"
+            " LEFT JOIN vector v ON v.tree=f.tree AND v.path=f.path WHERE f.tree=? ORDER BY f.path",
+            (tree,),
+        ).fetchall()
+
+    def vectors(self, tree: int, identity: str) -> Iterator[tuple[str, bytes]]:
+        """(path, rows) of every file whose vectors are of its text; by path."""
+        return self._db.execute(
+            "SELECT v.path, v.rows FROM vector v JOIN file f ON f.tree=v.tree AND f.path=v.path AND f.content=v.content"
+            " WHERE v.tree=? AND v.identity=? ORDER BY v.path",
+            (tree, identity),
+        )
+
+    def vectors_of(self, tree: int, path: str, identity: str) -> list[bytes]:
+        """Rows that were made of this path before, in this tree or another."""
+        rows = self._db.execute(
+            "SELECT rows FROM vector WHERE tree IN (SELECT id FROM tree) AND path=? AND identity=?"
+            " ORDER BY tree<>?, tree LIMIT 4",
+            (path, identity, tree),
+        )
+        return [row for (row,) in rows]
+
+    def last_vector(self, tree: int) -> tuple[int, int]:
+        """How many files have vectors, and the number of the newest: another pair, other vectors."""
+        return self._db.execute("SELECT count(*), coalesce(max(id), 0) FROM vector WHERE tree=?", (tree,)).fetchone()
+
     # -- links -----------------------------------------------------------------------------------
 
     def links(self, tree: int, path: str) -> list[Links | None]:
         """What the code of a file means, of every document; nothing for a file without code."""
+        return [found and found[0] for found in self.evaluate(tree, path)]
+
+    def own_links(self, tree: int, path: str) -> list[Links | None]:
+        """As our own resolution left them, whatever others say."""
         row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
         return decode_links(row[0]) if row else []
 
-    def link_keys(self, tree: int) -> Iterator[tuple[str, array[int]]]:
-        """What the links of every file depend on in others."""
-        for path, keys in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
-            yield path, array("Q", keys)
+    def evaluate(self, tree: int, path: str) -> list[tuple[Links, tuple[Conflict, ...]] | None]:
+        """The links completed by what sources outside say, and where they contradict them."""
+        links = self.own_links(tree, path)
+        said = self.evidence(tree, path) if links and self.has_evidence(tree) else {}
+        return [
+            each and (merge_evidence(each, said[number]) if number in said else (each, ()))
+            for number, each in enumerate(links)
+        ]
+
+    def has_evidence(self, tree: int) -> bool:
+        """Looked at once: most trees have none."""
+        if tree not in self._evidence:
+            found = self._db.execute("SELECT 1 FROM evidence WHERE tree=? LIMIT 1", (tree,)).fetchone()
+            self._evidence[tree] = found is not None
+        return self._evidence[tree]
+
+    def evidence(self, tree: int, path: str) -> dict[int, dict[int, list[tuple[str, Statement]]]]:
+        """document -> call -> (source, what it says), by source; of texts that are as they were."""
+        found: dict[tuple[str, int], dict[int, tuple[Candidate | None, str]]] = {}
+        rows = self._db.execute(
+            "SELECT e.source, e.role, e.target_path, e.target_document, e.target_name, e.calls"
+            f" {_EVIDENCE} AND e.path=? ORDER BY e.source, e.key",
+            (tree, path),
+        )
+        for source, role, target_path, document, name, calls in rows:
+            meant = Candidate(target_path, document, name) if target_path else None, "" if target_path else name
+            for call in array("I", calls):
+                found.setdefault((source, call), {})[role] = meant
+        said: dict[int, dict[int, list[tuple[str, Statement]]]] = {}
+        for (source, place), roles in found.items():
+            document, call = place >> 24, place & 0xFFFFFF
+            target, module = roles.get(0, (None, ""))
+            statement = Statement(document, call, target, module, roles.get(1, (None, ""))[0])
+            said.setdefault(document, {}).setdefault(call, []).append((source, statement))
+        return said
+
+    def asked(self, tree: int, source: str, version: str) -> set[str]:
+        """Paths whose text of now a source has been asked about, and of which all it said still holds."""
+        rows = self._db.execute(
+            "SELECT a.path FROM asked a JOIN file f ON f.tree=a.tree AND f.path=a.path"
+            " JOIN content c ON c.id=f.content AND c.hash=a.hash WHERE a.tree=? AND a.source=? AND a.version=?"
+            " AND NOT EXISTS (SELECT 1 FROM evidence e LEFT JOIN file g ON g.tree=e.tree AND g.path=e.target_path"
+            " LEFT JOIN content d ON d.id=g.content WHERE e.tree=a.tree AND e.path=a.path AND e.source=a.source"
+            " AND e.target_path<>'' AND d.hash IS NOT e.target_hash)",
+            (tree, source, version),
+        )
+        return {row[0] for row in rows}
+
+    def evidence_sources(self, tree: int) -> list[tuple[str, str, int]]:
+        """(source, version, files), by source."""
+        return self._db.execute(
+            "SELECT source, version, count(*) FROM asked WHERE tree=? GROUP BY 1, 2 ORDER BY 1, 2",
+            (tree,),
+        ).fetchall()
+
+    def linked_paths(self, tree: int) -> list[str]:
+        return [row[0] for row in self._db.execute("SELECT path FROM link WHERE tree=? ORDER BY path", (tree,))]
+
+    def find_dependents(self, tree: int, keys: set[int]) -> Iterator[str]:
+        """The files whose links depend on one of these parts of others; by path."""
+        # Few keys are searched for as bytes: a hit that begins inside a key is one file too many, at worst.
+        needles = [key.to_bytes(8, sys.byteorder) for key in keys] if len(keys) <= _FEW_KEYS else None
+        for path, known in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
+            if any(needle in known for needle in needles) if needles else not keys.isdisjoint(array("Q", known)):
+                yield path
 
     def find_referrers(self, tree: int, key: int) -> list[tuple[str, array[int]]]:
         """(path, calls) of the files that refer to what the key stands for; by path."""
@@ -273,8 +413,14 @@ class Reader:
             "SELECT l.path, t.calls FROM target t JOIN link l ON l.id=t.link AND l.tree=?"
             " WHERE t.key=? ORDER BY l.path",
             (tree, key),
-        )
-        return [(path, array("I", calls)) for path, calls in rows]
+        ).fetchall()
+        if self.has_evidence(tree):
+            more = self._db.execute(f"SELECT e.path, e.calls {_EVIDENCE} AND e.key=?", (tree, key)).fetchall()
+            rows = sorted(rows + more)
+        found: dict[str, array[int]] = {}
+        for path, calls in rows:
+            found[path] = found.get(path, array("I")) + array("I", calls)
+        return list(found.items())
 
     def find_methods(self, tree: int, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
         """(path, document, qualified name, parameters) of every method of that name; by path."""
@@ -316,14 +462,20 @@ class Reader:
         phrase = f"{{{column}}}: ({' AND '.join(map(_phrase, words))})"
         return [row[0] for row in self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (phrase,))]
 
-    def find_words(self, query: str, weights: tuple[float, ...], limit: int) -> list[tuple[int, float]]:
-        """(chunk row, score) best first; smaller rows first among equals."""
-        rows = self._db.execute(
-            f"SELECT rowid, bm25(words, {', '.join(map(repr, weights))}) AS score FROM words WHERE words MATCH ?"
-            " ORDER BY score, rowid LIMIT ?",
-            (query, limit),
-        )
-        return [(row, -score) for row, score in rows]
+    def find_words(self, term: str, column: str, limit: int) -> list[int]:
+        """Rows of the chunks that have the term in this field of `words`, ascending, the first `limit` of them."""
+        phrase = f"{{{column}}}: {_phrase(term)}"
+        rows = self._db.execute("SELECT rowid FROM words WHERE words MATCH ? LIMIT ?", (phrase, limit))
+        return [row for (row,) in rows]
+
+    def chunk_rows(self, tree: int) -> list[tuple[str, str, int, int, bytes, bytes]]:
+        """(path, language, content, row of its first chunk in `words`, kinds and sizes of its chunks) of every file,
+        by path."""
+        return self._db.execute(
+            "SELECT f.path, c.language, c.id, c.chunk_base, k.kinds, k.sizes FROM file f"
+            " JOIN content c ON c.id=f.content JOIN kind k ON k.content=c.id WHERE f.tree=? ORDER BY f.path",
+            (tree,),
+        ).fetchall()
 
     def integrity(self) -> list[str]:
         """What SQLite itself finds wrong."""
@@ -341,6 +493,7 @@ class LinkedTree:
 
     def __init__(self, reader: Reader, tree: int) -> None:
         self._reader, self._tree = reader, tree
+        self._last: tuple[tuple[str, str], Any] = ("", ""), []  # names of one file are asked about in a row
 
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)
@@ -364,8 +517,10 @@ class LinkedTree:
         return self._reader.find_methods(self._tree, name)
 
     def _part(self, path: str, part: str) -> Any:
-        content = self._reader.contents(self._tree, [path]).get(path)
-        return [] if content is None else self._reader.part(content, part)
+        if self._last[0] != (path, part):
+            content = self._reader.contents(self._tree, [path]).get(path)
+            self._last = (path, part), [] if content is None else self._reader.part(content, part)
+        return self._last[1]
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:

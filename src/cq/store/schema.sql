@@ -7,7 +7,7 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE tree (
     id INTEGER PRIMARY KEY,
     root TEXT NOT NULL UNIQUE,
-    generation INTEGER NOT NULL,   -- rises with every committed change of this tree's files
+    generation INTEGER NOT NULL,   -- rises with every committed change of what is known of this tree
     config TEXT NOT NULL,          -- hash of the settings that decide which files belong to it
     listing BLOB NOT NULL          -- directories, watched files and notes of the last full listing
 );
@@ -99,6 +99,48 @@ CREATE TABLE target (
     calls BLOB NOT NULL,
     PRIMARY KEY (key, link)
 ) WITHOUT ROWID;
+
+-- What sources outside say that calls mean (cq.model.evidence). It holds for the text it was said about, of the file
+-- that calls and of the file it leads to: with another text it is as if it were not there.
+CREATE TABLE evidence (
+    tree INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    source TEXT NOT NULL,          -- lsp.pyrefly, scip
+    key INTEGER NOT NULL,          -- of what is meant, as in `target`
+    role INTEGER NOT NULL,         -- 0 what is called, 1 the constructor that it runs
+    target_path TEXT NOT NULL,     -- '' outside the repository
+    target_document INTEGER NOT NULL,
+    target_name TEXT NOT NULL,     -- as links name it; outside, the module
+    target_hash TEXT NOT NULL,
+    calls BLOB NOT NULL,           -- uint32 each: document << 24 | number
+    PRIMARY KEY (tree, path, source, key, role)
+) WITHOUT ROWID;
+CREATE INDEX evidence_key ON evidence (tree, key);
+-- Which text of a file a source has been asked about.
+CREATE TABLE asked (
+    tree INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    source TEXT NOT NULL,
+    version TEXT NOT NULL,         -- of the source
+    hash TEXT NOT NULL,
+    PRIMARY KEY (tree, path, source)
+) WITHOUT ROWID;
+
+-- The kind of every chunk, one byte each, and how many words it has, two bytes each: what a question is narrowed by
+-- before anything is ranked, and what a word in it is worth.
+CREATE TABLE kind (content INTEGER PRIMARY KEY, kinds BLOB NOT NULL, sizes BLOB NOT NULL);
+
+-- Vectors of the chunks of one file, as one embedder made them; see vectors.py. A cache beside the tree's files: rows
+-- of another content or identity than the file's and the embedder's are as good as none.
+CREATE TABLE vector (
+    id INTEGER PRIMARY KEY,
+    tree INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    content INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    rows BLOB NOT NULL,
+    UNIQUE (tree, path)
+);
 
 -- Candidates only: every hit is verified against the text or the facts. rowid = content.id.
 CREATE VIRTUAL TABLE trigram USING fts5 (text, content='', tokenize='trigram', detail=none, columnsize=0);

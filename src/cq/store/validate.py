@@ -6,8 +6,10 @@ import hashlib
 import os
 import sqlite3
 import stat
+from array import array
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import msgspec
 import zstandard
 
 from cq.model.artifact import (
+    MAX_CANDIDATES,
     MAX_ROW_BYTES,
     ROWS,
     ArtifactMeta,
@@ -22,14 +25,20 @@ from cq.model.artifact import (
     ChunkRow,
     FileRelationsRow,
     Finding,
+    GraphRow,
     IndexState,
     Manifest,
     Piece,
+    Rate,
     Row,
+    SymbolEdgeRow,
+    SymbolOccurrenceRow,
+    SymbolReference,
     SymbolRow,
     Validation,
     VirtualDocumentRow,
 )
+from cq.model.edge import Links
 from cq.model.errors import StoreError
 from cq.store.artifacts import (
     MANIFEST,
@@ -60,6 +69,20 @@ class Findings:
             self.first.append(Finding(code, where, what))
 
 
+class Rates:
+    """Counts how references were resolved, by language and by what they are."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], Counter[str]] = {}
+
+    def add(self, language: str, what: str, status: str, *, narrowed: bool, capped: bool, times: int = 1) -> None:
+        counts = self._counts.setdefault((language, what), Counter())
+        counts.update({"total": times, status: times, "import_narrowed": narrowed * times, "capped": capped * times})
+
+    def rows(self) -> tuple[Rate, ...]:
+        return tuple(Rate(*key, **counts) for key, counts in sorted(self._counts.items()))
+
+
 def validate_artifacts(folder: str | Path) -> Validation:
     """Every byte of an export is accounted for: by the manifest, by a checksum, or by what it must agree with."""
     folder = Path(folder)
@@ -77,8 +100,10 @@ class _Export:
         self.checked: Counter[str] = Counter()
         self.truncated: Counter[str] = Counter()
         # Hashes of the names that rows bear, and of those that rows refer to before they were seen (with the place).
-        self.known: dict[str, set[int]] = {name: set() for name in ("file", "segment", "symbol", "chunk", "call site")}
+        self.known: dict[str, set[int]] = {name: set() for name in _BORNE_BY}
         self.awaited: dict[str, dict[int, str]] = {name: {} for name in self.known}
+        self.rates = Rates()
+        self.last_node: tuple[str, str, str, int] = ("", "", "", 0)  # of graph_relations
 
     def check(self) -> Validation:
         manifest = self._load(MANIFEST, Manifest)
@@ -92,7 +117,8 @@ class _Export:
                 self._check_rows(meta, ROWS[name])
             self._check_awaited()
             self._check_state(manifest.generated_at)
-        return Validation(tuple(self.found.first), dict(self.found.counts), dict(self.checked))
+        found = self.found
+        return Validation(tuple(found.first), dict(found.counts), dict(self.checked), rates=self.rates.rows())
 
     def _load(self, path: str, kind: type[Any]) -> Any:
         """None, with a finding, for what is not there or not of that kind."""
@@ -315,7 +341,7 @@ def row_is_truncated(row: Row) -> bool:
 # Which artifact says that a thing exists.
 _BORNE_BY = {
     "file": "vfs_manifest", "segment": "vfs_manifest", "symbol": "symbols", "chunk": "chunks",
-    "call site": "call_sites",
+    "call site": "call_sites", "resolved edge": "symbol_edges",
 }  # fmt: skip
 
 
@@ -345,17 +371,100 @@ def _check_chunk(export: _Export, row: Any, where: str) -> None:
 
 def _check_call(export: _Export, row: Any, where: str) -> None:
     export.bear("call site", row.call_site_id, where)
+    span = f"{row.start_line}:{row.start_col}:{row.end_line}:{row.end_col}"
+    name = f"{row.file}:{span}:{row.callee_raw}".encode("utf-8", "surrogateescape")
+    if row.call_site_id != f"sha1:{hashlib.sha1(name, usedforsecurity=False).hexdigest()}":
+        export.found.add("identity", where, "callSiteId is not the sha1 of the call's place and callee")
     export.refer("chunk", row.caller_chunk_uid, where)
     export.refer("chunk", row.callee_chunk_uid, where)
     _check_home(export, row, where)
     if row.start > row.end or (row.start_line, row.start_col) > (row.end_line, row.end_col):
         export.found.add("span", where, "ends before it starts")
+    candidates = row.target_candidates
+    if candidates is not None:
+        _check_candidates(export, row, row.status, candidates, row.callee_chunk_uid, where)
+        capped, narrowed = "capped" in row.evidence, "imported" in row.evidence
+        export.rates.add(row.language_id, "calls", row.status, narrowed=narrowed, capped=capped)
+    elif (row.status, row.callee_chunk_uid) != ("unresolved", None):
+        export.found.add("resolution", where, "has a target, but no candidates")
+
+
+def _check_candidates(
+    export: _Export, row: Row, status: str, candidates: Any, resolved: str | None, where: str
+) -> None:
+    """`resolved` is the chunk that the row names as its target."""
+    for candidate in candidates:
+        export.refer("symbol", candidate.symbol_id, where)
+        export.refer("chunk", candidate.chunk_uid, where)
+    keys = [(-candidate.score, candidate.symbol_key, candidate.symbol_id) for candidate in candidates]
+    if any(left >= right for left, right in pairwise(keys)):
+        export.found.add("resolution", where, "the candidates do not stand once each, by score and symbolKey")
+    if row_is_truncated(row):
+        return
+    if resolved != (candidates[0].chunk_uid if status == "resolved" and candidates else None):
+        export.found.add("resolution", where, "its target is not its candidate")
+    few, many = {"resolved": (1, 1), "ambiguous": (1, MAX_CANDIDATES)}.get(status, (0, 0))
+    if not few <= len(candidates) <= many:
+        export.found.add("resolution", where, f"{status}, with {len(candidates)} candidates")
+
+
+def _check_reference(export: _Export, row: Row, ref: SymbolReference, where: str) -> None:
+    uid = ref.resolved.chunk_uid if ref.resolved else None
+    _check_candidates(export, row, ref.status, ref.candidates, uid, where)
+    if ref.resolved and ref.candidates and ref.resolved.symbol_id != ref.candidates[0].symbol_id:
+        export.found.add("resolution", where, "its target is not its candidate")
+    export.refer("file", ref.import_hint.resolved_file if ref.import_hint else None, where)
+
+
+def _check_occurrence(export: _Export, row: Any, where: str) -> None:
+    export.refer("file", row.from_file, where)
+    export.refer("chunk", row.from_chunk_uid, where)
+    export.refer("call site", row.call_site_id, where)
+    if (row.occurrence_kind == "call") != (row.call_site_id is not None):
+        export.found.add("resolution", where, "a call has a call site, a usage has none")
+    if row.range.start > row.range.end:
+        export.found.add("span", where, "ends before it starts")
+    _check_reference(export, row, row.ref, where)
+
+
+def _check_edge(export: _Export, row: Any, where: str) -> None:
+    export.refer("file", row.file, where)
+    export.refer("chunk", row.from_chunk_uid, where)
+    export.refer("symbol", row.from_symbol_id, where)
+    _check_reference(export, row, row.to, where)
+    if row.to.resolved:
+        export.known["resolved edge"].add(hash(_edge_name(row.from_chunk_uid, row.to.resolved.chunk_uid, row.kind)))
+    capped, narrowed = row.to.omitted > 0, row.evidence.import_narrowed
+    for what in ("imports", "all") if row.kind == "imports" else ("all",):
+        export.rates.add(row.language_id, what, row.to.status, narrowed=narrowed, capped=capped, times=row.occurrences)
+
+
+def _check_node(export: _Export, row: Any, where: str) -> None:
+    export.refer("file", row.file, where)
+    export.refer("chunk", row.id, where)
+    export.refer("symbol", row.symbol_id, where)
+    *node, part = export.last_node
+    expected = part + 1 if node == [row.file, row.graph, row.id] else 0
+    export.last_node = row.file, row.graph, row.id, row.part
+    if row.part != expected:
+        export.found.add("order", where, f"part {row.part} of a node, where {expected} comes next")
+    if any((left.id, left.kind) >= (right.id, right.kind) for left, right in pairwise(row.out)):
+        export.found.add("order", where, "its edges do not stand once each, by id and kind")
+    for edge in row.out:
+        export.refer("chunk", edge.id, where)
+        export.refer("resolved edge", _edge_name(row.id, edge.id, edge.kind), where)
+
+
+def _edge_name(source: str, target: str, kind: str) -> str:
+    return f"from {source} to {target} of kind {kind}"
 
 
 def _check_relations(export: _Export, row: Any, where: str) -> None:
     _check_home(export, row, where)
     for item in row.imports:
         export.refer("chunk", item.chunk_uid, where)
+    for path in row.import_links or ():
+        export.refer("file", path, where)
 
 
 def _check_home(export: _Export, row: Any, where: str) -> None:
@@ -365,7 +474,8 @@ def _check_home(export: _Export, row: Any, where: str) -> None:
 
 _CHECKS: dict[type[Row], Any] = {
     VirtualDocumentRow: _check_document, SymbolRow: _check_symbol, ChunkRow: _check_chunk, CallSiteRow: _check_call,
-    FileRelationsRow: _check_relations,
+    FileRelationsRow: _check_relations, SymbolOccurrenceRow: _check_occurrence, SymbolEdgeRow: _check_edge,
+    GraphRow: _check_node,
 }  # fmt: skip
 
 
@@ -407,3 +517,14 @@ def load_symbol_table(reader: Reader, content: int) -> list[tuple[int, int, str,
         "SELECT document, number, name, qualified_name, kind FROM symbol WHERE content=? ORDER BY document, number",
         (content,),
     ).fetchall()
+
+
+def load_links(reader: Reader, tree: int, path: str) -> tuple[list[Links | None], set[int]] | None:
+    """What a file's code means, and under which keys others find it; None for a file that was not linked."""
+    row = reader._db.execute("SELECT id, targets FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+    if row is None:
+        return None
+    # The table has no index by file; every row of it that should be there is looked up.
+    sql = "SELECT 1 FROM target WHERE key=? AND link=?"
+    keys = {key for key in array("q", row[1]) if reader._db.execute(sql, (key, row[0])).fetchone()}
+    return reader.own_links(tree, path), keys

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from cq.model.code import Parameter
-from cq.model.edge import Links
+from cq.model.edge import Candidate, Links
 from cq.model.source import Problem, Skip
 from cq.store.codec import encode_links, pack, unpack
 from cq.store.database import BUSY_MS, tree_key
@@ -30,6 +30,8 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     symbols: list[tuple[int, int, str, str, str]]  # document, number, name, qualified_name, kind
     names: tuple[str, str, str]  # defined, called, used
     words: list[tuple[str, str, str, str, str]]  # per chunk: name, qualified_name, signature, docs, body
+    kinds: bytes  # per chunk
+    sizes: bytes
     named: list[tuple[str, int]]  # what its code calls and stores: see the table
     methods: list[tuple[str, list[tuple[int, str, tuple[Parameter, ...]]]]]  # name -> document, qualified name, …
 
@@ -59,6 +61,16 @@ class LinkRow(msgspec.Struct, frozen=True, gc=False):
     links: list[Links | None]  # of every document
     keys: list[int]
     targets: list[tuple[int, list[int]]]  # by key
+
+
+class EvidenceRow(msgspec.Struct, frozen=True, gc=False):
+    """Calls that mean one thing, as a source says; see the table `evidence`."""
+
+    key: int
+    role: int
+    target: Candidate  # outside the repository: no path, and the module for a name
+    target_hash: str
+    calls: list[int]
 
 
 class Writer:
@@ -102,6 +114,7 @@ class Writer:
         self._db.executemany(
             "INSERT INTO symbol VALUES (?,?,?,?,?,?)", [(number, *symbol) for symbol in content.symbols]
         )
+        self._db.execute("INSERT INTO kind VALUES (?,?,?)", (number, content.kinds, content.sizes))
         self._db.executemany("INSERT INTO named VALUES (?,?,?)", [(*named, number) for named in content.named])
         self._db.executemany(
             "INSERT INTO method VALUES (?,?,?)",
@@ -136,6 +149,8 @@ class Writer:
         self._db.executemany(
             "DELETE FROM method WHERE name=? AND content=?", [(name, number) for name, _ in content.methods]
         )
+        self._db.execute("DELETE FROM kind WHERE content=?", (number,))
+        self._db.execute("DELETE FROM vector WHERE content=?", (number,))
         self._db.execute("DELETE FROM content WHERE id=?", (number,))
 
     def find_dead(self, limit: int) -> list[tuple[int, int, str, bytes]]:
@@ -176,6 +191,7 @@ class Writer:
     ) -> None:
         """Inside a transaction: readers see all of it or none."""
         self._db.executemany("DELETE FROM file WHERE tree=? AND path=?", [(tree, path) for path in drop])
+        self._db.executemany("DELETE FROM vector WHERE tree=? AND path=?", [(tree, path) for path in drop])
         self._db.executemany("DELETE FROM skip WHERE tree=? AND path=?", [(tree, path) for path in drop_skips])
         self._db.executemany(
             "INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?)",
@@ -220,6 +236,47 @@ class Writer:
                     "DELETE FROM target WHERE key=? AND link=?", [(key, number) for key in array("q", targets)]
                 )
                 self._db.execute("DELETE FROM link WHERE id=?", (number,))
+
+    def put_evidence(
+        self, tree: int, path: str, source: str, version: str, text_hash: str, rows: Iterable[EvidenceRow]
+    ) -> None:
+        """Inside a transaction. What the source said about this file before is forgotten."""
+        for table in ("evidence", "asked"):
+            self._db.execute(f"DELETE FROM {table} WHERE tree=? AND path=? AND source=?", (tree, path, source))
+        self._db.execute("INSERT INTO asked VALUES (?,?,?,?,?)", (tree, path, source, version, text_hash))
+        self._db.executemany(
+            "INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?,?,?)",
+            [
+                (
+                    tree, path, source, row.key, row.role, row.target.path, row.target.document, row.target.name,
+                    row.target_hash, array("I", row.calls).tobytes(),
+                )
+                for row in rows
+            ],
+        )  # fmt: skip
+
+    def forget_evidence(self, tree: int) -> None:
+        """Of files that are gone."""
+        for table in ("evidence", "asked"):
+            self._db.execute(
+                f"DELETE FROM {table} WHERE tree=? AND path NOT IN (SELECT path FROM file WHERE tree=?)", (tree, tree)
+            )
+
+    def drop_evidence(self, tree: int, source: str) -> None:
+        """All that a source has said."""
+        for table in ("evidence", "asked"):
+            self._db.execute(f"DELETE FROM {table} WHERE tree=? AND source=?", (tree, source))
+
+    def note_change(self, tree: int) -> None:
+        """What is known of a tree changed, though its files did not."""
+        self._db.execute("UPDATE tree SET generation=generation+1 WHERE id=?", (tree,))
+
+    def put_vectors(self, tree: int, identity: str, rows: Iterable[tuple[str, int, bytes]]) -> None:
+        """(path, content, rows) of files, in place of what they had; inside a transaction."""
+        self._db.executemany(
+            "INSERT OR REPLACE INTO vector (tree, path, content, identity, rows) VALUES (?,?,?,?,?)",
+            [(tree, path, content, identity, blob) for path, content, blob in rows],
+        )
 
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))

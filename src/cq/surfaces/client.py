@@ -62,11 +62,14 @@ def read_mode() -> str:
     return next((mode for mode in MODES if f'daemon = "{mode}"' in text.splitlines()), "manual")
 
 
-def pack_request(verb: str, argv: list[str]) -> bytes:
-    """Length, then what the command can see of its caller, separated by NUL as the system separates it."""
+def pack_request(verb: str, argv: list[str], *, cwd: str = "", pid: int | None = None) -> bytes:
+    """Length, then what the command can see of its caller, separated by NUL as the system separates it.
+
+    `pid` is of the process whose user waits; 0 where it answers more than one question."""
     umask = os.umask(0o77)
     os.umask(umask)
-    head = (IDENTITY, verb, str(os.getpid()), str(umask), os.getcwd(), str(len(argv)), *argv)  # noqa: PTH109
+    asker = os.getpid() if pid is None else pid
+    head = (IDENTITY, verb, str(asker), str(umask), cwd or os.getcwd(), str(len(argv)), *argv)  # noqa: PTH109
     body = b"\0".join([*map(os.fsencode, head), *(b"%s=%s" % item for item in os.environb.items())])
     return len(body).to_bytes(4, "big") + body
 
@@ -85,6 +88,22 @@ def connect(path: str) -> Socket | None:
     except OSError:
         return None
     return link
+
+
+def send_request(link: Socket, request: bytes, streams: tuple[int, int, int]) -> bool:
+    """With the streams that the command is to have; False where the daemon cannot be told."""
+    import _socket
+
+    if len(request) > MAX_REQUEST:
+        return False
+    numbers = b"".join(number.to_bytes(4, sys.byteorder) for number in streams)
+    try:
+        sent = link.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)])
+        if sent < len(request):  # even nothing cannot be sent once the answer is there and the daemon has hung up
+            link.sendall(request[sent:])
+    except OSError:
+        return False
+    return True
 
 
 def spawn_daemon(path: str, options: tuple[str, ...] = ()) -> int:
@@ -126,18 +145,8 @@ def _ask_daemon(argv: list[str]) -> int | None:
 
 
 def _converse(link: Socket, path: str, argv: list[str]) -> int | None:
-    import _socket
-
     writing = interrupted = False
-    streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
-    try:
-        request = pack_request("run", argv)
-        if len(request) > MAX_REQUEST:
-            return None
-        sent = link.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
-        if sent < len(request):  # even nothing cannot be sent once the answer is there and the daemon has hung up
-            link.sendall(request[sent:])
-    except OSError:
+    if not send_request(link, pack_request("run", argv), (0, 1, 2)):
         return None
     while True:
         try:

@@ -20,20 +20,35 @@ if TYPE_CHECKING:
 # name -> (module, one line of help)
 COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("cq.surfaces.cli.search", "where a name or text is: defined, called, used, mentioned"),
+    "find": ("cq.surfaces.cli.find", "code about an idea, or one symbol: connected, and in full, within a budget"),
     "calls": ("cq.surfaces.cli.calls", "every call site of a function: what is passed, and from where"),
+    "neighborhood": ("cq.surfaces.cli.neighborhood", "everything around one symbol (nb)"),
     "graph": ("cq.surfaces.cli.graph", "what a definition depends on, and what depends on it"),
     "path": ("cq.surfaces.cli.path", "how one definition reaches another"),
     "impact": ("cq.surfaces.cli.impact", "what may break when something changes"),
     "sig-impact": ("cq.surfaces.cli.sig_impact", "which call sites a new signature would break"),
     "imports": ("cq.surfaces.cli.imports", "which file imports which, cycles, and what comes from outside"),
     "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
+    "references": (
+        "cq.surfaces.cli.references",
+        "every mention that means a definition, by links and language servers",
+    ),
+    "hover": ("cq.surfaces.cli.hover", "the signature, type and documentation of a name"),
+    "diagnostics": ("cq.surfaces.cli.diagnostics", "what is wrong with code: its syntax, and what type checkers say"),
+    "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
+    "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),
+    "scopes": ("cq.surfaces.cli.scopes", "which names a definition captures, shares and owns"),
+    "bytecode": ("cq.surfaces.cli.bytecode", "what a Python definition does with names once compiled"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
+    "run": ("cq.surfaces.cli.run", "several questions of a plan, answered together"),
+    "report": ("cq.surfaces.cli.report", "a plan by its name: refactor-impact, safety-reliability, …"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),
     "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
     "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
     "validate": ("cq.surfaces.cli.validate", "whether the index, or an export of it, is whole"),
+    "ingest": ("cq.surfaces.cli.ingest", "take what another indexer knows as evidence (SCIP)"),
     "export": ("cq.surfaces.cli.export", "the index as artifacts, for other programs"),
     "artifact": ("cq.surfaces.cli.artifact", "what recent answers were too short for"),
     "facts": ("cq.surfaces.cli.facts", "what one file says about itself: symbols, calls, imports, chunks"),
@@ -47,19 +62,22 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("cq.surfaces.cli.completion", "complete commands, names and paths in your shell"),
 }
 
+ALIASES = {"nb": "neighborhood"}
+
 # How --help sorts them; a command that is in none of these is a question.
 GROUPS = {
-    "the index": ("index", "status", "watch", "validate", "export", "doctor", "languages"),
+    "the index": ("index", "status", "watch", "validate", "export", "ingest", "doctor", "languages"),
     "for programs": ("mcp", "schema", "artifact"),
     "to feel at home": ("init", "completion", "daemon", "config"),
 }
 
-# The process whose user waits, as /proc names it; the daemon sets it to its client's.
+# The process whose user waits, as /proc names it; the daemon sets it to its client's, "" where that goes on.
 asker = "self"
 
 EXAMPLES = """\
   cq                                   what is here, and where to start
   cq search get_or_create              where a name is defined, called, used
+  cq find 'how are passwords hashed'   code about an idea, within a budget
   cq calls QuerySet.get_or_create      who calls it, with what
   cq read src/app.py                   the outline of a file
   cq search save --format json         the same, for a program
@@ -100,6 +118,7 @@ def _dispatch(argv: list[str]) -> int:
         if len(rest) > 1:
             raise UsageError(f"unexpected argument {rest[1]!r}", hint="see `cq --help`")
         name, rest = (rest[0], ["--help"]) if rest else ("--help", [])
+    name = ALIASES.get(name, name)
     if not name or name == "--root" or name.startswith("--root="):
         return _run_command("", argv)
     if name in ("-V", "--version"):

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,24 @@ def add_worker_options(parser: ArgumentParser) -> None:
 
 def add_freshness_options(parser: ArgumentParser) -> None:
     parser.add_argument("--no-refresh", action="store_true", help="answer from the index as it lies")
-    parser.add_argument("--max-stale", metavar="SECONDS", type=_seconds, default=0.0, help="trust a check this young")
+    parser.add_argument(
+        "--max-stale", metavar="SECONDS", type=read_seconds, default=0.0, help="trust a check this young"
+    )
+
+
+def add_server_options(parser: ArgumentParser, *, default: bool = True) -> None:
+    """`default`: whether language servers are asked without being told to; else only where one runs already."""
+    group = parser.add_mutually_exclusive_group()
+    if not default:
+        group.add_argument(
+            "--lsp", action="store_true", default=None, help="ask language servers, start them if need be"
+        )
+    group.add_argument(
+        "--no-lsp", action="store_false", dest="lsp", default=None, help="ask no language server; the index alone"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="let the repository say how servers run: that can run its code"
+    )
 
 
 def add_question_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit: int) -> None:
@@ -54,6 +71,18 @@ def add_question_options(parser: ArgumentParser, *, formats: tuple[str, ...], li
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
     add_freshness_options(parser)
     add_place_options(parser)
+
+
+def add_report_options(parser: ArgumentParser) -> None:
+    """Of several questions at once: how long the whole may be, and as what."""
+    from cq.surfaces.render.progress import MODES
+
+    formats = ("md", "json", "jsonl", "plain")
+    parser.add_argument("--budget", metavar="TOKENS", type=read_budget, help="of the whole answer (default: 8000)")
+    default = os.environ.get("CQ_FORMAT", "")
+    chosen = default if default in formats else "md"
+    parser.add_argument("--format", choices=formats, default=chosen, help="md (default), for people; …")
+    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
 
 
 def ask(args: Namespace, question: Callable[[Workspace], Answer]) -> int:
@@ -87,6 +116,7 @@ def _add_size_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit
     parser.add_argument(
         "--budget", metavar="TOKENS", type=read_count, help="how long the answer may be (default: 8000)"
     )
+    add_measure_option(parser)
     parser.add_argument("--page", metavar="N", type=read_count, default=1, help="the next findings")
     parser.add_argument("--all", action="store_true", help="everything on one page, however long")
     default = os.environ.get("CQ_FORMAT", "")
@@ -109,18 +139,20 @@ def find_languages(given: list[str] | None) -> tuple[str, ...]:
     return () if names == ["auto"] else tuple(dict.fromkeys(map(get_language_id, names)))
 
 
-def find_folders(given: list[str] | None, root: Path) -> tuple[str, ...]:
+def find_folders(given: list[str] | None, root: Path, option: str = "--in") -> tuple[str, ...]:
     """From the working directory, else from the root; as paths below the root. The root itself is no limit."""
     found: list[str] = []
     for name in given or ():
         if not name:
-            raise UsageError("--in names nothing", hint="give a directory or a file")
+            raise UsageError(f"{option} names nothing", hint="give a directory or a file")
         here = Path(os.path.abspath(name))  # noqa: PTH100  a link stays the link that the index knows
         chosen = here if here.exists() and here.is_relative_to(root) else root / name
         if not chosen.exists():
-            raise UsageError(f"--in {name} does not exist", hint="it counts from the working directory or the root")
+            raise UsageError(f"{option} {name} does not exist", hint="it counts from the working directory or the root")
         if not Path(os.path.normpath(chosen)).is_relative_to(root):
-            raise UsageError(f"--in {name} lies outside the root", hint="give --root with a directory that holds it")
+            raise UsageError(
+                f"{option} {name} lies outside the root", hint="give --root with a directory that holds it"
+            )
         below = Path(os.path.normpath(chosen)).relative_to(root).as_posix()
         found += [below] if below != "." else []
     return tuple(found)
@@ -135,6 +167,14 @@ def find_target(text: str, root: Path) -> str:
     if here.is_file() and here.is_relative_to(root):
         return f"{here.relative_to(root).as_posix()}:{rest}"
     return f"{os.path.normpath(path)}:{rest}" if "/" in path else text
+
+
+def find_part(text: str, root: Path) -> str:
+    """A TARGET, or a path that may count from the working directory: told as the index tells it, `.` for the root."""
+    here = Path(os.path.abspath(text))  # noqa: PTH100  a link stays the link that the index knows
+    if text and here.exists() and here.is_relative_to(root):
+        return here.relative_to(root).as_posix()
+    return find_target(text, root)
 
 
 def repeat_place(args: Namespace) -> tuple[str, ...]:
@@ -155,16 +195,28 @@ def read_page(args: Namespace, limit: int) -> Page:
         args.limit or (0 if everything else limit),
         args.budget or (0 if everything else Page().budget),
         args.page,
-        "json" if args.format in ("json", "jsonl") else "text",
+        read_measure(args),
     )
 
 
-def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
-    """Writes the answer; the exit code is grep's, 130 for an answer that Ctrl-C cut short."""
+def add_measure_option(parser: ArgumentParser) -> None:
+    """For a program that shows an answer as text, which it takes as JSON to have all of it: the MCP server."""
+    parser.add_argument("--measure", choices=("text", "json"), help=SUPPRESS)
+
+
+def read_measure(args: Namespace) -> str:
+    """What the budget counts."""
+    return args.measure or ("json" if args.format in ("json", "jsonl") else "text")
+
+
+def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[Answer], str] | None = None) -> int:
+    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
+    Ctrl-C cut short."""
     from cq.surfaces.render import render_jsonl
     from cq.surfaces.render.answer import find_rows, render_answer, render_plain
 
-    run = msgspec.structs.replace(answer.run, argv=tuple(argv), elapsed_ms=_process_ms())
+    elapsed = _process_ms() if cli.asker else answer.run.elapsed_ms
+    run = msgspec.structs.replace(answer.run, argv=tuple(argv), elapsed_ms=elapsed)
     answer = msgspec.structs.replace(answer, run=run)
     if form == "json":
         sys.stdout.write(render_jsonl([answer]))  # on one line: white space would be a third of it
@@ -177,7 +229,7 @@ def print_answer(answer: Answer, form: str, argv: list[str]) -> int:
 
         sys.stdout.write(draw(answer.edges, form))
     else:
-        sys.stdout.write(render_answer(answer))
+        sys.stdout.write((render or render_answer)(answer))
     if form in ("jsonl", "plain"):
         # Rows have no room for what else there is to say.
         notes = [event.message for event in answer.degraded if event.severity != "info"]
@@ -214,6 +266,14 @@ def read_count(text: str) -> int:
     return value
 
 
+def read_budget(text: str) -> int:
+    """For the tokens of several questions at once."""
+    value = read_count(text)
+    if not 500 <= value <= 1_000_000:
+        raise ArgumentTypeError(f"{text!r} is not a number of 500 to 1,000,000")
+    return value
+
+
 def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | None = None, **more: Any) -> Workspace:
     """What is not among the command's options keeps its default."""
     from cq.workspace import Workspace
@@ -226,12 +286,14 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     }
     if "inside" not in given:  # a question's own filters leave the index as it is
         options |= {name: tuple(given[name]) for name in ("include", "exclude") if given.get(name)}
+    options["trusted"] = bool(given.get("trust"))
     options["auto_refresh"] = not given.get("no_refresh")
     options["max_stale"] = given.get("max_stale") or 0.0
     return Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
 
 
-def _seconds(text: str) -> float:
+def read_seconds(text: str) -> float:
+    """For options: a number of seconds, 0 included."""
     try:
         value = float(text)
     except ValueError:

@@ -8,11 +8,16 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from cq.indexing.embedding import EmbedReport
+from cq.indexing.ingest import IngestReport
 from cq.indexing.refresh import Report
 from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
 from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
+from cq.model.find import FindAnswer
+from cq.model.neighborhood import Bundle
+from cq.model.plan import Plan
 from cq.model.status import Check, Status
 from cq.surfaces.daemon import DaemonStatus
 from cq.surfaces.render import render_json, render_table
@@ -28,6 +33,7 @@ class Indexed(TypedDict):
     report: Report
     cost: Cost
     status: Status
+    embedded: EmbedReport | None  # with --embed
 
 
 # Name -> what it describes and where that is met. Artifacts bear their own names, answers that of the command.
@@ -42,9 +48,13 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "daemon": (DaemonStatus, "the answer of cq daemon status"),
     "doctor": (tuple[Check, ...], "the answer of cq doctor"),
     "export": (ExportReport, "the answer of cq export"),
+    "find": (FindAnswer, "the answer of cq find"),
     "index": (Indexed, "the answer of cq index"),
+    "ingest": (IngestReport, "the answer of cq ingest"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
+    "plan": (Plan, "a plan of cq run"),
     "q": (Answer, "the answer of cq q"),
+    "snb": (Bundle, "the bundle in the answer of cq neighborhood, schema cq.snb.v1"),
     "status": (Status, "the answer of cq status"),
     "validate": (Validation, "the answer of cq validate"),
 }

@@ -1,4 +1,4 @@
-"""Runs a command of ours in a process of its own: through the daemon where one runs, and stopped when the client says
+"""Runs a command of ours: in the daemon where one runs, else in a process of its own. Stopped when the client says
 so, with everything it started."""
 
 from __future__ import annotations
@@ -7,14 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import anyio
 import msgspec
 from anyio.abc import Process
-from anyio.streams.text import TextReceiveStream
+
+from cq.surfaces.client import DONE, INTERRUPT, WRITING, connect, find_socket, pack_request, read_mode, send_request
 
 Told = Callable[[float, float, str], Awaitable[None]]
 _MOST = 64 * 1024 * 1024  # bytes of one answer
@@ -29,44 +30,116 @@ class Done(msgspec.Struct, frozen=True):
 async def run_command(argv: list[str], root: str, told: Told) -> Done:
     """`told` hears the progress of an index that is made."""
     name, *rest = argv
+    words = [name, f"--root={root}", *rest]
+    return await _ask_daemon(words, root, told) or await _run_process(words, root, told)
+
+
+async def _ask_daemon(words: list[str], root: str, told: Told) -> Done | None:
+    """None where there is none, or it has not said a word: then the work is to be done here."""
+    path = find_socket()
+    link = connect(path) if path and read_mode() != "off" else None
+    if link is None:
+        return None
+    with ExitStack() as stack:
+        stack.callback(link.close)
+        out, out_end = os.pipe()
+        errors, errors_end = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        stack.callback(os.close, out)
+        stack.callback(os.close, errors)
+        try:
+            sent = send_request(link, pack_request("run", words, cwd=root, pid=0), (nothing, out_end, errors_end))
+        finally:
+            for number in (nothing, out_end, errors_end):
+                os.close(number)
+        if not sent:
+            return None
+        heard = _Heard(told)
+        said = b""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(heard.collect, out)
+                group.start_soon(heard.listen, errors)
+                while said[-2:-1] != DONE:
+                    await anyio.wait_readable(link)  # pyright: ignore[reportArgumentType]  a socket, without its module
+                    part = link.recv(16)
+                    if not part:
+                        break
+                    said += part
+        except anyio.get_cancelled_exc_class():
+            with suppress(OSError):
+                link.sendall(INTERRUPT)  # the worker stops; hanging up ends it where it does not
+            raise
+        except OSError:
+            said = b""
+        if said[-2:-1] != DONE:
+            return Done(2, b"", "cq: daemon: it ended before the answer did (ask again)") if WRITING in said else None
+        return heard.done(said[-1])
+
+
+async def _run_process(words: list[str], root: str, told: Told) -> Done:
     process = await anyio.open_process(
-        [sys.executable, "-P", "-m", "cq", name, f"--root={root}", *rest],
+        [sys.executable, "-P", "-m", "cq", *words],
         cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
-    out: list[bytes] = []
-    errors: list[str] = []
+    assert process.stdout is not None
+    assert process.stderr is not None
+    heard = _Heard(told)
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(_collect, process, out)
-            group.start_soon(_listen, process, errors, told)
-        return Done(await process.wait(), b"".join(out), "\n".join(errors))
+            group.start_soon(heard.collect, process.stdout)
+            group.start_soon(heard.listen, process.stderr)
+        return heard.done(await process.wait())
     finally:
         if process.returncode is None:
             with anyio.CancelScope(shield=True):
                 await _end(process)
 
 
-async def _collect(process: Process, out: list[bytes]) -> None:
-    assert process.stdout is not None
-    size = 0
-    async for part in process.stdout:
-        size += len(part)
-        if size <= _MOST:
-            out.append(part)
+class _Heard:
+    """What a command writes, as it comes; what it says of its progress is told at once."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._out: list[bytes] = []
+        self._errors: list[str] = []
+
+    def done(self, status: int) -> Done:
+        return Done(status, b"".join(self._out), "\n".join(self._errors))
+
+    async def collect(self, stream: Any) -> None:
+        size = 0
+        async for part in _read(stream):
+            size += len(part)
+            if size <= _MOST:
+                self._out.append(part)
+
+    async def listen(self, stream: Any) -> None:
+        rest = b""
+        async for part in _read(stream):
+            *lines, rest = (rest + part).split(b"\n")
+            for line in lines:
+                if line.startswith(b'{"stage"'):
+                    step: dict[str, Any] = msgspec.json.decode(line)
+                    done, total = step["done"], step["total"]
+                    await self._told(done, total, f"{step['stage']}: {done} of {total} files")
+                else:
+                    self._errors.append(line.decode("utf-8", "replace"))
+        self._errors += [rest.decode("utf-8", "replace")] if rest else []
 
 
-async def _listen(process: Process, errors: list[str], told: Told) -> None:
-    assert process.stderr is not None
-    rest = ""
-    async for part in TextReceiveStream(process.stderr, errors="replace"):
-        *lines, rest = (rest + part).split("\n")
-        for line in lines:
-            if line.startswith('{"stage"'):
-                step: dict[str, Any] = msgspec.json.decode(line)
-                await told(step["done"], step["total"], f"{step['stage']}: {step['done']} of {step['total']} files")
-            else:
-                errors.append(line)
-    errors += [rest] if rest else []
+async def _read(stream: Any) -> AsyncIterator[bytes]:
+    """The parts of a stream, or of a descriptor."""
+    if not isinstance(stream, int):
+        async for part in stream:
+            yield part
+        return
+    while True:
+        await anyio.wait_readable(stream)
+        part = os.read(stream, 1 << 16)
+        if not part:
+            return
+        yield part
 
 
 async def _end(process: Process) -> None:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
-from weakref import WeakKeyDictionary
 
 import anyio
 import mcp_types as types
@@ -20,15 +19,20 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from cq import __version__
+from cq.model.answer import Answer, SourceDetails
+from cq.model.errors import REGISTRY, CqError
+from cq.model.status import Degraded
 from cq.surfaces.mcp.content import render_pieces
 from cq.surfaces.mcp.process import Done, run_command
-from cq.surfaces.mcp.tools import CODES, INSTRUCTIONS, TOOLS, describe_tools, parse_arguments
-from cq.workspace import find_root
+from cq.surfaces.mcp.tools import INSTRUCTIONS, TOOLS, WIDER, describe_tools, parse_arguments
+from cq.workspace import Workspace, find_root
 
 Context = ServerRequestContext[Any, Any]
 INVALID, INTERNAL = -32602, -32603
 _LONGEST = 600.0  # seconds for one answer
 _SOON = 1.8  # seconds until a first index is not waited for any more
+_MOST_CALLS = 100  # at once, of all clients
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 TEMPLATES = {
     "cq://file/{+path}": ("file", "The text of a file, as indexed."),
@@ -40,13 +44,14 @@ TEMPLATES = {
 PROMPTS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "explain_symbol": (
         "Explain a symbol", ("symbol",),
-        "Explain `{symbol}`: read it with codebase_read, then see who calls it with codebase_context (what=calls). Say "
+        "Explain `{symbol}`: read it with codebase_read, then see what is around it with codebase_context. Say "
         "what it does, what it expects of its callers, and what is surprising; cite path:line.",
     ),
     "what_breaks_if": (
         "What breaks if a symbol changes", ("symbol", "change"),
-        "I want to change `{symbol}`: {change}. List every call site with codebase_context (what=calls), page by page, "
-        "and say for each whether it breaks and why; then the tests that cover it. Cite path:line.",
+        "I want to change `{symbol}`: {change}. See what depends on it with codebase_context (what=impact), list every "
+        "call site (what=calls), page by page, and say for each whether it breaks and why; then the tests that cover "
+        "it. Cite path:line.",
     ),
     "where_to_start": (
         "Where to start in this repository", (),
@@ -64,14 +69,18 @@ def make_server(root: str) -> Server[Any]:
 class _Surface:
     def __init__(self, root: str) -> None:
         self._root = root
-        self._roots: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # by session
+        self._calls = 0
         self._background: set[asyncio.Task[Done]] = set()
-        self.server: Server[Any] = Server(
-            "cq", version=__version__, instructions=INSTRUCTIONS,
-            on_list_tools=self._list_tools, on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources, on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource, on_list_prompts=self._list_prompts, on_get_prompt=self._get_prompt,
-        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the SDK deprecates logging and roots; clients of today have them
+            self.server: Server[Any] = Server(
+                "cq", version=__version__, instructions=INSTRUCTIONS,
+                on_list_tools=self._list_tools, on_call_tool=self._call_tool,
+                on_list_resources=self._list_resources, on_list_resource_templates=self._list_templates,
+                on_read_resource=self._read_resource, on_list_prompts=self._list_prompts,
+                on_get_prompt=self._get_prompt, on_completion=self._complete,
+                on_set_logging_level=self._set_level, on_roots_list_changed=self._forget_root,
+            )  # fmt: skip
 
     async def _list_tools(self, _: Context, __: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in describe_tools()])
@@ -84,13 +93,24 @@ class _Surface:
             argv = parse_arguments(params.name, params.arguments or {})
         except ValueError as error:
             return _refuse("INVALID_REQUEST", str(error))
+        if self._calls >= _MOST_CALLS:
+            return _refuse("BUSY", f"{self._calls} questions are being answered (ask again in a moment)")
+        self._calls += 1
         try:
             done = await self._answer(context, argv)
         except TimeoutError:
             return _refuse("TIMEOUT", f"no answer within {_LONGEST:.0f} s")
+        finally:
+            self._calls -= 1
         if done.status not in (0, 1):
-            return _refuse(*_explain(done.errors))
-        answer = msgspec.json.decode(done.out, type=TOOLS[params.name][1])
+            code, message = _explain(done.errors)
+            if code == "INTERNAL":
+                await _log(context, "error", message)
+            return _refuse(code, message)
+        answer = msgspec.json.decode(done.out, type=WIDER.get(argv[0], TOOLS[params.name][1]))
+        events: tuple[Degraded, ...] = answer.degraded
+        for event in events:
+            await _log(context, event.severity, event.message)
         content: list[Any] = [
             types.TextContent(
                 type="text", text=text, annotations=types.Annotations(audience=["assistant"], priority=priority)
@@ -105,6 +125,8 @@ class _Surface:
 
         async def tell(done: float, total: float, message: str) -> None:
             nonlocal indexing
+            if total and not indexing:
+                await _log(context, "info", "the index is being made")
             indexing = total > 0
             await context.session.report_progress(done, total or None, message)
 
@@ -129,9 +151,27 @@ class _Surface:
     async def _find_root(self, context: Context) -> str:
         if self._root:
             return self._root
-        if context.session not in self._roots:
-            self._roots[context.session] = await _ask_root(context)
-        return self._roots[context.session]
+        state = _state(context)
+        if "root" not in state:
+            state["root"] = await _ask_root(context)
+        return state["root"]
+
+    async def _forget_root(self, context: Context, _: Any) -> None:
+        _state(context).pop("root", None)
+
+    async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        _state(context)["level"] = params.level
+        return types.EmptyResult()
+
+    async def _complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Names and paths of the index as it lies, for the arguments that are one; nothing for any other."""
+        kind = {"symbol": "names", "name": "names", "path": "paths"}.get(params.argument.name)
+        root, values = await self._find_root(context), list[str]()
+        if kind and params.argument.value:
+            with suppress(CqError, OSError), Workspace.open(root, auto_refresh=False) as workspace:
+                found = await anyio.to_thread.run_sync(workspace.complete, params.argument.value)
+                values = list(getattr(found, kind))
+        return types.CompleteResult(completion=types.Completion(values=values))
 
     async def _list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
         done = await run_command(["artifact", "list", "--format=json"], await self._find_root(context), _hush)
@@ -161,7 +201,7 @@ class _Surface:
         kind, name = found[1], unquote(found[2])
         command = {
             "file": ["read", "--format=plain", "--all", "--", f"{name}:1-"],
-            "symbol": ["read", "--format=plain", "--all", "--", name],
+            "symbol": ["read", "--format=json", "--all", "--", name],
             "artifact": ["artifact", "get", "--", name],
         }[kind]
         done = await run_command(command, await self._find_root(context), _hush)
@@ -169,7 +209,7 @@ class _Surface:
             code, message = _explain(done.errors) if done.status > 1 else ("NOT_FOUND", f"nothing is named {name}")
             raise MCPError(INVALID, message, {"uri": uri, "code": "NOT_FOUND" if code == "INVALID_REQUEST" else code})
         mime = "application/json" if kind == "artifact" else "text/plain"
-        text = done.out.decode("utf-8", "replace")
+        text = _take_one(done.out, uri) if kind == "symbol" else done.out.decode("utf-8", "replace")
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=mime, text=text)])
 
     async def _list_prompts(self, _: Context, __: Any) -> types.ListPromptsResult:
@@ -210,6 +250,33 @@ async def _ask_root(context: Context) -> str:
     return os.environ.get("CQ_ROOT") or str(find_root(Path.cwd()))
 
 
+def _state(context: Context) -> dict[str, Any]:
+    """What is known of the client, as long as it is connected. A session lives for one request: SDK 2.3."""
+    return context.session._connection.state
+
+
+async def _log(context: Context, level: Any, message: str) -> None:
+    """To the client, from the level on that it asked for; clients of the stateless era ask in every request."""
+    if LEVELS.index(level) >= LEVELS.index(_state(context).get("level", "warning")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # see make_server
+            await context.session.send_log_message(level, message, "cq", context.request_id)
+
+
+def _take_one(out: bytes, uri: str) -> str:
+    """The source of the one definition that is named; which of several is meant is not guessed."""
+    answer = msgspec.json.decode(out, type=Answer)
+    (finding,) = answer.sections[0].findings[:1] or (None,)
+    if finding is None or finding.location is None or not isinstance(finding.details, SourceDetails):
+        raise MCPError(INVALID, f"{uri} is no symbol (cq://file/… has files)", {"uri": uri, "code": "NOT_FOUND"})
+    if answer.summary.get("definitions", 1) > 1:
+        first, others = finding.location, finding.details.others
+        names = [f"{first.path}:{first.start_line}", *(f"{other.path}:{other.line}" for other in others)]
+        message = f"{answer.summary['definitions']} definitions bear this name: {', '.join(names)}"
+        raise MCPError(INVALID, message, {"uri": uri, "code": "AMBIGUOUS", "candidates": names})
+    return finding.details.source
+
+
 async def _hush(_: float, __: float, ___: str) -> None:
     return
 
@@ -218,7 +285,7 @@ def _explain(errors: str) -> tuple[str, str]:
     """(code, message) of what the command said last."""
     line = errors.strip().rpartition("\n")[2].removeprefix("cq: ")
     code, _, message = line.partition(": ")
-    return CODES.get(code, "INTERNAL"), message or line or "the command ended without a word"
+    return REGISTRY.get(code, "INTERNAL"), message or line or "the command ended without a word"
 
 
 def _refuse(code: str, message: str) -> types.CallToolResult:

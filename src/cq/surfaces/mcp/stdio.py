@@ -14,6 +14,8 @@ from cq.surfaces.mcp.tools import INSTRUCTIONS
 _VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 _MOST = 4 * 1024 * 1024  # bytes of a first message
 CAPABILITIES: dict[str, Any] = {
+    "completions": {},
+    "logging": {},
     "prompts": {"listChanged": False},
     "resources": {"subscribe": False, "listChanged": False},
     "tools": {"listChanged": False},

@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from cq.features.page import SMALL
-from cq.model.answer import Answer, CallDetails, Finding, Insight, MatchDetails, NodeDetails, Section, SourceDetails
+from cq.model.answer import (
+    Answer,
+    CallDetails,
+    DiagnosticDetails,
+    EffectDetails,
+    ExceptionDetails,
+    FactDetails,
+    Finding,
+    HoverDetails,
+    Insight,
+    MatchDetails,
+    NodeDetails,
+    ReferenceDetails,
+    Section,
+    SourceDetails,
+)
 from cq.surfaces.render import one_line, render_block, render_heading, show_path, show_source
 
 _INDENT = "    "
@@ -17,17 +32,17 @@ def render_answer(answer: Answer) -> str:
         small = answer.insight.budget is not None and 0 < answer.insight.budget.tokens < SMALL
         lines += [] if small else [render_heading("Insight Card"), *_render_card(answer, answer.insight), ""]
     else:
-        lines += [*_render_nothing(answer), ""]
+        lines += [*render_nothing(answer), ""]
     for section in answer.sections:
-        lines += [*_render_section(section), ""]
-    lines += _render_notes(answer)
+        lines += [*render_section(section), ""]
+    lines += render_notes(answer)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def render_card(answer: Answer) -> list[str]:
     """The card and what was left out or not done, without headings."""
-    card = _render_card(answer, answer.insight) if answer.insight else _render_nothing(answer)
-    return [*card, *_render_notes(answer)[1:]]
+    card = _render_card(answer, answer.insight) if answer.insight else render_nothing(answer)
+    return [*card, *render_notes(answer)[1:]]
 
 
 def render_plain(answer: Answer) -> str:
@@ -56,7 +71,10 @@ def render_source(answer: Answer) -> str:
     )
 
 
-_SITES = (MatchDetails, CallDetails, NodeDetails, SourceDetails)
+_SITES = (
+    MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
+    ExceptionDetails, EffectDetails, FactDetails,
+)  # fmt: skip
 
 
 def _render_card(answer: Answer, insight: Insight) -> list[str]:
@@ -95,7 +113,7 @@ def _render_budget(answer: Answer) -> str:
     return f"{budget.shown} of {budget.total:,}{found}{page}; {cost}"
 
 
-def _render_nothing(answer: Answer) -> list[str]:
+def render_nothing(answer: Answer) -> list[str]:
     query = answer.summary.get("query", "")
     how = " then ".join(answer.summary.get("mode_chain", ()))
     if any(event.category == "timeout" for event in answer.degraded):
@@ -111,7 +129,7 @@ def _render_nothing(answer: Answer) -> list[str]:
     return rows
 
 
-def _render_section(section: Section) -> list[str]:
+def render_section(section: Section) -> list[str]:
     shown = sum(1 for finding in section.findings if isinstance(finding.details, _SITES))
     title = section.title
     if section.total:
@@ -130,7 +148,17 @@ def render_finding(finding: Finding) -> list[str]:
     text = show_source(finding.message)
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
-        return [f"{_INDENT}{place} {details.status}{caller}: {text.strip()}"]
+        # How the index itself came to know is in JSON; that someone else said so is worth a word.
+        by = "".join(f" by {source}" for source in details.evidence if source.startswith(("lsp.", "scip")))
+        return [f"{_INDENT}{place} {details.status}{by}{caller}: {text.strip()}"]
+    if isinstance(details, ReferenceDetails):
+        scope = f" ({details.scope})" if details.scope else ""
+        return [f"{_INDENT}{place} {details.status}, {' '.join(details.sources)}{scope}: {text.strip()}"]
+    if isinstance(details, DiagnosticDetails):
+        code = f" {details.code}" if details.code else ""
+        return [f"{_INDENT}{place} {details.severity}, {details.source}{code}: {one_line(text)}"]
+    if isinstance(details, HoverDetails):
+        return _render_contract(place, details, text)
     if isinstance(details, SourceDetails):
         return [*_render_source(place, where.end_line, details)]
     if not isinstance(details, MatchDetails):
@@ -145,6 +173,15 @@ def render_finding(finding: Finding) -> list[str]:
     return [head, *rows]
 
 
+def _render_contract(place: str, details: HoverDetails, text: str) -> list[str]:
+    """The contract as its source wrote it, then the documentation, each line by itself."""
+    rows = [f"{place} {details.symbol_kind} {details.name}, by {details.source}".replace("  ", " ")]
+    rows += [f"  {line}" for line in text.splitlines()]
+    rows += [f"  returns {details.returns}"] if details.returns and details.returns not in text else []
+    rows += [f"  | {line}".rstrip() for line in map(show_source, details.doc.strip().splitlines())]
+    return [_INDENT + row for row in rows]
+
+
 def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:
     rows = [f"{place} to line {last}", render_block(details.source.splitlines(), details.language)]
     rows += [f"read on: cq read {details.more}"] if details.more else []
@@ -154,7 +191,7 @@ def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:
 _TITLED = frozenset({"definition", "callsite", "import", "from_import"})
 
 
-def _render_notes(answer: Answer) -> list[str]:
+def render_notes(answer: Answer) -> list[str]:
     """What was left out or not done, and where the rest is."""
     rows = [f"{event.severity}: {event.message}" for event in answer.degraded[:_SHOWN_EVENTS]]
     more = len(answer.degraded) - _SHOWN_EVENTS
@@ -162,7 +199,8 @@ def _render_notes(answer: Answer) -> list[str]:
     rows += [
         f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}; {cut.omitted:,} counted only"
         for cut in answer.truncated
-        if cut.scope != "answer"
+        # A preview says itself of how many it is.
+        if cut.scope.rpartition(".")[2] != "answer" and cut.cap != "preview"
     ]
     rows += [f"more: cq artifact get {artifact.id}" for artifact in answer.artifacts if artifact.kind in _WORTH_A_LINE]
     return [render_heading("Notes"), *(_INDENT + one_line(row) for row in rows)] if rows else []

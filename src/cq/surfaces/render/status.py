@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.model.answer import Target
+from cq.model.answer import Finding, NodeDetails, Target
 from cq.model.config import Configuration
 from cq.model.status import Check, Freshness, Status
 from cq.surfaces.render import one_line, render_heading, render_table
 
 if TYPE_CHECKING:
+    from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Report
 
+_IDEA = "cq find 'what you look for, in words'"
 _MOST_LANGUAGES = 30  # rows; a status is read at one glance
 
 
@@ -38,6 +40,10 @@ def render_status(status: Status) -> str:
         + (f", {status.index_bytes / status.bytes:.1f}× the source" if status.bytes > 100_000 else "")
         + (", temporary" if status.temporary else ""),
     ]
+    if (vectors := status.embeddings) is not None:
+        state = "ready" if vectors.ready else "not ready" if vectors.enabled else "off"
+        reason = f": {vectors.reason}" if vectors.reason else f", {vectors.chunks:,} chunks"
+        lines.append(f"- vectors {state}{reason} ({vectors.identity})")
     lines += _language_lines(status)
     lines += _skip_lines(status)
     if status.degraded:
@@ -47,7 +53,7 @@ def render_status(status: Status) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_welcome(status: Status, entry_points: Sequence[Target]) -> str:
+def render_welcome(status: Status, entry_points: Sequence[Target], most: Sequence[Finding]) -> str:
     """A first look: what is here, where it begins, what to ask. Every command can be pasted."""
     shares = [f"{row.language} {row.files:,}" for row in status.languages[:6]]
     more = len(status.languages) - 6
@@ -64,13 +70,24 @@ def render_welcome(status: Status, entry_points: Sequence[Target]) -> str:
             f"    {row.location.path}:{row.location.start_line}: {one_line(row.signature)}" for row in entry_points
         ]
         lines.append("")
-    name = entry_points[0].name if entry_points else "NAME"
+    if most:
+        lines += [render_heading("What most of it depends on"), ""]
+        lines += [
+            f"    {row.location.path}:{row.location.start_line}: {one_line(row.message)}"
+            for row in most
+            if row.location
+        ]
+        lines.append("")
+    details = most[0].details if most else None
+    known = details.name if isinstance(details, NodeDetails) else ""
+    name = known or (entry_points[0].name if entry_points else "NAME")
     path = entry_points[0].location.path if entry_points else "PATH"
     lines += [
         render_heading("What to ask"),
         "",
         f"    {f'cq search {name}':<40} where a name or text is defined, called, used",
-        f"    {f'cq calls {name}':<40} who calls it, with what",
+        f"    {f'cq neighborhood {name}':<40} everything around it; `cq calls`, `cq impact` for more",
+        f"    {_IDEA:<40} code about an idea",
         f"    {f'cq read {path}':<40} the outline of a file; with a name, its source",
         f"    {'cq init claude':<40} let an agent ask (cursor, vscode)",
         f"    {'cq --help':<40} every question",
@@ -99,6 +116,24 @@ def render_summary(report: Report, status: Status, cost: Cost) -> str:
     return "\n".join(lines) + "\n"
 
 
+def render_precise(report: PreciseReport) -> str:
+    """What language servers were asked about, and said."""
+    rows = [
+        [
+            f"{row.source} ({row.version})",
+            *(f"{number:,}" for number in (row.asked, row.resolved, row.external, row.unknown, row.failed)),
+        ]
+        for row in report.sources
+    ]
+    known = f", {report.known:,} files asked about before" if report.known else ""
+    left = f", {report.left:,} left for the next time" if report.left else ""
+    lines = ["", render_heading("Precise"), "", f"{report.calls:,} open calls{known}{left}"]
+    columns = ["asked", "calls", "resolved here", "outside", "unknown", "no answer"]
+    lines += ["", render_table(columns, rows)] if rows else []
+    lines += [f"- {one_line(note)}" for note in report.notes]
+    return "\n".join(lines) + "\n"
+
+
 def render_config(config: Configuration) -> str:
     rows = [[setting.name, _show(setting.value), setting.source] for setting in config.settings]
     text = render_table(["setting", "value", "source"], rows) + "\n"
@@ -106,8 +141,19 @@ def render_config(config: Configuration) -> str:
 
 
 def render_checks(checks: Sequence[Check]) -> str:
-    rows = [[check.area, check.name, check.state, one_line(check.detail)] for check in checks]
+    rows = [[check.area, check.name, check.state, one_line(check.detail)] for check in checks if not check.provider]
     lines = [render_table(["area", "check", "state", "found"], rows)]
+    providers = [check for check in checks if check.provider]
+    if providers:
+        rows = [
+            [check.name, check.state, ", ".join(row.languages), one_line(check.detail)]
+            for check in providers
+            if (row := check.provider)
+        ]
+        lines += ["", render_heading("Providers"), "", render_table(["provider", "state", "languages", "found"], rows)]
+        offers = [(check.name, row.planes) for check in providers if (row := check.provider) and row.planes]
+        lines += [""] if offers else []
+        lines += [f"- {name} answers {', '.join(planes).replace('_', ' ')}" for name, planes in offers]
     advice = [check for check in checks if check.advice]
     if advice:
         lines += ["", render_heading("What to do"), ""]
@@ -179,5 +225,5 @@ def _skip_lines(status: Status) -> list[str]:
     return ["", render_heading("Left out"), "", render_table(["reason", "count"], rows)]
 
 
-def _show(value: str | int | tuple[str, ...]) -> str:
+def _show(value: str | float | tuple[str, ...] | None) -> str:
     return " ".join(value) if isinstance(value, tuple) else str(value)

@@ -17,6 +17,10 @@ def render_validation(validation: Validation) -> str:
         if len(shown) < total:
             counts = ", ".join(f"{count:,} {code}" for code, count in validation.counts.items())
             parts.append(f"The first {len(shown)} of {total:,} ({counts}).")
+    if validation.conflict_count:
+        shown = validation.conflicts[:_SHOWN]
+        parts.append(render_heading(f"{validation.conflict_count:,} calls that others read differently"))
+        parts.append(render_block([one_line(f"{item.where}: {item.what}") for item in shown]))
     checked = ", ".join(f"{count:,} {name}" for name, count in validation.checked.items())
     parts.append(f"Checked {checked or 'nothing'}.")
     if validation.languages:
@@ -39,6 +43,18 @@ def render_validation(validation: Validation) -> str:
             render_heading("Definitions by kind group"),
             render_table(["kind group", "definitions", "share"], rows),
         ]
+    if validation.rates:
+        rows = [
+            [
+                rate.language, rate.what, f"{rate.total:,}",
+                *(_share(part, rate.total) for part in (
+                    rate.resolved, rate.ambiguous, rate.external, rate.unresolved, rate.import_narrowed,
+                )), f"{rate.capped:,}",
+            ]
+            for rate in validation.rates
+        ]  # fmt: skip
+        columns = ["language", "references", "total", "resolved", "ambiguous", "external", "unresolved", "imported"]
+        parts += [render_heading("What references mean"), render_table([*columns, "capped"], rows)]
     return "\n\n".join(parts) + "\n"
 
 

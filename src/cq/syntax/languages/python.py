@@ -305,7 +305,7 @@ class Python(Language):
             return node.end_byte
         text, start, end = collector.text, node.start_byte, node.end_byte
         if kind == "identifier":
-            return text[start:end].decode("utf-8", "replace")
+            return text[start:end].decode("utf-8", "replace") or None  # a name that the parser made up
         if kind == "string":
             return _string_value(text[start:end])
         if kind in _LITERALS:

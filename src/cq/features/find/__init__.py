@@ -1,0 +1,353 @@
+"""Code about an idea, or one symbol: ranked, connected, and shown as snapshots of its files within a budget.
+
+Three stages: candidates by words and vectors (`candidates`, `semantic`), a reranker over the best of them, then what
+the graph knows about those that pass (`structure`, `connect`). `symbol = A > b` is looked up (`lookup`) and answered
+in the same shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from cq.features.find.candidates import Catalog, find_lexical, is_identifier, load_catalog
+from cq.features.find.connect import connect
+from cq.features.find.disk import find_on_disk
+from cq.features.find.layout import count_all, count_tokens, render_snapshot
+from cq.features.find.lookup import look_up, parse_lookup
+from cq.features.find.scoring import Ranked, blend
+from cq.features.find.semantic import Semantic, rerank, search_vectors
+from cq.features.find.snapshot import take_snapshot
+from cq.features.find.structure import Structure
+from cq.features.target import Definition
+from cq.model.answer import SCHEMA_VERSION, Run, Truncation
+from cq.model.config import FindConfig
+from cq.model.errors import UsageError
+from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
+from cq.model.find import FindAnswer, Node, Result, ScoreParts, Snapshot
+from cq.model.status import Degraded
+
+if TYPE_CHECKING:
+    from cq.features.files import HeldFile
+    from cq.features.relations import Relations
+    from cq.model.facts import Chunk
+    from cq.store.read import Reader, Tree
+
+_T = TypeVar("_T")
+MODES = ("auto", "lexical", "semantic", "hybrid")
+KINDS = tuple(dict.fromkeys((*KIND_GROUPS.values(), *CHUNK_KINDS)))
+COLLAPSE = 0.5  # a definition longer than this share of the budget is shown by the headers of what it holds
+
+
+class FindOptions(msgspec.Struct, frozen=True):
+    """A question in full. What is None is as configured; a `limit` or `budget` of 0 is none."""
+
+    query: str
+    paths: tuple[str, ...] = ()  # globs, files or folders
+    languages: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    limit: int = 10
+    budget: int | None = None
+    threshold: float | None = None
+    candidates: int | None = None
+    weights: tuple[float, float] | None = None  # of the reranker and of the first stage
+    call_depth: int | None = None
+    type_depth: int | None = None
+    mode: str = "auto"
+
+    def settle(self, config: FindConfig) -> FindOptions:
+        """With everything that was left to the configuration; UsageError for what cannot be."""
+        settled = msgspec.structs.replace(
+            self,
+            budget=_or(self.budget, config.max_token_budget),
+            threshold=_or(self.threshold, config.minimum_relevance_threshold),
+            candidates=_or(self.candidates, config.max_vector_candidates),
+            call_depth=_or(self.call_depth, config.call_depth),
+            type_depth=_or(self.type_depth, config.type_depth),
+        )
+        settled.check(config)
+        return settled
+
+    def check(self, config: FindConfig) -> None:
+        if not self.query.strip():
+            raise UsageError("there is nothing to find", hint="give words, or `symbol = Parent > name`")
+        bounds = {
+            "threshold": (self.threshold, 0, 1), "candidates": (self.candidates, 1, 1000),
+            "limit": (self.limit, 0, 1000), "budget": (self.budget, 0, 1_000_000),
+            "call-depth": (self.call_depth, -1, 25),
+            "type-depth": (self.type_depth, 0, 10),
+        }  # fmt: skip
+        for name, (value, least, most) in bounds.items():
+            if value is not None and not least <= value <= most:
+                raise UsageError(f"--{name} {value:g} is out of range", hint=f"it is {least} to {most}")
+        for kind in self.kinds:
+            if kind not in KINDS:
+                from difflib import get_close_matches
+
+                close = get_close_matches(kind, KINDS, n=1)
+                hint = (f"did you mean {close[0]!r}? " if close else "") + f"kinds: {', '.join(KINDS)}"
+                raise UsageError(f"there are no chunks of kind {kind!r}", hint=hint)
+        wanted = {"lexical_only": ("semantic", "hybrid"), "vector_only": ("lexical", "hybrid")}.get(config.profile, ())
+        if self.mode in wanted:
+            hint = f"the profile of [find] in cq.toml is {config.profile!r}; set it to 'default' to have both"
+            raise UsageError(f"--mode {self.mode} is not in this profile", hint=hint)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A chunk that was ranked or looked up; `row` is its definition where it is one."""
+
+    file: HeldFile
+    document: int
+    chunk: Chunk
+    number: int  # of the chunk in its document
+    row: Definition | None
+    score: float
+    parts: ScoreParts
+
+    @property
+    def span(self) -> tuple[int, int]:
+        symbol = self.row.symbol if self.row is not None else None
+        return (symbol.start, symbol.end) if symbol and symbol.parent >= 0 else (self.chunk.start, self.chunk.end)
+
+
+def find(
+    relations: Relations, reader: Reader, tree: Tree, options: FindOptions, config: FindConfig, semantic: Semantic
+) -> FindAnswer:
+    """Best first. What scores below the threshold is not shown; what the budget leaves out is counted."""
+    options = options.settle(config)
+    parts = parse_lookup(options.query)
+    if parts is not None:
+        return _find_symbol(relations, options, parts)
+    catalog = load_catalog(reader, tree, semantic.key)
+    ranked, events = rank(reader, catalog, options, config, semantic)
+    threshold = options.threshold or 0.0
+    passed = [row for row in ranked if row.score >= threshold]
+    rows: list[Found] = []
+    files: dict[str, HeldFile | None] = {}
+    wanted = options.limit or len(passed)
+    for item in passed[:wanted]:
+        path, number = catalog.locate(item.chunk)
+        if path not in files:
+            files[path] = relations.files.get(path)
+        held = files[path]
+        if held is not None:
+            rows.append(_locate(held, number, item))
+    summary = {
+        "query": options.query,
+        "mode": _mode(ranked, semantic),
+        "candidates": len(ranked),
+        "passed": len(passed),
+    }
+    if semantic.note:
+        summary["semantic"] = semantic.note
+    cut: list[Truncation] = []
+    if len(passed) > wanted:
+        cut.append(Truncation("answer", "limit", wanted, len(passed), len(passed) - wanted))
+    if not passed and ranked:
+        best = f"the best of {len(ranked)} candidates has {ranked[0].score:.2f}"
+        message = f"nothing is relevant enough: {best}, the threshold is {threshold:g} (lower it with --threshold)"
+        events.append(Degraded("find", "info", "threshold", message))
+    structure = Structure(relations, options.call_depth or 0, options.type_depth or 0)
+    return _assemble(structure, options, rows, summary, events, cut, tree.generation)
+
+
+def find_without_index(files: Iterable[HeldFile], options: FindOptions, config: FindConfig, note: str) -> FindAnswer:
+    """From the files that hold the words, read and parsed now; nothing is known of links. `note` says what goes on."""
+    options = options.settle(config)
+    found = find_on_disk(files, options)
+    passed = [row for row in found if row[3] >= (options.threshold or 0.0)]
+    rows = [
+        Found(file, document, chunk, number, row, score, ScoreParts(round(score, 4)))
+        for file, document, number, score in passed[: options.limit or len(passed)]
+        for chunk in [file.chunks[document][number]]
+        for row in [Definition(file, document, chunk.symbol) if chunk.symbol >= 0 else None]
+    ]
+    summary: dict[str, str | int] = {
+        "query": options.query, "mode": "disk", "candidates": len(found), "passed": len(passed), "semantic": note,
+    }  # fmt: skip
+    message = f"a first answer from files that hold the words, without links: {note}"
+    events = [Degraded("find", "warning", "partial", message)]
+    return _assemble(Structure(None, 1, 0), options, rows, summary, events, [], 0)
+
+
+def rank(
+    reader: Reader, catalog: Catalog, options: FindOptions, config: FindConfig, semantic: Semantic
+) -> tuple[list[Ranked], list[Degraded]]:
+    """The candidates, best first, at most `options.candidates`, with their scores of 0 to 1."""
+    allowed = catalog.allow(options.paths, options.languages, options.kinds)
+    events: list[Degraded] = []
+    identifier = options.mode == "auto" and is_identifier(options.query)
+    wants_vectors = options.mode in ("semantic", "hybrid") or (options.mode == "auto" and not identifier)
+    wants_vectors = wants_vectors and config.profile != "lexical_only"
+    lexical = None
+    if options.mode != "semantic" and config.profile != "vector_only":
+        lexical = find_lexical(reader, catalog, options.query, allowed)
+    vectors = search_vectors(reader, catalog, options, semantic, allowed) if wants_vectors else None
+    if wants_vectors and vectors is None:
+        severity = "warning" if options.mode in ("semantic", "hybrid") else "info"
+        events.append(Degraded("semantic", severity, "vectors", semantic.note or "there are no vectors"))
+    count = options.candidates or 40
+    ranked = blend(catalog, lexical, vectors, count)
+    if vectors is not None:
+        ranked = rerank(reader, catalog, options, config, semantic, ranked)
+    return ranked, events
+
+
+def _mode(ranked: Sequence[Ranked], semantic: Semantic) -> str:
+    if any(row.parts.rerank for row in ranked[:1]):
+        return "reranked"
+    return "hybrid" if any(row.parts.body or row.parts.signature for row in ranked) else "lexical"
+
+
+def _locate(file: HeldFile, number: int, item: Ranked) -> Found:
+    """Chunks are counted through all documents of a file."""
+    document = 0
+    while number >= len(file.chunks[document]):
+        number -= len(file.chunks[document])
+        document += 1
+    chunk = file.chunks[document][number]
+    row = Definition(file, document, chunk.symbol) if chunk.symbol >= 0 else None
+    return Found(file, document, chunk, number, row, item.score, item.parts)
+
+
+def _find_symbol(relations: Relations, options: FindOptions, parts: list[str]) -> FindAnswer:
+    found = look_up(relations.files, parts)
+    from cq.source.files import PathFilter
+
+    is_wanted = PathFilter(include=options.paths)
+    rows = [
+        Found(row.file, row.document, chunk, number, row, 1.0, ScoreParts(1.0))
+        for row in found.rows
+        if is_wanted(row.file.path)
+        and (not options.languages or row.file.documents[row.document].language in options.languages)
+        and (not options.kinds or row.symbol.kind in options.kinds or row.symbol.kind_group in options.kinds)
+        for number in [row.symbol.chunk]
+        for chunk in [row.file.chunks[row.document][number]]
+    ]
+    summary = {"query": options.query, "mode": "symbol", "candidates": len(found.rows), "passed": len(rows)}
+    if not rows:
+        message = found.message or f"what is called so is left out by --path, --lang or --kind: {options.query!r}"
+        event = Degraded("find", "info", "no_target", message, options.query)
+        run = Run(generation=relations.files.generation)
+        return FindAnswer(SCHEMA_VERSION, "find", run, summary, degraded=(event,), suggestions=found.near)
+    limit = options.limit or len(rows)
+    cut = [Truncation("answer", "limit", limit, len(rows), len(rows) - limit)] if len(rows) > limit else []
+    structure = Structure(relations, options.call_depth or 0, options.type_depth or 0)
+    return _assemble(structure, options, rows[:limit], summary, [], cut, relations.files.generation)
+
+
+def _assemble(
+    structure: Structure, options: FindOptions, rows: Sequence[Found], summary: dict[str, str | int],
+    events: list[Degraded], cut: list[Truncation], generation: int,
+) -> FindAnswer:  # fmt: skip
+    """As many of the rows, best first, as the budget holds: graph and snapshots together; at least one."""
+    budget = options.budget or 0
+    run = Run(generation=generation)
+    kept: list[Found] = []
+    nodes: list[Node] = []
+    shots: dict[tuple[str, int], Snapshot] = {}
+    spent, omitted = 0, 0
+    for row in rows:
+        if budget and spent > budget * 0.95:
+            omitted += 1
+            continue
+        key = (row.file.path, row.document)
+        group = [*(other for other in kept if (other.file.path, other.document) == key), row]
+        snapshot = _shoot(group, budget, {id(other): rank_ for rank_, other in enumerate([*kept, row], 1)})
+        node = _describe(structure, len(kept) + 1, row)
+        cost = snapshot.tokens - (shots[key].tokens if key in shots else 0) + _NODE_TOKENS
+        if budget and kept and spent + cost > budget:
+            omitted += 1
+            continue
+        kept.append(row)
+        nodes.append(node)
+        shots[key] = snapshot
+        spent += cost
+    answer = _build(options, run, summary, kept, nodes, shots, structure)
+    # The estimate above leaves out patterns; the true number decides.
+    while budget and len(kept) > 1 and count_all(answer, budget) > budget:
+        last = kept.pop()
+        nodes.pop()
+        omitted += 1
+        key = (last.file.path, last.document)
+        group = [other for other in kept if (other.file.path, other.document) == key]
+        if group:
+            shots[key] = _shoot(group, budget, {id(other): rank_ for rank_, other in enumerate(kept, 1)})
+        else:
+            del shots[key]
+        answer = _build(options, run, summary, kept, nodes, shots, structure)
+    tokens = count_all(answer, budget)
+    if omitted:
+        cut.append(Truncation("answer", "budget", budget, len(rows), omitted))
+    summary |= {"results": len(kept), "files": len({row.file.path for row in kept}), "tokens": tokens, "budget": budget}
+    return msgspec.structs.replace(
+        answer, summary=summary, degraded=tuple(events), truncated=(*cut, *structure.truncated), found=len(kept)
+    )
+
+
+_NODE_TOKENS = 60
+
+
+def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int]) -> Snapshot:
+    """Of one document. What alone would take too much of the budget is shown by its headers."""
+    file, document = group[0].file, group[0].document
+    long = [row for row in group if budget and (row.span[1] - row.span[0]) / 4 > budget * COLLAPSE and _holds(row)]
+    short = [row for row in group if row not in long]
+    source = take_snapshot(file, document, [row.span for row in short], [row.span for row in long])
+    snapshot = Snapshot(
+        file.path,
+        file.documents[document].language,
+        source,
+        max(row.score for row in group),
+        tuple(sorted(ranks[id(row)] for row in group)),
+        0,
+        tuple(sorted(ranks[id(row)] for row in long)),
+    )
+    return msgspec.structs.replace(snapshot, tokens=count_tokens(render_snapshot(snapshot)))
+
+
+def _holds(row: Found) -> bool:
+    return row.row is not None and bool(row.chunk.children)
+
+
+def _describe(structure: Structure, rank_: int, row: Found) -> Node:
+    if row.row is None:
+        return structure.describe_chunk(rank_, row.file, row.chunk)
+    return structure.describe(rank_, row.row)
+
+
+def _build(
+    options: FindOptions, run: Run, summary: dict[str, str | int], kept: Sequence[Found], nodes: Sequence[Node],
+    shots: dict[tuple[str, int], Snapshot], structure: Structure,
+) -> FindAnswer:  # fmt: skip
+    results: list[Result] = []
+    for number, row in enumerate(kept, 1):
+        symbol = row.row.symbol if row.row is not None else None
+        first, last = row.span
+        lines = row.file.lines
+        results.append(
+            Result(
+                number,
+                round(row.score, 4),
+                row.parts,
+                row.file.path,
+                symbol.name if symbol else row.chunk.name,
+                symbol.qualified_name if symbol else row.chunk.name,
+                row.chunk.kind if symbol is None else symbol.kind,
+                lines.line(first),
+                lines.line(max(last - 1, first)),
+                row.file.name_chunk(row.document, row.number),
+                row.file.name_symbol(row.document, row.row.number)[0] if row.row is not None else "",
+            )
+        )
+    graph = connect(options.query, options.call_depth if options.call_depth is not None else 1, nodes)
+    snapshots = sorted(shots.values(), key=lambda shot: (-shot.score, min(shot.results)))
+    return FindAnswer(
+        SCHEMA_VERSION, "find", run, summary, results=tuple(results), graph=graph, snapshots=tuple(snapshots)
+    )
+
+
+def _or(value: _T | None, default: _T) -> _T:
+    return default if value is None else value

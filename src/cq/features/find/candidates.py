@@ -1,0 +1,211 @@
+"""Stage one: which chunks may be meant, by their words. Filters hold before anything is ranked or cut."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS
+from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
+from cq.source.files import PathFilter
+from cq.source.role import find_role
+from cq.store.terms import Terms
+
+if TYPE_CHECKING:
+    from numpy import bool_, float64, int64
+    from numpy.typing import NDArray
+
+    from cq.store.read import Reader, Tree
+
+# What a word is worth by where it stands; measured (docs/find.md).
+WEIGHTS = {"name": 5.0, "qualified_name": 2.0, "signature": 1.0, "docs": 1.0, "body": 1.0}
+PATH_WEIGHT = 2.0
+K1, LENGTH = 1.2, 0.75
+MAX_TERMS = 32
+COMMON = 0.25  # a word in more of the chunks than this says nothing beside rarer ones
+_PRIORS = {"test": 0.8, "doc": 0.8, "generated": 0.7, "lib": 0.8}
+_DATA_PRIOR = 0.6
+_LOOSE_PRIOR = 0.7  # of a statement that defines nothing
+_IDENTIFIER = re.compile(r"[\w$#]+(?:(?:\.|::|->|/)[\w$#]+)*\(?\)?\Z")
+_STOP = frozenset(
+    re.findall(
+        r"\w+",
+        """a an the and or of to in on for with without from by as at is are be been was were it its this that these
+        those how what where when which who why does do did done can could should would will may might must has have
+        had i we you they he she them their our your my me us not no if then than so such there here into out up down
+        over under about all any each every some other more most only own same very just also code function functions
+        method class return returns using use used uses get gets""",
+    )
+)
+
+
+class Catalog:
+    """Every chunk of a tree by its row in the word index: where it stands and of what kind it is."""
+
+    def __init__(self, reader: Reader, tree: Tree) -> None:
+        import numpy as np
+
+        rows = reader.chunk_rows(tree.id)
+        self.tree = tree.id
+        self.paths = [row[0] for row in rows]
+        self.languages = [row[1] for row in rows]
+        self.contents = [row[2] for row in rows]
+        self.sizes = np.array([len(row[4]) for row in rows], np.int64)
+        self.starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
+        # Chunks are numbered file by file; equal files share rows of the index, so a row may stand for several chunks.
+        self.kinds = np.frombuffer(b"".join(row[4] for row in rows), np.uint8)
+        self.files = np.repeat(np.arange(len(rows), dtype=np.int64), self.sizes)
+        bases = np.array([row[3] for row in rows], np.int64)
+        self.rows = np.arange(len(self.kinds), dtype=np.int64) - self.starts[self.files] + bases[self.files]
+        self._order = np.argsort(self.rows, kind="stable")
+        self._sorted = self.rows[self._order]
+        self._path_words: dict[str, list[int]] = {}
+        sizes = np.frombuffer(b"".join(row[5] for row in rows), np.uint16).astype(float)
+        # What BM25 makes of the length of a text: a word among few is worth more.
+        self.lengths = 1 - LENGTH + LENGTH * sizes / max(float(sizes.mean()) if len(sizes) else 1.0, 1.0)
+        files = np.array([_prior(path, row[1]) for path, row in zip(self.paths, rows, strict=True)])
+        defined = np.array([kind in KIND_GROUPS for kind in CHUNK_KINDS])[self.kinds]
+        self.priors = files[self.files] * np.where(defined, 1.0, _LOOSE_PRIOR) if rows else files
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def find(self, rows: NDArray[int64]) -> NDArray[int64]:
+        """The chunks of this tree that have one of the rows."""
+        import numpy as np
+
+        first = np.searchsorted(self._sorted, rows, "left")
+        counts = np.searchsorted(self._sorted, rows, "right") - first
+        inner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self._order[np.repeat(first, counts) + inner]
+
+    def has_path_word(self, stemmed: str) -> NDArray[bool_]:
+        """For every file whether its path has a word of this stem."""
+        import numpy as np
+
+        if not self._path_words:
+            expand = Terms().expand
+            for number, path in enumerate(self.paths):
+                for word in set(expand(path.encode()).lower().split()):
+                    self._path_words.setdefault(stem(word), []).append(number)
+        found = np.zeros(len(self.paths), bool)
+        found[self._path_words.get(stemmed, [])] = True
+        return found
+
+    def allow(self, paths: Sequence[str], languages: Sequence[str], kinds: Sequence[str]) -> NDArray[bool_]:
+        """Which chunks a question is about. Paths are globs, files or folders; kinds are kinds or groups of them."""
+        import numpy as np
+
+        wanted = {kind for kind in CHUNK_KINDS if kind in kinds or KIND_GROUPS.get(kind) in kinds}
+        shown = [(kind in wanted) if kinds else kind not in QUIET_KINDS for kind in CHUNK_KINDS]
+        allowed = np.array(shown + [False] * (256 - len(shown)))[self.kinds]
+        if paths or languages:
+            is_wanted = PathFilter(include=paths)
+            files = [
+                (not languages or language in languages) and is_wanted(path)
+                for path, language in zip(self.paths, self.languages, strict=True)
+            ]
+            allowed &= np.array(files, bool)[self.files] if files else allowed
+        return allowed
+
+    def locate(self, chunk: int) -> tuple[str, int]:
+        """(path, number of the chunk in its file, all documents counted through)."""
+        file = int(self.files[chunk])
+        return self.paths[file], chunk - int(self.starts[file])
+
+
+def load_catalog(reader: Reader, tree: Tree, key: tuple[object, ...]) -> Catalog:
+    """As it was made for the question before this one, if the key says that nothing changed since."""
+    if not key:
+        return Catalog(reader, tree)
+    if key not in _KEPT:
+        _KEPT.clear()
+        _KEPT[key] = Catalog(reader, tree)
+    return _KEPT[key]
+
+
+_KEPT: dict[tuple[object, ...], Catalog] = {}
+
+
+class Lexical(msgspec.Struct, frozen=True):
+    """Chunks by their words: numbers of the catalog, and a score of 0 to 1 for each that does not depend on the
+    others: the share of what the words of the question could be worth."""
+
+    chunks: NDArray[int64]
+    scores: NDArray[float64]
+
+
+def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[bool_]) -> Lexical:
+    """Every allowed chunk that has one of the words of the question, by BM25F."""
+    import numpy as np
+
+    terms = split_terms(text)
+    total = len(catalog)
+    most = max(int(total * COMMON), 50)
+    weights = {term: _weigh(reader, catalog, term, most) for term in terms}
+    rare = [term for term in terms if weights[term] is not None]
+    if not rare:
+        weights = {term: _weigh(reader, catalog, term, total + 1) for term in terms}
+        rare = terms
+    score, worth = np.zeros(total), 0.0
+    for term in rare:
+        found = weights[term]
+        assert found is not None
+        chunks, weight = found
+        rarity = math.log(1 + (total - len(chunks) + 0.5) / (len(chunks) + 0.5))
+        worth += rarity
+        # A word of the path counts where another of the question's words is in the text: below.
+        weight = weight + PATH_WEIGHT * catalog.has_path_word(stem(term))[catalog.files[chunks]]
+        score[chunks] += rarity * weight / (weight + K1)
+    hit = np.flatnonzero((score > 0) & allowed)
+    for term in rare:
+        found = weights[term]
+        assert found is not None
+        missed = catalog.has_path_word(stem(term))[catalog.files[hit]]
+        missed[np.isin(hit, found[0])] = False
+        rarity = math.log(1 + (total - len(found[0]) + 0.5) / (len(found[0]) + 0.5))
+        score[hit[missed]] += rarity * PATH_WEIGHT / (PATH_WEIGHT + K1)
+    return Lexical(hit, np.minimum(score[hit] / max(worth, 1e-9), 1.0))
+
+
+def _weigh(reader: Reader, catalog: Catalog, term: str, most: int) -> tuple[NDArray[int64], NDArray[float64]] | None:
+    """The chunks that have a word, and how much of it by field; None for a word in most of them."""
+    import numpy as np
+
+    weight = np.zeros(len(catalog))
+    for column, worth in WEIGHTS.items():
+        rows = reader.find_words(term, column, most)
+        if len(rows) >= most:
+            return None
+        chunks = catalog.find(np.array(rows, np.int64))
+        weight[chunks] += worth / catalog.lengths[chunks] if column == "body" else worth
+    chunks = np.flatnonzero(weight)
+    return chunks, weight[chunks]
+
+
+def split_terms(text: str) -> list[str]:
+    """The words that are looked for, each once: identifiers split and whole; common ones if there are no others."""
+    words = Terms().expand(text.encode("utf-8", "replace")).lower().split()
+    unique = list(dict.fromkeys(word for word in words if word.isalnum() or "_" in word))
+    return ([word for word in unique if word not in _STOP] or unique)[:MAX_TERMS]
+
+
+def is_identifier(text: str) -> bool:
+    """A name rather than words: no vector knows it better than its letters do."""
+    return bool(_IDENTIFIER.match(text.strip()))
+
+
+def stem(word: str) -> str:
+    """Light: `validators`, `validating` and `validate` meet. For the words of paths."""
+    for end in ("ations", "ation", "ings", "ing", "ies", "ers", "ors", "ed", "es", "er", "or", "s", "e", "y"):
+        if word.endswith(end) and len(word) - len(end) >= 3:
+            return word[: -len(end)]
+    return word
+
+
+def _prior(path: str, language: str) -> float:
+    return _PRIORS.get(find_role(path), 1.0) * (_DATA_PRIOR if language in DATA_LANGUAGES else 1.0)

@@ -1,0 +1,180 @@
+"""What vectors and the reranker say about a question, where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cq.embed import Passage
+from cq.features.find.scoring import Ranked, Vectors
+from cq.model.find import ScoreParts
+from cq.store.vectors import decode_rows
+from cq.syntax import embedding_text
+
+if TYPE_CHECKING:
+    from numpy import bool_, float32, int8, int64
+    from numpy.typing import NDArray
+
+    from cq.embed import Embedder, Reranker
+    from cq.embed.exact import ExactIndex
+    from cq.features.find import FindOptions
+    from cq.features.find.candidates import Catalog
+    from cq.model.config import FindConfig
+    from cq.model.facts import FileFacts
+    from cq.store.read import Reader
+
+RERANKED = 40
+
+
+class Semantic(msgspec.Struct, frozen=True):
+    """What there is to rank with; `note` says what is missing, in a few words. Without an embedder there are no
+    vectors for this question."""
+
+    note: str = ""
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+    key: tuple[object, ...] = ()  # names this state of the tree, for what is kept between questions
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """All vectors of a tree; rows are those of the matrices, `chunks` their numbers in the catalog, ascending."""
+
+    chunks: NDArray[int64]
+    body: NDArray[int8]
+    body_scales: NDArray[float32]
+    signature: NDArray[int8]
+    signature_scales: NDArray[float32]
+    body_index: ExactIndex
+    signature_index: ExactIndex
+
+
+def search_vectors(
+    reader: Reader, catalog: Catalog, options: FindOptions, semantic: Semantic, allowed: NDArray[bool_]
+) -> Vectors | None:
+    """The chunks most like the question, by body or by signature, each with both; None where there are no vectors."""
+    import numpy as np
+
+    if semantic.embedder is None:
+        return None
+    loaded = load_vectors(reader, catalog, semantic)
+    if loaded is None:
+        return None
+    query = semantic.embedder.embed_query(options.query)
+    count = max((options.candidates or RERANKED) * 2, 100)
+    rows = None if bool(allowed[loaded.chunks].all()) else np.flatnonzero(allowed[loaded.chunks]).astype(np.int64)
+    found = [index.search(query, count, rows)[0] for index in (loaded.body_index, loaded.signature_index)]
+    union = np.unique(np.concatenate(found))
+    body = (loaded.body[union].astype(np.float32) @ query) * loaded.body_scales[union]
+    signature = (loaded.signature[union].astype(np.float32) @ query) * loaded.signature_scales[union]
+    return Vectors(loaded.chunks[union], body.astype(np.float64), signature.astype(np.float64))
+
+
+def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded | None:
+    """From the index, or as they were loaded for the question before this one."""
+    import numpy as np
+
+    from cq.embed.exact import ExactIndex
+
+    embedder = semantic.embedder
+    if embedder is None:
+        return None
+    key = (*semantic.key, embedder.identity, reader.last_vector(catalog.tree))
+    if semantic.key and key in _KEPT:
+        return _KEPT[key]
+    places = {path: number for number, path in enumerate(catalog.paths)}
+    parts = [
+        (rows, rows.chunks + catalog.starts[places[path]])
+        for path, blob in reader.vectors(catalog.tree, embedder.identity)
+        if path in places and (rows := decode_rows(blob, embedder.dimensions)) is not None
+    ]
+    if not parts:
+        return None
+    body = np.concatenate([rows.body for rows, _ in parts])
+    body_scales = np.concatenate([rows.body_scales for rows, _ in parts])
+    signature = np.concatenate([rows.signature for rows, _ in parts])
+    signature_scales = np.concatenate([rows.signature_scales for rows, _ in parts])
+    loaded = Loaded(
+        np.concatenate([chunks for _, chunks in parts]), body, body_scales, signature, signature_scales,
+        ExactIndex(body, body_scales), ExactIndex(signature, signature_scales),
+    )  # fmt: skip
+    if semantic.key:
+        _KEPT.clear()
+        _KEPT[key] = loaded
+    return loaded
+
+
+_KEPT: dict[tuple[object, ...], Loaded] = {}
+
+
+def rerank(
+    reader: Reader,
+    catalog: Catalog,
+    options: FindOptions,
+    config: FindConfig,
+    semantic: Semantic,
+    ranked: Sequence[Ranked],
+) -> list[Ranked]:
+    """The best of the first stage in the order of the reranker and the first stage together, then the rest."""
+    import numpy as np
+
+    if semantic.reranker is None or len(ranked) < 2:
+        return list(ranked)
+    weights = options.weights or (
+        config.rerank_weight if config.rerank_weight is not None else DEFAULT_WEIGHTS[0],
+        config.vector_weight if config.vector_weight is not None else DEFAULT_WEIGHTS[1],
+    )
+    share = weights[0] / (weights[0] + weights[1]) if sum(weights) > 0 else 0.0
+    first, rest = ranked[:RERANKED], ranked[RERANKED:]
+    passages = read_passages(reader, catalog, [row.chunk for row in first])
+    scores = np.asarray(semantic.reranker.score(options.query, passages), np.float64)
+    span = float(scores.max() - scores.min())
+    stretched = (scores - scores.min()) / span if span > 0 else np.zeros(len(first))
+    top = first[0].score
+    base = np.array([row.score for row in first]) / max(top, 1e-9)
+    final = share * stretched * np.array([row.parts.prior for row in first]) + (1 - share) * base
+    final = final / max(float(final.max()), 1e-9) * top
+    order = np.lexsort((np.arange(len(first)), -final)).tolist()
+    found = [_with(first[at], float(final[at]), float(stretched[at])) for at in order]
+    return [*found, *(_with(row, min(row.score, found[-1].score), 0.0) for row in rest)]
+
+
+# Of the reranker and the first stage; for the hosted reranker .65 and .35.
+DEFAULT_WEIGHTS = (0.65, 0.35)
+
+
+def read_passages(reader: Reader, catalog: Catalog, chunks: Sequence[int]) -> list[Passage]:
+    """What a reranker reads of these chunks, each file decoded once."""
+    held: dict[int, tuple[bytes, list[FileFacts]]] = {}
+    found: list[Passage] = []
+    for chunk in chunks:
+        path, number = catalog.locate(chunk)
+        content = catalog.contents[int(catalog.files[chunk])]
+        if content not in held:
+            held[content] = (reader.text(content), _flatten(reader.facts(content)))
+        text, documents = held[content]
+        for facts in documents:
+            if number < len(facts.chunks):
+                piece = facts.chunks[number]
+                symbol = facts.symbols[piece.symbol] if piece.symbol >= 0 else None
+                name, signature = (symbol.qualified_name, symbol.signature) if symbol else (piece.name, "")
+                found.append(Passage(path, name, signature, embedding_text(text, facts, number)))
+                break
+            number -= len(facts.chunks)
+    return found
+
+
+def _flatten(facts: FileFacts) -> list[FileFacts]:
+    found, todo = list[FileFacts](), [facts]
+    while todo:
+        document = todo.pop()
+        found.append(document)
+        todo += reversed(document.embedded)
+    return found
+
+
+def _with(row: Ranked, score: float, rerank_score: float) -> Ranked:
+    parts = row.parts
+    part = ScoreParts(parts.lexical, parts.body, parts.signature, round(rerank_score, 4), parts.prior)
+    return Ranked(row.chunk, round(score, 6), part)

@@ -1,0 +1,284 @@
+"""Vectors for the chunks of a tree: only those whose text changed are made; now, or by a process of its own.
+
+A job for that process names what it was made for: generation, configuration, embedder, format. One whose target is
+gone or another writes nothing. Nothing here fails an index: vectors are a cache beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from xxhash import xxh3_64_intdigest
+
+from cq.embed import Passage
+from cq.indexing.refresh import Progress
+from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS, Coverage, EmbeddingState, find_coverage
+from cq.store import database
+from cq.store.read import Reader
+from cq.store.vectors import VectorRows, decode_rows, encode_rows
+from cq.store.write import Writer
+from cq.syntax import embedding_text
+
+if TYPE_CHECKING:
+    from cq.embed import Embedder
+    from cq.model.config import FindConfig
+    from cq.model.facts import FileFacts
+
+FORMAT_VERSION = 1
+JOB_NAME = "embed.job"
+BATCH = 2000  # chunks that are written at once
+INLINE = 600  # chunks that a question makes itself rather than answer without
+
+
+class EmbeddingJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a background process is to do, and for which state of the index alone."""
+
+    format_version: int
+    index: str
+    root: str
+    generation: int
+    config_hash: str
+    identity: str
+
+
+class EmbedReport(msgspec.Struct, frozen=True):
+    """`refused` says why nothing was done."""
+
+    embedded: int = 0  # chunks that were read by the embedder
+    reused: int = 0  # chunks that read as before
+    files: int = 0
+    refused: str = ""
+
+
+@cache
+def get_embedder() -> Embedder:
+    """The one of this process."""
+    from cq.embed import load_embedder
+
+    return load_embedder()
+
+
+def describe_embeddings(reader: Reader, tree: int, config: FindConfig) -> EmbeddingState:
+    """For people and for `index_state`: whether questions in words have vectors, and why not."""
+    from cq.embed import load_reranker
+
+    enabled = config.profile != "lexical_only"
+    embedder, reranker = get_embedder(), load_reranker()
+    coverage = measure_coverage(reader, tree, embedder.identity)
+    reason = ""
+    if not enabled:
+        reason = "the profile is lexical_only"
+    elif not coverage.total:
+        reason = "nothing here has vectors"
+    elif coverage.others:
+        reason = f"{coverage.others} of {coverage.total} chunks have vectors of another embedder"
+    elif coverage.missing:
+        reason = f"{coverage.missing} of {coverage.total} chunks have none yet (`cq index --embed` makes them)"
+    return EmbeddingState(
+        enabled, enabled and coverage.ready and coverage.total > 0, "background", reason, embedder.identity,
+        embedder.dimensions, {"exact": True}, coverage.total, round(coverage.missing_rate, 4),
+        reranker.identity if reranker else "", config.profile,
+    )  # fmt: skip
+
+
+def measure_coverage(reader: Reader, tree: int, identity: str, key: tuple[object, ...] = ()) -> Coverage:
+    """`key` names a state of the tree: what was measured of it is remembered for the next question."""
+    full = (*key, identity, reader.last_vector(tree))
+    if not key or full not in _KEPT:
+        _KEPT.clear()
+        _KEPT[full] = find_coverage(reader.vector_states(tree), identity)
+    return _KEPT[full]
+
+
+_KEPT: dict[tuple[object, ...], Coverage] = {}
+
+
+def embed_tree(
+    index: Path,
+    root: Path,
+    embedder: Embedder,
+    *,
+    job: EmbeddingJob | None = None,
+    wait: bool = True,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> EmbedReport:
+    """Makes what is missing. Batches are committed as they come, each under the writer's lock and only for files that
+    still have the text that was read; killed at any point, the next run goes on."""
+    tell = on_progress or (lambda _: None)
+    with contextlib.closing(Reader(database.connect(index), os.fspath(root))) as reader:
+        tree = reader.tree()
+        if tree is None:
+            return EmbedReport(refused="the tree is not indexed")
+        if job is not None and (why := _refuse(job, tree.generation, tree.config, embedder.identity)):
+            return EmbedReport(refused=why)
+        coverage = measure_coverage(reader, tree.id, embedder.identity)
+        done = embedded = reused = files = 0
+        pending: list[tuple[str, int, bytes]] = []
+        waiting = 0
+        tell(Progress("embed", 0, coverage.missing))
+        for path, content in coverage.files:
+            rows, fresh = embed_file(reader, tree.id, path, content, embedder)
+            pending.append((path, content, encode_rows(rows)))
+            waiting += len(rows.chunks)
+            embedded, reused, files = embedded + fresh, reused + len(rows.chunks) - fresh, files + 1
+            if waiting >= BATCH:
+                if not _write(index, root, tree.id, embedder.identity, pending, wait=wait):
+                    return EmbedReport(embedded, reused, files - len(pending), "another process is writing")
+                done, waiting, pending = done + waiting, 0, []
+                tell(Progress("embed", min(done, coverage.missing), coverage.missing))
+        if pending and not _write(index, root, tree.id, embedder.identity, pending, wait=wait):
+            return EmbedReport(embedded, reused, files - len(pending), "another process is writing")
+        tell(Progress("embed", coverage.missing, coverage.missing))
+        return EmbedReport(embedded, reused, files)
+
+
+def embed_file(reader: Reader, tree: int, path: str, content: int, embedder: Embedder) -> tuple[VectorRows, int]:
+    """The rows of a file, and how many of them were made; the others were there, for a chunk that reads the same."""
+    import numpy as np
+
+    from cq.embed.exact import quantize
+
+    numbers, passages = read_passages(path, reader.text(content), reader.facts(content))
+    keys = np.array([_key(passage) for passage in passages], np.uint64)
+    known: dict[int, tuple[VectorRows, int]] = {}
+    for blob in reader.vectors_of(tree, path, embedder.identity):
+        rows = decode_rows(blob, embedder.dimensions)
+        if rows is not None:
+            known |= {key: (rows, at) for at, key in enumerate(rows.keys.tolist())}
+    fresh = [at for at, key in enumerate(keys.tolist()) if key not in known]
+    count = len(numbers)
+    body, signature = (np.zeros((count, embedder.dimensions), np.int8) for _ in range(2))
+    body_scales, signature_scales = (np.zeros(count, np.float32) for _ in range(2))
+    if fresh:
+        wholes, heads = embedder.embed([passages[at] for at in fresh])
+        body[fresh], body_scales[fresh] = quantize(wholes)
+        signature[fresh], signature_scales[fresh] = quantize(heads)
+    for at, key in enumerate(keys.tolist()):
+        if key in known:
+            rows, old = known[key]
+            body[at], body_scales[at] = rows.body[old], rows.body_scales[old]
+            signature[at], signature_scales[at] = rows.signature[old], rows.signature_scales[old]
+    made = VectorRows(np.array(numbers, np.int64), keys, body, body_scales, signature, signature_scales)
+    return made, len(fresh)
+
+
+def read_passages(path: str, text: bytes, facts: FileFacts) -> tuple[list[int], list[Passage]]:
+    """(number, what an embedder reads) of every chunk that has a vector, documents counted through."""
+    numbers: list[int] = []
+    passages: list[Passage] = []
+    base, todo = 0, [facts]
+    while todo:
+        document = todo.pop()
+        if document.language not in DATA_LANGUAGES:
+            for number, chunk in enumerate(document.chunks):
+                if chunk.kind not in QUIET_KINDS:
+                    numbers.append(base + number)
+                    passages.append(make_passage(path, text, document, number))
+        base += len(document.chunks)
+        todo += reversed(document.embedded)
+    return numbers, passages
+
+
+def make_passage(path: str, text: bytes, facts: FileFacts, number: int) -> Passage:
+    chunk = facts.chunks[number]
+    symbol = facts.symbols[chunk.symbol] if chunk.symbol >= 0 else None
+    name, signature = (symbol.qualified_name, symbol.signature) if symbol else (chunk.name, "")
+    return Passage(path, name, signature, embedding_text(text, facts, number))
+
+
+def enqueue(index: Path, job: EmbeddingJob) -> str:
+    """Starts a process that does the job, unless one is at work; returns why not, "" if it is on its way."""
+    path = index.parent / JOB_NAME
+    try:
+        with database.writer_lock(path, wait=False) as had:
+            if not had:
+                return ""  # a worker holds it
+        path.write_bytes(msgspec.json.encode(job))
+        code = f"from cq.indexing.embedding import run_job; run_job({os.fspath(path)!r})"
+        _start(["-c", code])
+    except OSError as error:
+        return f"no process could be started for it: {error.strerror or error}"
+    return ""
+
+
+def start_index(index: Path, root: Path, index_dir: str) -> str:
+    """Begins a first index, vectors included, in a process of its own; returns why not, "" if it is on its way."""
+    try:
+        with database.writer_lock(index, wait=False) as had:
+            if not had:
+                return ""  # a writer is at work
+        place = ["--index-dir", index_dir] if index_dir else []
+        _start(["-m", "cq", "index", "--embed", "--progress", "none", "--root", os.fspath(root), *place])
+    except OSError as error:
+        return f"no index could be begun: {error.strerror or error}"
+    return ""
+
+
+def _start(arguments: Sequence[str]) -> None:
+    subprocess.Popen(
+        [sys.executable, "-P", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+
+
+def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
+    """What the background process does. A job that cannot be read, or whose index is gone, is refused."""
+    file = Path(path)
+    with database.writer_lock(file, wait=False) as had:
+        if not had:
+            return EmbedReport(refused="another process does it")
+        try:
+            job = msgspec.json.decode(file.read_bytes(), type=EmbeddingJob)
+        except (OSError, msgspec.DecodeError) as error:
+            return EmbedReport(refused=f"the job cannot be read: {error}")
+        index = Path(job.index)
+        if not index.exists() or database.damage(index):
+            return EmbedReport(refused="the index is gone")
+        if embedder is None:
+            os.nice(5)
+            embedder = get_embedder()
+        report = embed_tree(index, Path(job.root), embedder, job=job)
+        with contextlib.suppress(OSError):
+            file.unlink()
+        return report
+
+
+def _refuse(job: EmbeddingJob, generation: int, config_hash: str, identity: str) -> str:
+    if job.format_version != FORMAT_VERSION:
+        return f"the job has format {job.format_version}, this is {FORMAT_VERSION}"
+    if job.identity != identity:
+        return "the job is for another embedder"
+    if (job.generation, job.config_hash) != (generation, config_hash):
+        return "the index has moved on"
+    return ""
+
+
+def _write(
+    index: Path, root: Path, tree: int, identity: str, rows: Sequence[tuple[str, int, bytes]], *, wait: bool
+) -> bool:
+    with database.writer_lock(index, wait=wait) as had:
+        if not had:
+            return False
+        with contextlib.closing(database.connect(index, write=True)) as connection:
+            current = Reader(connection, os.fspath(root)).contents(tree, [path for path, _, _ in rows])
+            writer = Writer(connection)
+            writer.begin()
+            try:
+                writer.put_vectors(tree, identity, [row for row in rows if current.get(row[0]) == row[1]])
+                writer.commit()
+            except BaseException:
+                writer.rollback()
+                raise
+    return True
+
+
+def _key(passage: Passage) -> int:
+    return xxh3_64_intdigest("\0".join((passage.path, passage.name, passage.signature, passage.body)).encode())

@@ -1,0 +1,61 @@
+"""Writes down what outside sources say that calls mean; readers find it merged into the links (cq.model.evidence)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from cq.graph.links import target_key
+from cq.model.edge import Candidate
+from cq.model.evidence import Statement
+from cq.store import database
+from cq.store.read import Reader
+from cq.store.write import EvidenceRow, Writer
+
+Said = tuple[str, str, Sequence[Statement]]  # path, hash of the text it is said about, what
+
+
+def put_evidence(index: Path, root: Path, source: str, version: str, said: Iterable[Said]) -> int:
+    """In place of what the source said about these files before; returns how many statements were kept.
+
+    One transaction, under the writer's lock: a kill leaves what was there. A statement whose target is no file of the
+    tree is left out; one about a text that is not the file's any more is kept and has no effect.
+    """
+    kept = 0
+    with database.writer_lock(index, wait=True), closing(database.connect(index, write=True)) as connection:
+        reader, writer = Reader(connection, os.fspath(root)), Writer(connection)
+        tree = reader.tree()
+        if tree is None:
+            return 0
+        writer.begin()
+        try:
+            for path, text_hash, statements in said:
+                rows = _make_rows(reader, tree.id, statements)
+                writer.put_evidence(tree.id, path, source, version, text_hash, rows)
+                kept += sum(len(row.calls) for row in rows if not row.role)
+            writer.forget_evidence(tree.id)
+            writer.note_change(tree.id)
+            writer.commit()
+        except BaseException:
+            writer.rollback()
+            raise
+    return kept
+
+
+def _make_rows(reader: Reader, tree: int, statements: Sequence[Statement]) -> list[EvidenceRow]:
+    calls: dict[tuple[Candidate, int], list[int]] = {}
+    for each in statements:
+        place = each.document << 24 | each.call
+        meant = each.target or (Candidate("", 0, each.module) if each.module else None)
+        if meant is not None:
+            calls.setdefault((meant, 0), []).append(place)
+        if each.constructor is not None:
+            calls.setdefault((each.constructor, 1), []).append(place)
+    hashes = reader.hashes(tree, sorted({meant.path for meant, _ in calls if meant.path}))
+    return [
+        EvidenceRow(target_key(meant), role, meant, hashes[meant.path][0] if meant.path else "", sorted(numbers))
+        for (meant, role), numbers in sorted(calls.items())
+        if not meant.path or meant.path in hashes
+    ]

@@ -1,0 +1,74 @@
+"""What others than our own resolution say that calls mean: language servers, indexes made by compilers. It completes
+what we left open, and never overrules what we are sure of: that is a conflict, for people to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from cq.model.edge import Candidate, Links, SymbolRef
+
+# How often an outside source is right where we were not sure (bench part `providers`).
+CONFIDENCE = 0.97
+
+
+class Statement(msgspec.Struct, frozen=True, gc=False):
+    """One call, by document and its number there. A `target` in the repository, or the `module` outside of it that
+    holds it. `constructor` is what the call runs where the target is a class."""
+
+    document: int
+    call: int
+    target: Candidate | None = None
+    module: str = ""
+    constructor: Candidate | None = None
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """`ours` and `theirs` are sure of different things; ours stands. Two sources can also contradict each other."""
+
+    call: int
+    source: str
+    ours: str
+    theirs: str
+
+
+def merge_evidence(
+    links: Links, said: Mapping[int, Sequence[tuple[str, Statement]]]
+) -> tuple[Links, tuple[Conflict, ...]]:
+    """The links with every open call closed that the sources agree on. `said`: by call, what each source says."""
+    refs, calls, constructors = list(links.refs), list(links.calls), dict(links.constructors)
+    conflicts: list[Conflict] = []
+    for call, statements in sorted(said.items()):
+        if call >= len(calls):
+            continue
+        ref, (source, first) = refs[calls[call]], min(statements, key=lambda each: each[0])
+        built = links.constructors.get(call)
+        ours = "" if ref.status not in ("resolved", "external") else _name(ref.resolved, ref.module)
+        same = {ours, *(_name(place, "") for place in (refs[built].candidates if built is not None else ()))}
+        for other, statement in statements:
+            theirs = _name(statement.target, statement.module)
+            if ours and not (ref.status == "external" and statement.target is None) and theirs not in same:
+                conflicts.append(Conflict(call, other, ours, theirs))
+            elif not ours and theirs != _name(first.target, first.module):
+                conflicts.append(Conflict(call, other, f"{_name(first.target, first.module)} for {source}", theirs))
+        if ours or any(conflict.call == call for conflict in conflicts):
+            continue
+        refs.append(_make_ref(ref.name, source, first.target, first.module))
+        calls[call] = len(refs) - 1
+        if first.constructor is not None:
+            refs.append(_make_ref(ref.name, source, first.constructor, ""))
+            constructors[call] = len(refs) - 1
+    made = msgspec.structs.replace(links, refs=tuple(refs), calls=tuple(calls), constructors=constructors)
+    return made, tuple(conflicts)
+
+
+def _make_ref(name: str, source: str, target: Candidate | None, module: str) -> SymbolRef:
+    if target is None:
+        return SymbolRef(name, "external", source, CONFIDENCE, (), module)
+    return SymbolRef(name, "resolved", source, CONFIDENCE, (target,))
+
+
+def _name(target: Candidate | None, module: str) -> str:
+    """Overloads of a function are one: `f#2` is `f`."""
+    return f"{target.path}:{target.name.partition('#')[0]}" if target is not None else f"outside: {module}"

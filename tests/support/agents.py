@@ -1,0 +1,55 @@
+"""The MCP server as a process, in an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+
+def make_repository(root: Path) -> Path:
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "db.py").write_text("def save(row, *, deep=False):\n    return row[save]\n")
+    (root / "src" / "app.py").write_text("from db import save\n\n\ndef main():\n    save(1, deep=True)\n")
+    return root
+
+
+def environment(root: Path, daemon: str = "off") -> dict[str, str]:
+    """Beside the repository."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("CQ_")}
+    config = root.parent / "config"
+    (config / "cq").mkdir(parents=True, exist_ok=True)
+    (config / "cq" / "settings.toml").write_text(f'daemon = "{daemon}"\n')
+    own = {f"XDG_{name}": str(root.parent / name) for name in ("CACHE_HOME", "RUNTIME_DIR")}
+    return clean | own | {"XDG_CONFIG_HOME": str(config)}
+
+
+@contextmanager
+def serving(root: Path, *options: str, host: str = "127.0.0.1") -> Iterator[int]:
+    """The port of a server over HTTP."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        number = free.getsockname()[1]
+    command = [sys.executable, "-m", "cq", "mcp", "--http", f"{host}:{number}", *options]
+    with subprocess.Popen(command, cwd=root, env=environment(root)) as process:
+        try:
+            _await_port(number)
+            yield number
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _await_port(number: int) -> None:
+    for _ in range(300):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", number), 1):
+            return
+        time.sleep(0.1)
+    pytest.fail("the server does not listen")

@@ -102,19 +102,13 @@ class Edges:
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
-        found: list[Edge] = []
-        for path, calls in self._find_referrers(target, possible):
+        found = list(self._find_callers(target, possible))
+        for path, _ in self._find_referrers(target, possible):
             for document, links in enumerate(self._all(path)):
-                if links is None:
-                    continue
-                numbers = [call & 0xFFFFFF for call in calls if call >> 24 == document]
-                for number in numbers:
-                    source = Candidate(path, document, links.scopes[number])
-                    found += [e for e in self._calls(source, links, number, possible) if target in e.ref.candidates]
-                meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
-                if meant:
-                    found += _relations(path, document, links, meant)
-        return found
+                if links is not None:
+                    meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
+                    found += _relations(path, document, links, meant) if meant else ()
+        return sorted(found, key=lambda edge: (edge.source.path, edge.source.document))
 
     def find_usages_into(self, target: Candidate, known: Iterable[Edge]) -> list[Edge]:
         """Definitions that name the target and have no certain edge to it among those known, as one edge each."""
@@ -186,8 +180,7 @@ class Edges:
 
     def find_callers(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Calls that run a function, or make an instance of a class; `ref.status` says how sure that is."""
-        kinds = ("calls", "instantiates", "decorates")
-        return [edge for edge in self.find_into(target, possible=possible) if edge.kind in kinds and edge.call >= 0]
+        return list(self._find_callers(target, possible))
 
     def find_call(self, path: str, document: int, number: int) -> SymbolRef:
         """What a call means, with candidates by name where nobody knows its receiver."""
@@ -332,6 +325,16 @@ class Edges:
                 calls.setdefault(path, set()).update(numbers)
         for path in sorted(calls):
             yield path, sorted(calls[path])
+
+    def _find_callers(self, target: Candidate, possible: bool) -> Iterator[Edge]:
+        for path, calls in self._find_referrers(target, possible):
+            every = self._all(path)
+            for call in calls:
+                document, number = call >> 24, call & 0xFFFFFF
+                links = every[document] if document < len(every) else None
+                if links is not None:
+                    source = Candidate(path, document, links.scopes[number])
+                    yield from (e for e in self._calls(source, links, number, possible) if target in e.ref.candidates)
 
     def _calls(self, source: Candidate, links: Links, number: int, possible: bool) -> Iterator[Edge]:
         """The edges of one call: what it runs or makes, the constructor, and what it hands on to be called."""

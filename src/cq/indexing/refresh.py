@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.indexing.link import is_structural, update_links
-from cq.indexing.prepare import prepare_content, producer
-from cq.indexing.read import extract_source
+from cq.indexing.producer import producer
 from cq.model.code import Code
 from cq.model.errors import StoreError
 from cq.model.facts import FileFacts, References
@@ -24,7 +22,6 @@ from cq.source.read import content_hash, read_source
 from cq.store import database
 from cq.store.read import Reader
 from cq.store.write import Content, FileRow, SkipRow, Writer
-from cq.syntax.chunks import build_chunks
 
 if TYPE_CHECKING:
     # Imported where a pool is made: an unchanged tree needs none.
@@ -54,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    stage: str  # "list" "read" "write" "link"
+    stage: str  # "list" "read" "write" "link", and "precise", which counts calls
     done: int
     total: int
     done_bytes: int = 0
@@ -128,6 +125,10 @@ def refresh(
             # `full` also drops what other trees of the repository share: they are read again when asked about.
             anew = rebuilt or full
             connection = database.create(index, producer()) if anew else database.connect(index, write=True)
+            # Before workers are forked: what they need is loaded once. A look that finds nothing new loads none of it.
+            from cq.indexing import link, prepare, read
+
+            del link, prepare, read
             try:
                 return _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", fresh).run()
             finally:
@@ -252,6 +253,8 @@ class _Refresh:
                     changed=changed,
                 )  # fmt: skip
                 if before is None or before:
+                    from cq.indexing.link import update_links
+
                     self.tell(Progress("link", 0, len(rows)))
                     self.writer.drop_links(tree_id, drop)
                     update_links(self.reader, self.writer, tree_id, before)
@@ -275,6 +278,8 @@ class _Refresh:
         self, tree: int, rows: list[FileRow], drop: list[str], known: dict[str, tuple[str, int, int]]
     ) -> dict[str, list[Code | None]] | None:
         """The code that files had before this change, where only texts changed; None when files came or went."""
+        from cq.indexing.link import is_structural
+
         contents = self.reader.contents(tree, [row.path for row in rows])
         before: dict[str, list[Code | None]] = {}
         for row in rows:
@@ -402,6 +407,9 @@ class _Refresh:
         )
 
     def _forget_dead(self) -> None:
+        from cq.indexing.prepare import prepare_content
+        from cq.indexing.read import extract_source
+
         for number, chunk, language, text in self.writer.find_dead(2000):
             source = SourceFile("", language, text)
             self.writer.remove_content(number, chunk, prepare_content(source, extract_source(source)))
@@ -510,6 +518,9 @@ def _read_batch(batch: list[FileEntry]) -> list[_Read]:
 
 
 def _read_one(entry: FileEntry) -> _Read:
+    from cq.indexing.prepare import prepare_content
+    from cq.indexing.read import extract_source
+
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
         return _Read(entry, source)
@@ -535,6 +546,9 @@ def _read_alone(batch: list[FileEntry]) -> list[_Read]:
 
 
 def _read_text_only(entry: FileEntry) -> _Read:
+    from cq.indexing.prepare import prepare_content
+    from cq.syntax.chunks import build_chunks
+
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
         return _Read(entry, source)

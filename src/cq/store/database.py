@@ -6,12 +6,11 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 
 from cq.model.errors import StoreError
 
-SCHEMA = 5
+SCHEMA = 6
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError
 _APPLICATION_ID = 0x63715F31  # "cq_1": another program's file is never taken for ours
@@ -83,6 +82,13 @@ def damage(path: Path, producer: str = "") -> str | None:
     return None
 
 
+def check(path: Path, root: str) -> None:
+    """StoreError for what is no index that can be read."""
+    why = damage(path) if path.exists() else "missing"
+    if why:
+        raise StoreError(f"there is no index of {root} ({why})", hint="`cq index` makes one")
+
+
 def remove(path: Path) -> None:
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         name.unlink(missing_ok=True)
@@ -128,6 +134,8 @@ def tree_key(root: str) -> str:
 
 
 def _statements() -> Iterator[str]:
+    from importlib import resources
+
     script = resources.files("cq.store").joinpath("schema.sql").read_text("utf-8")
     statement = ""
     for line in script.splitlines(keepends=True):

@@ -29,6 +29,7 @@ PARTS = {
         "syntax",
         "index",
         "search",
+        "find",
         "query",
         "graph",
         "graph_typescript",

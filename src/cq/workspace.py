@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -21,10 +21,11 @@ from cq.model.source import Problem, Skip, SourceFile
 from cq.model.status import Check, Degraded, Freshness, Status
 
 if TYPE_CHECKING:
+    from cq.features.bytecode import BytecodeOptions
     from cq.features.calls import CallsOptions
     from cq.features.diagnostics import DiagnosticsOptions
     from cq.features.exceptions import ExceptionsOptions
-    from cq.features.files import DiskFiles, IndexedFiles
+    from cq.features.files import DiskFiles, Files, IndexedFiles
     from cq.features.find import FindOptions
     from cq.features.find.semantic import Semantic
     from cq.features.graph import GraphOptions, PathOptions
@@ -33,20 +34,27 @@ if TYPE_CHECKING:
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
     from cq.features.neighborhood import NeighborhoodOptions
+    from cq.features.page import Page
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
     from cq.features.references import ReferencesOptions
     from cq.features.relations import Relations
+    from cq.features.scopes import ScopesOptions
     from cq.features.search import SearchOptions
     from cq.features.servers import Servers
     from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
+    from cq.indexing.ingest import IngestReport
     from cq.indexing.location import Place
+    from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
+    from cq.model.embedding import EmbeddingState
     from cq.model.find import FindAnswer
+    from cq.model.history import History
+    from cq.model.plan import AnyStep, Plan
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
     from cq.store.overflow import ArtifactStore, StoredArtifact
@@ -54,6 +62,7 @@ if TYPE_CHECKING:
 
 _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
+_SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
 _MOST_ANSWERS = 50  # kept from one question to the next
 
 
@@ -138,6 +147,7 @@ class Workspace:
         self._place: Place | None = None
         self._closed = False
         self._last: Report | None = None
+        self._shared: tuple[Reader, Tree, Relations] | None = None  # while a plan runs
         self._trusted = False
         self._registry: Registry | None = None
 
@@ -276,8 +286,21 @@ class Workspace:
         self._last = report
         return report
 
-    def status(self) -> Status:
-        """What is indexed, how fresh it is, where it lies, and what is degraded."""
+    def resolve(
+        self, *, seconds: float = 0.0, most: int = 0, on_progress: Callable[[Progress], None] | None = None
+    ) -> PreciseReport:
+        """Asks language servers what the calls mean that the index left open, within so many seconds and calls (0: no
+        limit), and keeps what they say. What was asked is not asked again while the text is the same."""
+        from cq.indexing.precise import resolve_precisely
+
+        self._keep_fresh()
+        tell = on_progress or self._on_progress or (lambda _: None)
+        place = self._open_place()
+        return resolve_precisely(place.file, self.root, self.providers, seconds=seconds, most=most, tell=tell)
+
+    def status(self, *, embeddings: bool = False) -> Status:
+        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
+        for which the embedder is loaded."""
         from cq.indexing.status import find_changes, read_status
 
         check = self._keep_fresh()
@@ -293,7 +316,15 @@ class Workspace:
                 freshness = Freshness(tree.generation, check, 0, 0, 0, False)
             if self._last and self._last.busy:
                 freshness = msgspec.structs.replace(freshness, busy=True)
-            return read_status(reader, tree, self._open_place(), freshness, self._find_degraded(tree))
+            status = read_status(reader, tree, self._open_place(), freshness, self._find_degraded(tree))
+            if not embeddings:
+                return status
+            return msgspec.structs.replace(status, embeddings=self._describe_embeddings(reader, tree))
+
+    def _describe_embeddings(self, reader: Reader, tree: Tree) -> EmbeddingState:
+        from cq.indexing.embedding import describe_embeddings
+
+        return describe_embeddings(reader, tree.id, self.config().find)
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
@@ -306,8 +337,10 @@ class Workspace:
                 answer, heavy = search(self._disk_files(), options)
                 return finish(answer, heavy)
             with self._reading() as (reader, tree):
-                answer, heavy = _remember(reader, options, lambda: search(IndexedFiles(reader, tree), options))
-                return finish(answer, heavy, tree)
+                files = IndexedFiles(reader, tree)
+                enrich = self._enrich(files, options.text, options.servers, options.page)
+                answer, heavy = _remember(reader, options, lambda: search(files, options))
+                return finish(enrich(answer), heavy, tree)
 
     def find(self, question: str | FindOptions, *, background: bool = False) -> FindAnswer:
         """Code about an idea, or the symbols that `symbol = A > b` names: ranked, connected, shown. See FindOptions.
@@ -315,93 +348,124 @@ class Workspace:
         Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
         process of its own makes them meanwhile (`embed` makes them now).
         """
-        from cq.features.files import IndexedFiles
         from cq.features.find import FindOptions, find
         from cq.features.find.lookup import parse_lookup
         from cq.features.find.semantic import Semantic
-        from cq.features.relations import Relations
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
+        plain = parse_lookup(options.query) is not None or options.mode == "lexical"
+        if background and self._auto_refresh and parse_lookup(options.query) is None and not self._has_tree():
+            first = self._find_before_index(options)
+            if first is not None:
+                return first
         with self._asking("find") as finish:
-            plain = parse_lookup(options.query) is not None or options.mode == "lexical"
-            semantic = Semantic() if plain else self._prepare_vectors(background)
+            if not plain:
+                self._embed_few()
             with self._reading() as (reader, tree):
-                index = self._open_place().file
-                semantic = msgspec.structs.replace(
-                    semantic, key=(os.fspath(index), index.stat().st_ino, tree.id, tree.generation)
-                )
-                relations = Relations(reader, tree, IndexedFiles(reader, tree))
+                key = self._name_state(tree)
+                semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
+                relations = self._find_relations(reader, tree)
                 answer = find(relations, reader, tree, options, self.config().find, semantic)
                 return cast("FindAnswer", finish(answer, tree=tree))
 
+    def _name_state(self, tree: Tree) -> tuple[object, ...]:
+        """Differs where anything in the tree, or the index itself, is another."""
+        index = self._open_place().file
+        return os.fspath(index), index.stat().st_ino, tree.id, tree.generation
+
+    def _find_before_index(self, options: FindOptions) -> FindAnswer | None:
+        """An answer from the disk where a first index would take long; it is begun by a process of its own. None where
+        it is soon done."""
+        import time
+
+        from cq import __version__
+        from cq.features.find import find_without_index
+        from cq.indexing.embedding import start_index
+
+        started = time.perf_counter()
+        files = self._disk_files()
+        place = self._open_place()
+        if place.temporary or files.count_bytes() < _SOON_BYTES:
+            return None
+        why = start_index(place.file, self.root, self._index_dir)
+        note = why or "the index is being made in the background; ask again for all of it"
+        answer = find_without_index(files.candidates(None), options, self.config().find, note)
+        elapsed = round((time.perf_counter() - started) * 1000, 1)
+        return msgspec.structs.replace(
+            answer, run=msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
+        )
+
     def embed(self, *, on_progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Brings the index up to date, then the vectors: those of chunks whose text changed, nothing else."""
-        from cq.embed import load_embedder
-        from cq.indexing.embedding import embed_tree
+        from cq.indexing.embedding import embed_tree, get_embedder
 
         self._keep_fresh()
         self._check_profile()
         tell = on_progress or self._on_progress
-        return embed_tree(self._open_place().file, self.root, load_embedder(), on_progress=tell)
+        return embed_tree(self._open_place().file, self.root, get_embedder(), on_progress=tell)
 
     def _check_profile(self) -> None:
         if self.config().find.profile == "lexical_only":
             hint = "set profile in [find] of cq.toml to 'default'"
             raise UsageError("the profile 'lexical_only' has no vectors", hint=hint)
 
-    def _prepare_vectors(self, background: bool) -> Semantic:
-        """What a question in words can be ranked with. Never fails one that words can answer."""
-        from cq.features.find.semantic import Semantic
-        from cq.indexing.embedding import FORMAT_VERSION, INLINE, EmbeddingJob, embed_tree, enqueue, measure_coverage
+    def _embed_few(self) -> None:
+        """Makes the vectors that are missing where a question hardly notices; never fails one."""
+        from cq.indexing.embedding import INLINE, embed_tree, get_embedder, measure_coverage
 
-        config = self.config().find
-        if config.profile == "lexical_only":
-            return Semantic("semantic: off, the profile is lexical_only")
-        from cq.embed import load_embedder, load_reranker
-
-        embedder = load_embedder()
-        index = self._open_place().file
+        if self.config().find.profile == "lexical_only":
+            return
+        embedder = get_embedder()
         with self._reading() as (reader, tree):
-            coverage = measure_coverage(reader, tree.id, embedder.identity)
+            coverage = measure_coverage(reader, tree.id, embedder.identity, self._name_state(tree))
         if 0 < coverage.missing <= INLINE:
-            try:
-                embed_tree(index, self.root, embedder, wait=False)
-            except (OSError, StoreError):
-                return Semantic(f"semantic: {coverage.percent} % of the vectors are there, the rest cannot be written")
-            with self._reading() as (reader, tree):
-                coverage = measure_coverage(reader, tree.id, embedder.identity)
-        note = "" if not coverage.missing else f"semantic: building {coverage.percent} %"
-        if coverage.missing and background and not self._open_place().temporary:
-            with self._reading() as (_, tree):
-                job = EmbeddingJob(
-                    FORMAT_VERSION, os.fspath(index), os.fspath(self.root), tree.generation, tree.config,
-                    embedder.identity,
-                )  # fmt: skip
-            note += f" ({why})" if (why := enqueue(index, job)) else ""
+            with suppress(OSError, StoreError):
+                embed_tree(self._open_place().file, self.root, embedder, wait=False)
+
+    def _prepare_vectors(self, reader: Reader, tree: Tree, background: bool) -> Semantic:
+        """What a question in words can be ranked with, and what is missing for it."""
+        from cq.embed import load_reranker
+        from cq.features.find.semantic import Semantic
+        from cq.indexing.embedding import FORMAT_VERSION, EmbeddingJob, enqueue, get_embedder, measure_coverage
+
+        key = self._name_state(tree)
+        if self.config().find.profile == "lexical_only":
+            return Semantic("semantic: off, the profile is lexical_only", key=key)
+        embedder, place = get_embedder(), self._open_place()
+        coverage = measure_coverage(reader, tree.id, embedder.identity, key)
+        note = ""
+        if coverage.missing and background and not place.temporary:
+            index = os.fspath(place.file)
+            job = EmbeddingJob(
+                FORMAT_VERSION, index, os.fspath(self.root), tree.generation, tree.config, embedder.identity
+            )
+            why = enqueue(place.file, job)
+            note = f"semantic: building {coverage.percent} %" + (f" ({why})" if why else "")
         elif coverage.missing:
             note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
         if coverage.others:
             note += "; those there are of another embedder"
         if not coverage.ready:
-            return Semantic(note)
-        return Semantic(note, embedder, load_reranker())
+            return Semantic(note, key=key)
+        return Semantic(note, embedder, load_reranker(), key)
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
         from cq.features.calls import CallsOptions, find_calls
-        from cq.features.files import IndexedFiles
-        from cq.features.relations import Relations
 
         options = CallsOptions(question) if isinstance(question, str) else question
         with self._asking("calls") as finish:
             if self._has_no_index():
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
+                relations = self._find_relations(reader, tree)
+                return finish(find_calls(relations.files, options, relations), tree=tree)
                 files = IndexedFiles(reader, tree)
                 relations = Relations(reader, tree, files)
+                enrich = self._enrich(files, options.target, options.servers, options.page)
                 answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
-                return finish(answer, tree=tree)
+                return finish(enrich(answer), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -491,27 +555,38 @@ class Workspace:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
         from cq.features.files import IndexedFiles
-        from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
+        from cq.features.neighborhood import NeighborhoodOptions, Sources
         from cq.features.neighborhood.layout import lay_out
-        from cq.features.relations import Relations
+        from cq.features.neighborhood.reuse import find_again
+        from cq.source.git import find_head
 
         options = NeighborhoodOptions(question) if isinstance(question, str) else question
         options = msgspec.structs.replace(
             options, order=options.order or self.config().neighborhood.section_order.order
         )
         with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
-            relations = Relations(reader, tree, IndexedFiles(reader, tree))
-            found = find_neighborhood(relations, options, version=__version__)
-            return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
+            files = IndexedFiles(reader, tree)
+            on = self._has_warm_servers() if options.lsp is None else options.lsp
+            sources = Sources(self._read_history, servers=self._ask_servers(files) if on else None)
+            index = self._open_place().file
+            place, head = (os.fspath(index), index.stat().st_ino, os.fspath(self.root)), find_head(os.fspath(self.root))
+            found, _ = find_again(reader, tree, place, options, sources, head=head, version=__version__)
+            return finish(lay_out(files, options, found), tree=tree, more=found.overflow)
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
-        from cq.features.files import IndexedFiles
-        from cq.features.relations import Relations
-
         with self._asking(command) as finish, self._reading() as (reader, tree):
-            files = IndexedFiles(reader, tree)
-            return finish(ask(Relations(reader, tree, files), self._ask_servers(files, on=on)), tree=tree)
+            relations = self._find_relations(reader, tree)
+            return finish(ask(relations, self._ask_servers(relations.files, on=on)), tree=tree)
+
+    def _enrich(self, files: IndexedFiles, text: str, on: bool | None, page: Page) -> Callable[[Answer], Answer]:
+        """Language servers are asked about the likely target from now on; what is returned adds what they say. Unless
+        told to (`on`), only those that run already: to start one takes longer than the question."""
+        if on is False or (on is None and (page.is_small or not self._has_warm_servers())):
+            return lambda answer: answer
+        from cq.features.enrichment import Enrichment
+
+        return Enrichment(self._ask_servers(files), text, "interactive" if on else "prefetch", page.measure).apply
 
     def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""
@@ -528,23 +603,92 @@ class Workspace:
 
     def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
         """A question about links: they are in the index and nowhere else."""
-        from cq.features.files import IndexedFiles
-        from cq.features.relations import Relations
-
         with self._asking(command) as finish, self._reading() as (reader, tree):
-            return finish(ask(Relations(reader, tree, IndexedFiles(reader, tree))), tree=tree)
+            return finish(ask(self._find_relations(reader, tree)), tree=tree)
 
     def read(self, question: str | ReadOptions) -> Answer:
         """The exact source of a symbol or of lines, or the outline of a file. See ReadOptions."""
-        from cq.features.files import IndexedFiles
         from cq.features.read import ReadOptions, read
 
         options = ReadOptions(question) if isinstance(question, str) else question
-        with self._asking("read") as finish:
+        return self._look("read", lambda files: read(files, options))
+
+    def scopes(self, question: str | ScopesOptions) -> Answer:
+        """Which names a definition captures, keeps in cells, takes from the module or owns."""
+        from cq.features.scopes import ScopesOptions, find_scopes_of
+
+        options = ScopesOptions(question) if isinstance(question, str) else question
+        return self._look("scopes", lambda files: find_scopes_of(files, options))
+
+    def bytecode(self, question: str | BytecodeOptions) -> Answer:
+        """What a Python definition does with names once compiled, and what its handlers protect."""
+        from cq.features.bytecode import BytecodeOptions, find_bytecode
+
+        options = BytecodeOptions(question) if isinstance(question, str) else question
+        return self._look("bytecode", lambda files: find_bytecode(files, options))
+
+    def _look(self, command: str, ask: Callable[[Files], Answer]) -> Answer:
+        """A question that the files alone can answer."""
+        from cq.features.files import IndexedFiles
+
+        with self._asking(command) as finish:
             if self._has_no_index():
-                return finish(read(self._disk_files(), options))
+                return finish(ask(self._disk_files()))
             with self._reading() as (reader, tree):
-                return finish(read(IndexedFiles(reader, tree), options), tree=tree)
+                return finish(ask(IndexedFiles(reader, tree)), tree=tree)
+
+    def run(self, plan: Plan, *, measure: str = "text", place: tuple[str, ...] = ()) -> Answer:
+        """Every step of a plan over one generation of the index, merged. `cq.features.plan` reads plans."""
+        from cq.features.plan import run_plan
+        from cq.model.plan import FindStep
+
+        with self._asking("run") as finish:
+            if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
+                self._prepare_vectors(False)  # what is written now is seen by the generation that is read next
+            with self._sharing() as (tree, _):
+                ask = self._ask_step(place)
+                answer = run_plan(plan, ask, measure=measure, place=place)
+            return finish(answer, tree=tree)
+
+    def report(
+        self, preset: str, target: str, *, budget: int = 8000, measure: str = "text", place: tuple[str, ...] = ()
+    ) -> Answer:
+        """A plan by its name, for `function:…`, `class:…`, `module:…` or `path:…`."""
+        from cq.features.graph import describe_target
+        from cq.features.plan import run_plan
+        from cq.features.presets import find_subject, make_report, parse_subject
+        from cq.features.target import say_nothing
+
+        kind, name = parse_subject(target)
+        with self._asking("report") as finish:
+            with self._sharing() as (tree, relations):
+                about = find_subject(relations, kind, name)
+                if about is None:
+                    message = f"no {kind} is named {name!r} here"
+                    return finish(say_nothing(relations.files, "report", name, message), tree=tree)
+                plan, ask = make_report(preset, about, budget), self._ask_step(place)
+                subject = describe_target(about.rows) if about.rows else None
+                answer = run_plan(plan, ask, command="report", measure=measure, place=place, target=subject)
+            return finish(answer, tree=tree)
+
+    def _ask_step(self, place: tuple[str, ...]) -> Callable[[AnyStep, Page], Answer | str]:
+        """What answers the steps of a plan, by the methods above; for one that is not there, why."""
+        from cq.features.questions import list_results, make_question
+
+        def ask(step: AnyStep, page: Page) -> Answer | str:
+            for folder in getattr(step, "inside", ()):
+                if not Path(os.path.normpath(self.root / folder)).is_relative_to(self.root):
+                    raise UsageError(f"in {folder} lies outside the root", hint="paths are named from the root")
+                if not (self.root / folder).exists():
+                    raise UsageError(f"in {folder} does not exist", hint="paths are named from the root")
+            name, question, options = make_question(step, page, place, get_language_id)
+            method = getattr(self, name, None)
+            if method is None:
+                return "this version of cq cannot do it yet"
+            answer: Answer = method(question, **options)
+            return list_results(answer, self._shared[2]) if self._shared else answer
+
+        return ask
 
     def entry_points(self) -> tuple[Target, ...]:
         """Where programs begin, as far as names say it; the nearest to the root first."""
@@ -663,7 +807,26 @@ class Workspace:
 
         self._keep_fresh()
         with self._reading() as (reader, tree):
-            return export_index(reader, tree, out, version=__version__, only=only, compress=compress)
+            embeddings = self._describe_embeddings(reader, tree)
+            return export_index(
+                reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings
+            )
+
+    def export_scip(self, out: str | Path) -> ExportReport:
+        """Writes definitions, certain references and relationships as a SCIP index into the file `out`."""
+        from cq import __version__
+        from cq.features.export.scip import export_scip
+
+        self._keep_fresh()
+        with self._reading() as (reader, tree):
+            return export_scip(reader, tree, out, version=__version__)
+
+    def ingest(self, file: str | Path | None) -> IngestReport:
+        """Takes a SCIP index as evidence of what calls mean, in place of one taken before; None: none any more."""
+        from cq.indexing.ingest import ingest_scip
+
+        self._keep_fresh()
+        return ingest_scip(self._open_place().file, self.root, None if file is None else Path(file))
 
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
         """Whether the index is whole; with `artifacts`, whether that export is."""
@@ -724,10 +887,16 @@ class Workspace:
             run = msgspec.structs.replace(
                 answer.run, version=__version__, elapsed_ms=round((time.perf_counter() - started) * 1000, 1)
             )
-            events = (*answer.degraded, *(self._find_degraded(tree) if tree else ()))
-            return msgspec.structs.replace(answer, run=run, artifacts=tuple(refs), degraded=events)
+            # What holds for the whole tree is said once, by the plan.
+            events = (*answer.degraded, *(self._find_degraded(tree) if tree and self._shared is None else ()))
+            return msgspec.structs.replace(answer, run=run, artifacts=(*answer.artifacts, *refs), degraded=events)
 
         yield finish
+
+    def _read_history(self) -> History:
+        from cq.indexing.history import read_history
+
+        return read_history(self.root, self._open_place())
 
     def _artifact_store(self) -> ArtifactStore:
         from cq.store.overflow import STORES
@@ -755,6 +924,8 @@ class Workspace:
 
     def _keep_fresh(self) -> str:
         """Does what the policy says before a question; returns how fresh the answer may call itself."""
+        if self._shared is not None:
+            return "refreshed"
         if not self._auto_refresh:
             return "compared"
         if self._max_stale > 0 and self._is_recent():
@@ -849,6 +1020,9 @@ class Workspace:
         from cq.store import database
         from cq.store.warm import open_reader
 
+        if self._shared is not None:
+            yield self._shared[:2]
+            return
         index = self._open_place().file
         try:
             with open_reader(index, os.fspath(self.root)) as reader:
@@ -858,6 +1032,23 @@ class Workspace:
                 yield reader, tree
         except database.DatabaseError as error:
             raise database.explain(error, index) from None
+
+    @contextmanager
+    def _sharing(self) -> Iterator[tuple[Tree, Relations]]:
+        """One refresh, one generation and one set of what was read, for all questions inside."""
+        with self._reading() as (reader, tree):
+            relations = self._find_relations(reader, tree)
+            self._shared = (reader, tree, relations)
+            try:
+                yield tree, relations
+            finally:
+                self._shared = None
+
+    def _find_relations(self, reader: Reader, tree: Tree) -> Relations:
+        from cq.features.files import IndexedFiles
+        from cq.features.relations import Relations
+
+        return self._shared[2] if self._shared else Relations(reader, tree, IndexedFiles(reader, tree))
 
     def _find_degraded(self, tree: Tree) -> list[Degraded]:
         config, place = self.config(), self._open_place()

@@ -28,6 +28,7 @@ from cq.model.edge import Candidate
 from cq.model.errors import UsageError
 from cq.model.status import Degraded
 
+MAX_REACHED = 500
 DIRECTIONS = ("dependents", "dependencies", "both")
 
 
@@ -143,7 +144,8 @@ def walk_from(
 ) -> Walk[Candidate]:
     forward = direction == "dependencies"
     ask = relations.dependencies(edges, least) if forward else relations.dependents(edges, least)
-    return walk(centers, ask, depth=depth, forward=forward, order=relations.order)
+    room = MAX_REACHED + len(centers)  # a class comes with its methods: they must not use it up
+    return walk(centers, ask, depth=depth, forward=forward, order=relations.order, max_nodes=room)
 
 
 def find_centers(relations: Relations, rows: Sequence[Definition]) -> list[Candidate]:

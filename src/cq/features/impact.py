@@ -9,18 +9,21 @@ import msgspec
 from cq.features.graph import describe_link, describe_target, find_centers, walk_from
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import CALLS, KINDS, Relations, check_walk
-from cq.features.target import Definition, find_targets, say_nothing
-from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice
+from cq.features.target import Definition, find_part, find_targets, say_nothing
+from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice, Truncation
 from cq.model.code import Parameter
-from cq.model.edge import Edge
+from cq.model.edge import Candidate, Edge
 from cq.model.errors import UsageError
 from cq.model.facts import Call
 from cq.source.role import find_role
 from cq.syntax import extract_facts
 
+MAX_DEFINED = 50  # definitions of a path or module that are followed
+
 
 class ImpactOptions(msgspec.Struct, frozen=True):
-    """Of targets, or of the definitions that changed lines belong to (`changed`: path -> lines)."""
+    """Of targets (a path or module is all that it defines), or of the definitions that changed lines belong to
+    (`changed`: path -> lines)."""
 
     targets: tuple[str, ...] = ()
     changed: dict[str, tuple[int, ...]] = {}
@@ -38,18 +41,24 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     """By distance, then confidence, with one witness path each; tests apart, since they are to be run."""
     options.check()
     rows = _find_changed(relations, options.changed)
+    parts: list[str] = []  # files that are targets as a whole
     for text in options.targets:
-        found = find_targets(relations.files, text)
-        if not found:
+        found = find_targets(relations.files, text)[:1]
+        part = [] if found else find_part(relations.paths(), text)
+        if not found and not part:
             return say_nothing(relations.files, "impact", text)
-        rows.append(found[0])
-    if not rows:
+        rows += found
+        parts += part
+    defined = _find_defined(relations, parts)
+    rows += defined[:MAX_DEFINED]
+    if not rows and not parts:
         return Answer(
             SCHEMA_VERSION, "impact", Run(generation=relations.files.generation), {"query": "nothing changed"}
         )
-    centers = find_centers(relations, rows)
+    centers = [*find_centers(relations, rows), *(Candidate(path, 0, "") for path in parts[:MAX_DEFINED])]
     found = walk_from(relations, centers, "dependents", options.depth, options.edges, options.least)
-    reached = [item for item in found.nodes if item.distance]
+    inside = set(parts)
+    reached = [item for item in found.nodes if item.distance and item.node.path not in inside]
     reached.sort(key=lambda item: (find_role(item.node.path) == "test", item.distance, -item.confidence, item.node))
     shown, budget, cut = take(reached, options.page, relations.describe)
     tests = [
@@ -79,7 +88,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
         {"query": ", ".join(options.targets) or "changed lines", "definitions": len(rows), "depth": options.depth},
         found=len(reached),
         insight=Insight(
-            describe_target(rows),
+            describe_target(rows) if rows and not parts else None,
             {
                 "dependents": Slice(len(reached), f"definitions within {options.depth}"),
                 "files": Slice(len(files), "files"),
@@ -88,7 +97,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
         ),
         sections=sections,
-        truncated=(*found.truncated, *cut),
+        truncated=(*_cut_defined(len(defined)), *found.truncated, *cut),
         edges=tuple(describe_link(relations, link) for link in found.links),
     )
 
@@ -111,6 +120,22 @@ def _find_changed(relations: Relations, changed: dict[str, tuple[int, ...]]) -> 
             if inside:
                 found[inside[-1].key] = inside[-1]
     return list(found.values())
+
+
+def _find_defined(relations: Relations, paths: Sequence[str]) -> list[Definition]:
+    """What files define at root level, what others are meant to use first."""
+    found: list[Definition] = []
+    for path in paths:
+        held = relations.hold(path)
+        for document, symbols in enumerate(held.symbols if held is not None else ()):
+            rows = [number for number, symbol in enumerate(symbols) if symbol.parent < 0 and symbol.body_start >= 0]
+            found += [Definition(held, document, number) for number in rows if held is not None]
+    return sorted(found, key=lambda row: (row.file.role == "test", row.symbol.name.startswith("_"), row.key))
+
+
+def _cut_defined(count: int) -> list[Truncation]:
+    over = count - MAX_DEFINED
+    return [Truncation("impact", "definitions", MAX_DEFINED, count, over)] if over > 0 else []
 
 
 def _describe_row(row: Definition) -> Finding:

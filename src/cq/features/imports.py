@@ -10,7 +10,7 @@ import msgspec
 
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.target import module_name
+from cq.features.target import find_part, module_name
 from cq.graph.walk import find_cycles
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, GraphEdge, Insight, Run, Section, Slice
 from cq.model.location import Location
@@ -48,6 +48,7 @@ def find_imports(relations: Relations, options: ImportsOptions) -> Answer:
         sections, found = rows, sum(len(section.findings) for section in rows)
     else:
         sections, found = _of_tree(links, cycles, outside, options.cycles)
+    whole = sections
     shown, budget, cut = take(
         [f for section in sections for f in section.findings], options.page, lambda finding: finding
     )
@@ -62,6 +63,10 @@ def find_imports(relations: Relations, options: ImportsOptions) -> Answer:
         "cycles": Slice(len(cycles), "groups of files that import each other"),
         "external": Slice(len(outside), "packages from outside"),
     }
+    if options.cycles:
+        slices = {"cycles": slices["cycles"]}
+    if options.module:
+        slices = {section.kind: Slice(section.total, _SAID[section.kind]) for section in whole}
     budget = msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 100)
     return Answer(
         SCHEMA_VERSION,
@@ -85,6 +90,9 @@ def find_imports(relations: Relations, options: ImportsOptions) -> Answer:
             if not options.module or options.module in (arrow.source, arrow.target)
         ),
     )
+
+
+_SAID = {"imports": "imports", "imported_by": "imports of it"}
 
 
 def _find_arrows(relations: Relations) -> list[_Arrow]:
@@ -164,7 +172,8 @@ def _of_tree(
 
 
 def _of_module(relations: Relations, arrows: list[_Arrow], module: str) -> tuple[Section, ...]:
-    paths = {path for path in relations.paths() if module in (path, module_name(path))}
+    linked = relations.paths()
+    paths = {path for path in linked if module in (path, module_name(path))} or set(find_part(linked, module))
     imports = [a for a in arrows if a.source in paths]
     importers = [a for a in arrows if a.target in paths or (a.external and (a.target + ".").startswith(module + "."))]
     return tuple(

@@ -52,6 +52,7 @@ class Relations:
         self._reader, self._tree = reader, tree.id
         self._held: dict[str, HeldFile | None] = {}
         self._symbols: dict[Candidate, Definition | None] = {}
+        self._into: dict[tuple[Candidate, bool], list[Edge]] = {}
 
     def node(self, definition: Definition) -> Candidate:
         """The name that links know a definition by; that of the function, class or module around it for a value."""
@@ -91,6 +92,13 @@ class Relations:
         if path not in self._held:
             self._held[path] = self.files.get(path)
         return self._held[path]
+
+    def into(self, node: Candidate, *, possible: bool = True) -> list[Edge]:
+        """Edges into a definition, asked of the index once."""
+        key = (node, possible)
+        if key not in self._into:
+            self._into[key] = self.edges.find_into(node, possible=possible)
+        return self._into[key]
 
     def call(self, edge: Edge) -> Call | None:
         """The call site behind an edge, None for an edge that is no call."""
@@ -136,7 +144,7 @@ class Relations:
 
     def paths(self) -> list[str]:
         """The files whose code is linked."""
-        return [path for path, _ in self._reader.link_keys(self._tree)]
+        return self._reader.linked_paths(self._tree)
 
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)

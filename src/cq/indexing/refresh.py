@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    stage: str  # "list" "read" "write" "link"
+    stage: str  # "list" "read" "write" "link", and "precise", which counts calls
     done: int
     total: int
     done_bytes: int = 0
@@ -110,8 +110,9 @@ def refresh(
     rebuilt = "" if index.exists() else "new"
     if not rebuilt and (why := database.damage(index, producer())):
         rebuilt = why
+    fresh: dict[str, os.stat_result] = {}
     if not rebuilt and not full:
-        found = _find_unchanged(index, root, settings)
+        found = _find_unchanged(index, root, settings, fresh)
         if found is not None:
             return found
     try:
@@ -129,7 +130,7 @@ def refresh(
 
             del link, prepare, read
             try:
-                return _Refresh(connection, index, root, settings, tell, rebuilt if rebuilt != "new" else "").run()
+                return _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", fresh).run()
             finally:
                 connection.close()
     except database.DatabaseError as error:
@@ -151,8 +152,8 @@ def _generation(index: Path, root: Path) -> int:
         connection.close()
 
 
-def _find_unchanged(index: Path, root: Path, settings: Settings) -> Report | None:
-    """The report when nothing at all changed; no lock, no write."""
+def _find_unchanged(index: Path, root: Path, settings: Settings, fresh: dict[str, os.stat_result]) -> Report | None:
+    """The report when nothing at all changed; no lock, no write. `fresh` gets what was looked at, by name on disk."""
     connection = database.connect(index)
     try:
         with Reader(connection, os.fspath(root)) as reader:
@@ -165,7 +166,7 @@ def _find_unchanged(index: Path, root: Path, settings: Settings) -> Report | Non
             base = f"{root}/"
             for os_path, size, mtime_ns in reader.stats(tree.id).values():
                 try:
-                    status = os.lstat(base + os_path)
+                    status = fresh[os_path] = os.lstat(base + os_path)
                 except OSError:
                     return None
                 if status.st_mtime_ns != mtime_ns or status.st_size != size:
@@ -198,13 +199,13 @@ class _Refresh:
     def __init__(
         self,
         connection: database.Connection,
-        index: Path,
         root: Path,
         settings: Settings,
         tell: Callable[[Progress], None],
         rebuilt: str,
+        fresh: dict[str, os.stat_result],
     ) -> None:
-        self.index, self.root, self.settings, self.tell, self.rebuilt = index, root, settings, tell, rebuilt
+        self.root, self.settings, self.tell, self.rebuilt, self.fresh = root, settings, tell, rebuilt, fresh
         self.reader = Reader(connection, os.fspath(root))
         self.writer = Writer(connection)
 
@@ -212,9 +213,9 @@ class _Refresh:
         now = time.time_ns()
         tree = self.reader.tree()
         same_settings = tree is not None and tree.config == self.settings.key()
-        listing, listed = self._list(tree.listing if tree and same_settings else b"", now)
         known_files = self.reader.stats(tree.id) if tree else {}
         known_skips = self.reader.skips(tree.id) if tree else {}
+        listing, listed = self._list(tree.listing if tree and same_settings else b"", now, known_files, known_skips)
         todo = [
             entry
             for entry in listing.files
@@ -292,14 +293,20 @@ class _Refresh:
             return None
         return before
 
-    def _list(self, stored: bytes, now: int) -> tuple[Listing, _Listed]:
+    def _list(
+        self,
+        stored: bytes,
+        now: int,
+        known_files: dict[str, tuple[str, int, int]],
+        known_skips: dict[str, tuple[Skip, int, int]],
+    ) -> tuple[Listing, _Listed]:
         self.tell(Progress("list", 0, 0))
         settings = self.settings
         if stored:
             listed = msgspec.msgpack.decode(stored, type=_Listed)
             if _still_listed(self.root, listed):
                 # The same names: only their stats are asked for.
-                return self._restat(listed), listed
+                return self._restat(listed, known_files, known_skips), listed
         # Taken before the listing: what appears in between makes the next refresh list again.
         directories = find_directories(self.root, include=settings.include, exclude=settings.exclude)
         watched = find_watched(self.root)
@@ -311,22 +318,25 @@ class _Refresh:
         settled = latest < now - RACY_NS
         return listing, _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
 
-    def _restat(self, listed: _Listed) -> Listing:
-        tree = self.reader.tree()
-        assert tree is not None
+    def _restat(
+        self,
+        listed: _Listed,
+        known_files: dict[str, tuple[str, int, int]],
+        known_skips: dict[str, tuple[Skip, int, int]],
+    ) -> Listing:
         base = f"{self.root}/"
         files: list[FileEntry] = []
         skips: list[Skip] = []
-        for path, (os_path, _, _) in self.reader.stats(tree.id).items():
+        for path, (os_path, _, _) in known_files.items():
             try:
-                status = os.lstat(base + os_path)
+                status = self.fresh.get(os_path) or os.lstat(base + os_path)
             except OSError:
                 continue
             if status.st_size > self.settings.max_file_bytes:
                 skips.append(Skip(path, "too_large", f"{status.st_size} bytes, over {self.settings.max_file_bytes}"))
                 continue
             files.append(FileEntry(path, os_path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-        for path, (skip, _, mtime_ns) in self.reader.skips(tree.id).items():
+        for path, (skip, _, mtime_ns) in known_skips.items():
             if not mtime_ns:
                 skips.append(skip)
                 continue

@@ -78,6 +78,23 @@ class Hint(msgspec.Struct, frozen=True):
     offset: int
     label: str
     kind: str = ""  # type parameter
+    tooltip: str = ""
+
+
+class Expansion(msgspec.Struct, frozen=True):
+    """What a macro call becomes."""
+
+    name: str
+    text: str
+
+
+class Runnable(msgspec.Struct, frozen=True):
+    """Something that can be run, as a server says. cq lists it and runs nothing."""
+
+    label: str
+    kind: str
+    place: Place | None = None
+    args: tuple[str, ...] = ()
 
 
 class Related(msgspec.Struct, frozen=True):
@@ -130,11 +147,25 @@ class Operation(msgspec.Struct, frozen=True):
     end: int
 
 
+class Protected(msgspec.Struct, frozen=True):
+    """An entry of the exception table: what is raised in these lines goes on at the line of the handler."""
+
+    first_line: int
+    last_line: int
+    handler_line: int
+    depth: int  # of the stack that the handler begins with
+
+
 class Code(msgspec.Struct, frozen=True):
     name: str
     qualified_name: str
     line: int
     operations: tuple[Operation, ...]
+    local_names: tuple[str, ...] = ()  # parameters first
+    cells: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()  # numbers and texts, shortened
+    protected: tuple[Protected, ...] = ()
 
 
 Item = TypeVar("Item")
@@ -149,10 +180,20 @@ class Reply(msgspec.Struct, Generic[Item], frozen=True):
     items: tuple[Item, ...] = ()
     dropped: int = 0
     timed_out: bool = False
+    failed: bool = False  # it was not asked, or could not answer: another time it may
+
+    @property
+    def source(self) -> str:
+        return name_source(self.provider)
 
     @property
     def answered(self) -> bool:
         return self.coverage.state != "unresolved"
+
+
+def name_source(provider: str) -> str:
+    """The name of evidence: `lsp.ty`. Servers that are only configured are called so already."""
+    return f"lsp.{provider.removeprefix('lsp.')}"
 
 
 class Capabilities(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cq.model.embedding import EmbeddingState
 from cq.model.provider import ProviderStatus
 
 
@@ -57,6 +58,8 @@ class Status(msgspec.Struct, frozen=True):
     index_bytes: int
     temporary: bool
     degraded: tuple[Degraded, ...] = ()
+    evidence: dict[str, int] = {}  # who has been asked what calls mean -> files, as they are now or were
+    embeddings: EmbeddingState | None = None  # where it was asked for
 
 
 class Check(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dis
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
-from cq.model.provider import Code, Operation, Reply
+from cq.model.provider import Code, Operation, Protected, Reply
 from cq.providers.answers import Target
 from cq.providers.programs import Detection
 from cq.providers.registry import Provider, Site
@@ -28,6 +29,8 @@ _KINDS = {
     "RAISE_VARARGS": "raise", "YIELD_VALUE": "yield", "GET_AWAITABLE": "await",
 }  # fmt: skip
 
+_LONG = 80  # characters of a constant that are shown
+
 
 def run(site: Site, detection: Detection, plane: str, targets: Sequence[Target], budget: Budget) -> list[Reply[Any]]:
     del site, detection, budget
@@ -43,7 +46,19 @@ def find_codes(target: Target) -> tuple[Code, ...]:
         code = waiting.pop()
         name = "" if code is module else code.co_name
         qualified = "" if code is module else code.co_qualname
-        found.append(Code(name, qualified, code.co_firstlineno, tuple(_find_operations(code, target))))
+        found.append(
+            Code(
+                name,
+                qualified,
+                code.co_firstlineno,
+                tuple(_find_operations(code, target)),
+                code.co_varnames,
+                code.co_cellvars,
+                code.co_freevars,
+                tuple(_find_constants(code)),
+                tuple(_find_protected(code)),
+            )
+        )
         inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
         waiting += reversed(inner)
     return tuple(found)
@@ -66,6 +81,38 @@ def _find_operations(code: CodeType, target: Target) -> Iterator[Operation]:
                 start = document.outer(starts[spot.lineno - 1] + spot.col_offset)
                 end = document.outer(starts[spot.end_lineno - 1] + spot.end_col_offset, end=True)
         yield Operation(kind, argument, start, end)
+
+
+def _find_constants(code: CodeType) -> Iterator[str]:
+    for value in code.co_consts:
+        if isinstance(value, str | bytes | int | float | complex) and not isinstance(value, bool):
+            yield repr(value if not isinstance(value, str | bytes) else value[:_LONG])
+
+
+def _find_protected(code: CodeType) -> Iterator[Protected]:
+    """The exception table: numbers of six bits a byte, the largest first, in units of an instruction."""
+    spans = list(code.co_lines())
+
+    def line_at(offset: int, step: int) -> int:
+        """Instructions that the compiler adds have no line: that of the next one with a line in the direction."""
+        at = bisect_right(spans, offset, key=lambda span: span[0]) - 1
+        while 0 <= at < len(spans):
+            line = spans[at][2]
+            if line is not None:
+                return line
+            at += step
+        return code.co_firstlineno
+
+    numbers: list[int] = []
+    value, fresh = 0, True
+    for byte in code.co_exceptiontable:
+        value = (0 if fresh else value << 6) | (byte & 63)
+        fresh = not byte & 64
+        if fresh:
+            numbers.append(value)
+    for start, length, target, depth in zip(*(iter(numbers),) * 4, strict=False):
+        inside = {line_at(start * 2, 1), line_at((start + length) * 2 - 1, -1)}
+        yield Protected(min(inside), max(inside), line_at(target * 2, 1), depth >> 1)
 
 
 PROVIDER = Provider("bytecode", "bytecode (Python)", 50, ("python",), ("bytecode",), "dis", detect, run)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cq.model.errors import StoreError
 
-SCHEMA = 4
+SCHEMA = 5
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError
 _APPLICATION_ID = 0x63715F31  # "cq_1": another program's file is never taken for ours
@@ -26,8 +26,9 @@ def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
         raise StoreError(f"{path} cannot be opened: {error}", hint="see `cq doctor`") from None
     connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
     connection.execute("PRAGMA cache_size=-32768")
-    connection.execute("PRAGMA mmap_size=268435456")
-    if write:
+    if not write:
+        connection.execute("PRAGMA mmap_size=268435456")
+    else:
         # A power cut may lose the last commit, never the file; the index can be made again.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA temp_store=MEMORY")

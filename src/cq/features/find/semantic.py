@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.embed import Passage
-from cq.features.find.rank import Ranked, Vectors
+from cq.features.find.scoring import Ranked, Vectors
 from cq.model.find import ScoreParts
 from cq.store.vectors import decode_rows
 from cq.syntax import embedding_text
@@ -62,7 +62,7 @@ def search_vectors(
     if loaded is None:
         return None
     query = semantic.embedder.embed_query(options.query)
-    count = max((options.candidates or RERANKED) * 5, 200)
+    count = max((options.candidates or RERANKED) * 2, 100)
     rows = None if bool(allowed[loaded.chunks].all()) else np.flatnonzero(allowed[loaded.chunks]).astype(np.int64)
     found = [index.search(query, count, rows)[0] for index in (loaded.body_index, loaded.signature_index)]
     union = np.unique(np.concatenate(found))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import symtable
 import warnings
+from functools import cached_property
 from typing import NamedTuple
 
 from cq.features.structural.documents import Document
-from cq.model.facts import KIND_GROUPS, Symbol
+from cq.model.facts import Symbol
+from cq.syntax.captures import Captures, find_captures, is_function
 
 
 class Scope(NamedTuple):
@@ -37,16 +39,15 @@ class Scopes:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._tables = _read_tables(document) if document.language == "python" else None
-        self._found: tuple[dict[int, set[str]], dict[int, set[str]], list[tuple[str, int, int, int]]] | None = None
 
     def of_symbol(self, number: int) -> Scope | None:
         symbol = self._document.symbols[number]
         if self._tables is not None:
             return self._of_table(symbol)
-        captures, cells, _ = self._resolve()
+        found = self._captured
         return Scope(
-            frozenset(captures.get(number, ())),
-            frozenset(cells.get(number, ())),
+            frozenset(found.names.get(number, ())),
+            frozenset(found.cells.get(number, ())),
             _function_around(self._document.symbols, symbol.parent) >= 0,
             tuple(sorted(s.name for s in self._document.symbols if s.parent == number and s.kind_group == "value")),
         )
@@ -56,7 +57,7 @@ class Scopes:
         document = self._document
         own = any(word in kind for word in ("lambda", "closure", "arrow_function", "function"))
         for number, symbol in enumerate(document.symbols):
-            close = symbol.head <= start and 0 <= symbol.end - end < 2 and _is_function(symbol)
+            close = symbol.head <= start and 0 <= symbol.end - end < 2 and is_function(symbol)
             if own and close and (symbol.body_end == end or not document.file.text[symbol.head : start].strip()):
                 return self.of_symbol(number)
         if own and self._tables is not None:
@@ -67,9 +68,8 @@ class Scopes:
             return _describe(tables[before]) if before < len(tables) else None
         around = document.enclosing(start, end)
         if own:
-            _, _, uses = self._resolve()
             names = frozenset(
-                name for name, at, definer, place in uses
+                name for name, at, definer, place in self._captured.uses
                 if start <= at < end and not start <= place < end and definer >= 0
             )  # fmt: skip
             return Scope(names, frozenset(), _function_around(document.symbols, around) >= 0)
@@ -86,60 +86,13 @@ class Scopes:
                     return _describe(table)
         return None
 
-    def _resolve(self) -> tuple[dict[int, set[str]], dict[int, set[str]], list[tuple[str, int, int, int]]]:
-        """Every use of a name is given to the nearest function around it that defines it."""
-        if self._found is not None:
-            return self._found
-        document = self._document
-        symbols, text = document.symbols, document.file.text
-        defined: dict[tuple[int, str], int] = {}
-        for symbol in symbols:
-            if symbol.kind_group in ("value", "function") and symbol.kind not in ("field", "property", "enum_member"):
-                defined.setdefault((symbol.parent, symbol.name), symbol.name_start)
-        captures: dict[int, set[str]] = {}
-        cells: dict[int, set[str]] = {}
-        uses: list[tuple[str, int, int, int]] = []
-        names = {name for _, name in defined}
-        scopes = [
-            (symbol.start, at) for at, symbol in enumerate(symbols) if symbol.body_start >= 0 or _is_function(symbol)
-        ]
-        stack: list[int] = []
-        following = 0
-        for name, at, _, role in document.references:
-            while following < len(scopes) and scopes[following][0] <= at:
-                number = scopes[following][1]
-                while stack and symbols[stack[-1]].end <= symbols[number].start:
-                    stack.pop()
-                stack.append(number)
-                following += 1
-            while stack and symbols[stack[-1]].end <= at:
-                stack.pop()
-            if name not in names or role in ("attribute", "keyword", "label", "import") or text[at - 1 : at] == b".":
-                continue
-            chain = [number for number in reversed(stack) if symbols[number].head <= at < symbols[number].end]
-            for depth, number in enumerate(chain):
-                if (number, name) not in defined:
-                    continue
-                if _is_function(symbols[number]):
-                    inner = [inside for inside in chain[:depth] if _is_function(symbols[inside])]
-                    # A local function is used by its name where it is defined, not captured by itself.
-                    inner = [inside for inside in inner if symbols[inside].name_start != at]
-                    for inside in inner:
-                        captures.setdefault(inside, set()).add(name)
-                    if inner:
-                        cells.setdefault(number, set()).add(name)
-                    uses.append((name, at, number, defined[number, name]))
-                break
-        self._found = (captures, cells, uses)
-        return self._found
-
-
-def _is_function(symbol: Symbol) -> bool:
-    return KIND_GROUPS.get(symbol.kind) in ("function", "method") and symbol.kind != "macro"
+    @cached_property
+    def _captured(self) -> Captures:
+        return find_captures(self._document.symbols, self._document.references, self._document.file.text)
 
 
 def _function_around(symbols: tuple[Symbol, ...], number: int) -> int:
-    while number >= 0 and not _is_function(symbols[number]):
+    while number >= 0 and not is_function(symbols[number]):
         number = symbols[number].parent
     return number
 

@@ -37,13 +37,18 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diagnostics": ("cq.surfaces.cli.diagnostics", "what is wrong with code: its syntax, and what type checkers say"),
     "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
     "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),
+    "scopes": ("cq.surfaces.cli.scopes", "which names a definition captures, shares and owns"),
+    "bytecode": ("cq.surfaces.cli.bytecode", "what a Python definition does with names once compiled"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
+    "run": ("cq.surfaces.cli.run", "several questions of a plan, answered together"),
+    "report": ("cq.surfaces.cli.report", "a plan by its name: refactor-impact, safety-reliability, …"),
     "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
     "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),
     "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
     "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
     "validate": ("cq.surfaces.cli.validate", "whether the index, or an export of it, is whole"),
+    "ingest": ("cq.surfaces.cli.ingest", "take what another indexer knows as evidence (SCIP)"),
     "export": ("cq.surfaces.cli.export", "the index as artifacts, for other programs"),
     "artifact": ("cq.surfaces.cli.artifact", "what recent answers were too short for"),
     "facts": ("cq.surfaces.cli.facts", "what one file says about itself: symbols, calls, imports, chunks"),
@@ -61,7 +66,7 @@ ALIASES = {"nb": "neighborhood"}
 
 # How --help sorts them; a command that is in none of these is a question.
 GROUPS = {
-    "the index": ("index", "status", "watch", "validate", "export", "doctor", "languages"),
+    "the index": ("index", "status", "watch", "validate", "export", "ingest", "doctor", "languages"),
     "for programs": ("mcp", "schema", "artifact"),
     "to feel at home": ("init", "completion", "daemon", "config"),
 }

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from cq.features.impact import ImpactOptions
 from cq.surfaces.cli.changes import read_changes
 from cq.surfaces.cli.edges import add_edge_options, read_edges
-from cq.surfaces.cli.options import add_question_options, ask, find_target, read_page
+from cq.surfaces.cli.options import add_question_options, ask, find_part, read_page
 
 _EXAMPLES = """\
 examples:
@@ -18,7 +18,7 @@ examples:
 
 def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    parser.add_argument("targets", metavar="TARGET", nargs="*", help="Name, Class.method, path:Name, path:line[:col]")
+    parser.add_argument("targets", metavar="TARGET", nargs="*", help="a definition, a path or a module")
     parser.add_argument(
         "--changed", metavar="REV", nargs="?", const="HEAD", help="what differs from REV (default: HEAD)"
     )
@@ -32,7 +32,7 @@ def run(args: Namespace) -> int:
         args,
         lambda workspace: workspace.impact(
             ImpactOptions(
-                tuple(find_target(text, workspace.root) for text in args.targets),
+                tuple(find_part(text, workspace.root) for text in args.targets),
                 read_changes(args, workspace.root),
                 args.depth,
                 *read_edges(args),

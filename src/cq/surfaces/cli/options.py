@@ -43,7 +43,9 @@ def add_worker_options(parser: ArgumentParser) -> None:
 
 def add_freshness_options(parser: ArgumentParser) -> None:
     parser.add_argument("--no-refresh", action="store_true", help="answer from the index as it lies")
-    parser.add_argument("--max-stale", metavar="SECONDS", type=_seconds, default=0.0, help="trust a check this young")
+    parser.add_argument(
+        "--max-stale", metavar="SECONDS", type=read_seconds, default=0.0, help="trust a check this young"
+    )
 
 
 def add_server_options(parser: ArgumentParser, *, default: bool = True) -> None:
@@ -69,6 +71,18 @@ def add_question_options(parser: ArgumentParser, *, formats: tuple[str, ...], li
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
     add_freshness_options(parser)
     add_place_options(parser)
+
+
+def add_report_options(parser: ArgumentParser) -> None:
+    """Of several questions at once: how long the whole may be, and as what."""
+    from cq.surfaces.render.progress import MODES
+
+    formats = ("md", "json", "jsonl", "plain")
+    parser.add_argument("--budget", metavar="TOKENS", type=read_budget, help="of the whole answer (default: 8000)")
+    default = os.environ.get("CQ_FORMAT", "")
+    chosen = default if default in formats else "md"
+    parser.add_argument("--format", choices=formats, default=chosen, help="md (default), for people; …")
+    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
 
 
 def ask(args: Namespace, question: Callable[[Workspace], Answer]) -> int:
@@ -252,6 +266,14 @@ def read_count(text: str) -> int:
     return value
 
 
+def read_budget(text: str) -> int:
+    """For the tokens of several questions at once."""
+    value = read_count(text)
+    if not 500 <= value <= 1_000_000:
+        raise ArgumentTypeError(f"{text!r} is not a number of 500 to 1,000,000")
+    return value
+
+
 def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | None = None, **more: Any) -> Workspace:
     """What is not among the command's options keeps its default."""
     from cq.surfaces.render import terminal
@@ -273,7 +295,8 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     return workspace
 
 
-def _seconds(text: str) -> float:
+def read_seconds(text: str) -> float:
+    """For options: a number of seconds, 0 included."""
     try:
         value = float(text)
     except ValueError:

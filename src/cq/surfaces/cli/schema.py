@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from cq.indexing.embedding import EmbedReport
+from cq.indexing.ingest import IngestReport
 from cq.indexing.refresh import Report
 from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
@@ -16,6 +17,7 @@ from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
 from cq.model.find import FindAnswer
 from cq.model.neighborhood import Bundle
+from cq.model.plan import Plan
 from cq.model.status import Check, Status
 from cq.surfaces.daemon import DaemonStatus
 from cq.surfaces.render import render_json, render_table
@@ -48,7 +50,9 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "export": (ExportReport, "the answer of cq export"),
     "find": (FindAnswer, "the answer of cq find"),
     "index": (Indexed, "the answer of cq index"),
+    "ingest": (IngestReport, "the answer of cq ingest"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
+    "plan": (Plan, "a plan of cq run"),
     "q": (Answer, "the answer of cq q"),
     "snb": (Bundle, "the bundle in the answer of cq neighborhood, schema cq.snb.v1"),
     "status": (Status, "the answer of cq status"),

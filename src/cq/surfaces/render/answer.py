@@ -149,7 +149,9 @@ def render_finding(finding: Finding) -> list[str]:
     text = show_source(finding.message)
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
-        return [f"{_INDENT}{place} {details.status}{caller}: {text.strip()}"]
+        # How the index itself came to know is in JSON; that someone else said so is worth a word.
+        by = "".join(f" by {source}" for source in details.evidence if source.startswith(("lsp.", "scip")))
+        return [f"{_INDENT}{place} {details.status}{by}{caller}: {text.strip()}"]
     if isinstance(details, ReferenceDetails):
         scope = f" ({details.scope})" if details.scope else ""
         return [f"{_INDENT}{place} {details.status}, {' '.join(details.sources)}{scope}: {text.strip()}"]
@@ -199,7 +201,8 @@ def render_notes(answer: Answer) -> list[str]:
     rows += [
         f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}; {cut.omitted:,} counted only"
         for cut in answer.truncated
-        if cut.scope != "answer" and cut.cap != "preview"  # a preview says itself of how many it is
+        # A preview says itself of how many it is.
+        if cut.scope.rpartition(".")[2] != "answer" and cut.cap != "preview"
     ]
     rows += [f"more: cq artifact get {artifact.id}" for artifact in answer.artifacts if artifact.kind in _WORTH_A_LINE]
     return [render_heading("Notes"), *(_INDENT + one_line(row) for row in rows)] if rows else []

@@ -1,0 +1,123 @@
+"""A step of a plan as the question it stands for: which one is asked, and with what options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cq.features.page import Page
+from cq.model.answer import Answer, Finding, NodeDetails, Section
+from cq.model.find import FindAnswer
+from cq.model.plan import (
+    AnyStep,
+    BytecodeStep,
+    CallsStep,
+    ContextStep,
+    EffectsStep,
+    ExceptionsStep,
+    FindStep,
+    ImpactStep,
+    ImportsStep,
+    NeighborhoodStep,
+    QueryStep,
+    ScopesStep,
+    SearchStep,
+    SignatureStep,
+)
+
+if TYPE_CHECKING:
+    from cq.features.relations import Relations
+
+_AROUND = 3000  # tokens without which a neighborhood shows next to nothing of its slices, a search by idea no source
+
+
+def list_results(answer: Answer, relations: Relations) -> Answer:
+    """What `cq find` found as a section, like that of every other question; its results stand beside sections."""
+    if not isinstance(answer, FindAnswer):
+        return answer
+    rows: list[Finding] = []
+    for row in answer.results:
+        held = relations.hold(row.file)
+        if held is not None:
+            start, name = held.lines.offset(row.start_line), row.qualified_name or row.name
+            details = NodeDetails(name, row.kind, held.role, symbol_id=row.symbol_id)
+            rows.append(Finding("result", f"{row.kind} {name}", held.locate(start, start), row.score, details=details))
+    section = Section("Results", "results", len(answer.results), tuple(rows))
+    return msgspec.structs.replace(answer, sections=(section, *answer.sections))
+
+
+def make_question(
+    step: AnyStep, page: Page, place: tuple[str, ...], get_language: Callable[[str], str]
+) -> tuple[str, Any, dict[str, Any]]:
+    """(method of the workspace, its question, keyword arguments). Imports what the question needs and no more."""
+    languages = tuple(map(get_language, getattr(step, "lang", ())))
+    match step:
+        case SearchStep():
+            from cq.features.search import SearchOptions
+
+            options = SearchOptions(
+                step.text, step.mode, languages=languages, inside=step.inside, include=step.include,
+                exclude=step.exclude, kinds=step.kind, include_strings=step.include_strings, page=page, place=place,
+            )  # fmt: skip
+            options.check()
+            return "search", options, {}
+        case QueryStep():
+            narrowed = {"include": step.include, "exclude": step.exclude, "lang": languages}
+            return "q", step.query, {**narrowed, "limit": step.limit, "budget": page.budget}
+        case CallsStep():
+            from cq.features.calls import CallsOptions
+
+            return "calls", CallsOptions(
+                step.target, languages, step.inside, step.include, step.exclude, step.family, step.certain, page,
+                place=place,
+            ), {}  # fmt: skip
+        case NeighborhoodStep():
+            from cq.features.neighborhood import NeighborhoodOptions
+            from cq.features.neighborhood.bundle import parse_expand
+
+            expand = parse_expand(",".join(step.expand)) if step.expand else ()
+            page = Page(0, max(page.budget, _AROUND), measure=page.measure)
+            return "neighborhood", NeighborhoodOptions(
+                step.target, step.top_k, languages, not step.no_lsp, step.slices, step.depth, expand, page, place=place
+            ), {}  # fmt: skip
+        case ImpactStep():
+            from cq.features.impact import ImpactOptions
+            from cq.features.relations import KINDS
+
+            edges = step.edges or KINDS
+            return "impact", ImpactOptions((step.target,), {}, step.depth, edges, step.min_confidence, page), {}
+        case SignatureStep():
+            from cq.features.impact import SignatureOptions
+
+            return "sig_impact", SignatureOptions(step.target, step.to, page), {}
+        case ImportsStep():
+            from cq.features.imports import ImportsOptions
+
+            return "imports", ImportsOptions(step.module, step.cycles, page), {}
+        case ExceptionsStep():
+            from cq.features.exceptions import ExceptionsOptions
+
+            return "exceptions", ExceptionsOptions(step.target, step.depth, page), {}
+        case EffectsStep():
+            from cq.features.side_effects import EffectsOptions
+
+            return "side_effects", EffectsOptions(step.path, step.pure, page), {}
+        case ScopesStep():
+            from cq.features.scopes import ScopesOptions
+
+            return "scopes", ScopesOptions(step.target, page), {}
+        case BytecodeStep():
+            from cq.features.bytecode import BytecodeOptions
+
+            return "bytecode", BytecodeOptions(step.target, page), {}
+        case FindStep():
+            from cq.features.find import FindOptions
+
+            budget = max(page.budget, _AROUND)
+            return "find", FindOptions(
+                step.query, step.path, languages, step.kind, step.limit, budget, mode=step.mode
+            ), {}  # fmt: skip
+        case ContextStep():
+            return "context", step.target, {}

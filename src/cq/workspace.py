@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -46,10 +46,13 @@ if TYPE_CHECKING:
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.location import Place
+    from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.model.answer import Answer, ArtifactRef, Target
     from cq.model.artifact import ExportReport, Validation
+    from cq.model.embedding import EmbeddingState
     from cq.model.find import FindAnswer
+    from cq.model.history import History
     from cq.model.plan import AnyStep, Plan
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
@@ -58,6 +61,8 @@ if TYPE_CHECKING:
 
 _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
+_SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
+_MOST_ANSWERS = 50  # kept from one question to the next
 
 
 class LanguageRow(msgspec.Struct, frozen=True):
@@ -280,8 +285,21 @@ class Workspace:
         self._last = report
         return report
 
-    def status(self) -> Status:
-        """What is indexed, how fresh it is, where it lies, and what is degraded."""
+    def resolve(
+        self, *, seconds: float = 0.0, most: int = 0, on_progress: Callable[[Progress], None] | None = None
+    ) -> PreciseReport:
+        """Asks language servers what the calls mean that the index left open, within so many seconds and calls (0: no
+        limit), and keeps what they say. What was asked is not asked again while the text is the same."""
+        from cq.indexing.precise import resolve_precisely
+
+        self._keep_fresh()
+        tell = on_progress or self._on_progress or (lambda _: None)
+        place = self._open_place()
+        return resolve_precisely(place.file, self.root, self.providers, seconds=seconds, most=most, tell=tell)
+
+    def status(self, *, embeddings: bool = False) -> Status:
+        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
+        for which the embedder is loaded."""
         from cq.indexing.status import find_changes, read_status
 
         check = self._keep_fresh()
@@ -297,7 +315,15 @@ class Workspace:
                 freshness = Freshness(tree.generation, check, 0, 0, 0, False)
             if self._last and self._last.busy:
                 freshness = msgspec.structs.replace(freshness, busy=True)
-            return read_status(reader, tree, self._open_place(), freshness, self._find_degraded(tree))
+            status = read_status(reader, tree, self._open_place(), freshness, self._find_degraded(tree))
+            if not embeddings:
+                return status
+            return msgspec.structs.replace(status, embeddings=self._describe_embeddings(reader, tree))
+
+    def _describe_embeddings(self, reader: Reader, tree: Tree) -> EmbeddingState:
+        from cq.indexing.embedding import describe_embeddings
+
+        return describe_embeddings(reader, tree.id, self.config().find)
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
@@ -310,8 +336,10 @@ class Workspace:
                 answer, heavy = search(self._disk_files(), options)
                 return finish(answer, heavy)
             with self._reading() as (reader, tree):
-                answer, heavy = search(IndexedFiles(reader, tree), options)
-                return finish(answer, heavy, tree)
+                files = IndexedFiles(reader, tree)
+                enrich = self._enrich(files, options.text, options.servers, options.page)
+                answer, heavy = _remember(reader, options, lambda: search(files, options))
+                return finish(enrich(answer), heavy, tree)
 
     def find(self, question: str | FindOptions, *, background: bool = False) -> FindAnswer:
         """Code about an idea, or the symbols that `symbol = A > b` names: ranked, connected, shown. See FindOptions.
@@ -325,69 +353,101 @@ class Workspace:
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
+        plain = parse_lookup(options.query) is not None or options.mode == "lexical"
+        if background and self._auto_refresh and parse_lookup(options.query) is None and not self._has_tree():
+            first = self._find_before_index(options)
+            if first is not None:
+                return first
         with self._asking("find") as finish:
-            plain = parse_lookup(options.query) is not None or options.mode == "lexical"
-            semantic = Semantic() if plain else self._prepare_vectors(background)
+            if not plain:
+                self._embed_few()
             with self._reading() as (reader, tree):
-                index = self._open_place().file
-                semantic = msgspec.structs.replace(
-                    semantic, key=(os.fspath(index), index.stat().st_ino, tree.id, tree.generation)
-                )
+                key = self._name_state(tree)
+                semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
                 relations = self._find_relations(reader, tree)
                 answer = find(relations, reader, tree, options, self.config().find, semantic)
                 return cast("FindAnswer", finish(answer, tree=tree))
 
+    def _name_state(self, tree: Tree) -> tuple[object, ...]:
+        """Differs where anything in the tree, or the index itself, is another."""
+        index = self._open_place().file
+        return os.fspath(index), index.stat().st_ino, tree.id, tree.generation
+
+    def _find_before_index(self, options: FindOptions) -> FindAnswer | None:
+        """An answer from the disk where a first index would take long; it is begun by a process of its own. None where
+        it is soon done."""
+        import time
+
+        from cq import __version__
+        from cq.features.find import find_without_index
+        from cq.indexing.embedding import start_index
+
+        started = time.perf_counter()
+        files = self._disk_files()
+        place = self._open_place()
+        if place.temporary or files.count_bytes() < _SOON_BYTES:
+            return None
+        why = start_index(place.file, self.root, self._index_dir)
+        note = why or "the index is being made in the background; ask again for all of it"
+        answer = find_without_index(files.candidates(None), options, self.config().find, note)
+        elapsed = round((time.perf_counter() - started) * 1000, 1)
+        return msgspec.structs.replace(
+            answer, run=msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
+        )
+
     def embed(self, *, on_progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Brings the index up to date, then the vectors: those of chunks whose text changed, nothing else."""
-        from cq.embed import load_embedder
-        from cq.indexing.embedding import embed_tree
+        from cq.indexing.embedding import embed_tree, get_embedder
 
         self._keep_fresh()
         self._check_profile()
         tell = on_progress or self._on_progress
-        return embed_tree(self._open_place().file, self.root, load_embedder(), on_progress=tell)
+        return embed_tree(self._open_place().file, self.root, get_embedder(), on_progress=tell)
 
     def _check_profile(self) -> None:
         if self.config().find.profile == "lexical_only":
             hint = "set profile in [find] of cq.toml to 'default'"
             raise UsageError("the profile 'lexical_only' has no vectors", hint=hint)
 
-    def _prepare_vectors(self, background: bool) -> Semantic:
-        """What a question in words can be ranked with. Never fails one that words can answer."""
-        from cq.features.find.semantic import Semantic
-        from cq.indexing.embedding import FORMAT_VERSION, INLINE, EmbeddingJob, embed_tree, enqueue, measure_coverage
+    def _embed_few(self) -> None:
+        """Makes the vectors that are missing where a question hardly notices; never fails one."""
+        from cq.indexing.embedding import INLINE, embed_tree, get_embedder, measure_coverage
 
-        config = self.config().find
-        if config.profile == "lexical_only":
-            return Semantic("semantic: off, the profile is lexical_only")
-        from cq.embed import load_embedder, load_reranker
-
-        embedder = load_embedder()
-        index = self._open_place().file
+        if self.config().find.profile == "lexical_only":
+            return
+        embedder = get_embedder()
         with self._reading() as (reader, tree):
-            coverage = measure_coverage(reader, tree.id, embedder.identity)
+            coverage = measure_coverage(reader, tree.id, embedder.identity, self._name_state(tree))
         if 0 < coverage.missing <= INLINE:
-            try:
-                embed_tree(index, self.root, embedder, wait=False)
-            except (OSError, StoreError):
-                return Semantic(f"semantic: {coverage.percent} % of the vectors are there, the rest cannot be written")
-            with self._reading() as (reader, tree):
-                coverage = measure_coverage(reader, tree.id, embedder.identity)
-        note = "" if not coverage.missing else f"semantic: building {coverage.percent} %"
-        if coverage.missing and background and not self._open_place().temporary:
-            with self._reading() as (_, tree):
-                job = EmbeddingJob(
-                    FORMAT_VERSION, os.fspath(index), os.fspath(self.root), tree.generation, tree.config,
-                    embedder.identity,
-                )  # fmt: skip
-            note += f" ({why})" if (why := enqueue(index, job)) else ""
+            with suppress(OSError, StoreError):
+                embed_tree(self._open_place().file, self.root, embedder, wait=False)
+
+    def _prepare_vectors(self, reader: Reader, tree: Tree, background: bool) -> Semantic:
+        """What a question in words can be ranked with, and what is missing for it."""
+        from cq.embed import load_reranker
+        from cq.features.find.semantic import Semantic
+        from cq.indexing.embedding import FORMAT_VERSION, EmbeddingJob, enqueue, get_embedder, measure_coverage
+
+        key = self._name_state(tree)
+        if self.config().find.profile == "lexical_only":
+            return Semantic("semantic: off, the profile is lexical_only", key=key)
+        embedder, place = get_embedder(), self._open_place()
+        coverage = measure_coverage(reader, tree.id, embedder.identity, key)
+        note = ""
+        if coverage.missing and background and not place.temporary:
+            index = os.fspath(place.file)
+            job = EmbeddingJob(
+                FORMAT_VERSION, index, os.fspath(self.root), tree.generation, tree.config, embedder.identity
+            )
+            why = enqueue(place.file, job)
+            note = f"semantic: building {coverage.percent} %" + (f" ({why})" if why else "")
         elif coverage.missing:
             note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
         if coverage.others:
             note += "; those there are of another embedder"
         if not coverage.ready:
-            return Semantic(note)
-        return Semantic(note, embedder, load_reranker())
+            return Semantic(note, key=key)
+        return Semantic(note, embedder, load_reranker(), key)
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
@@ -399,7 +459,9 @@ class Workspace:
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
                 relations = self._find_relations(reader, tree)
-                return finish(find_calls(relations.files, options, relations), tree=tree)
+                enrich = self._enrich(relations.files, options.target, options.servers, options.page)
+                answer, _ = _remember(reader, options, lambda: (find_calls(relations.files, options, relations), {}))
+                return finish(enrich(answer), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -488,23 +550,39 @@ class Workspace:
     def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
-        from cq.features.neighborhood import NeighborhoodOptions, find_neighborhood
+        from cq.features.files import IndexedFiles
+        from cq.features.neighborhood import NeighborhoodOptions, Sources
         from cq.features.neighborhood.layout import lay_out
+        from cq.features.neighborhood.reuse import find_again
+        from cq.source.git import find_head
 
         options = NeighborhoodOptions(question) if isinstance(question, str) else question
         options = msgspec.structs.replace(
             options, order=options.order or self.config().neighborhood.section_order.order
         )
         with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
-            relations = self._find_relations(reader, tree)
-            found = find_neighborhood(relations, options, version=__version__)
-            return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
+            files = IndexedFiles(reader, tree)
+            on = self._has_warm_servers() if options.lsp is None else options.lsp
+            sources = Sources(self._read_history, servers=self._ask_servers(files) if on else None)
+            index = self._open_place().file
+            place, head = (os.fspath(index), index.stat().st_ino, os.fspath(self.root)), find_head(os.fspath(self.root))
+            found, _ = find_again(reader, tree, place, options, sources, head=head, version=__version__)
+            return finish(lay_out(files, options, found), tree=tree, more=found.overflow)
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
         with self._asking(command) as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
             return finish(ask(relations, self._ask_servers(relations.files, on=on)), tree=tree)
+
+    def _enrich(self, files: IndexedFiles, text: str, on: bool | None, page: Page) -> Callable[[Answer], Answer]:
+        """Language servers are asked about the likely target from now on; what is returned adds what they say. Unless
+        told to (`on`), only those that run already: to start one takes longer than the question."""
+        if on is False or (on is None and (page.is_small or not self._has_warm_servers())):
+            return lambda answer: answer
+        from cq.features.enrichment import Enrichment
+
+        return Enrichment(self._ask_servers(files), text, "interactive" if on else "prefetch", page.measure).apply
 
     def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""
@@ -562,7 +640,7 @@ class Workspace:
 
         with self._asking("run") as finish:
             if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
-                self._prepare_vectors(False)  # what is written now is seen by the generation that is read next
+                self._embed_few()  # what is written now is seen by the reader that is opened next
             with self._sharing() as (tree, _):
                 ask = self._ask_step(place)
                 answer = run_plan(plan, ask, measure=measure, place=place)
@@ -725,7 +803,10 @@ class Workspace:
 
         self._keep_fresh()
         with self._reading() as (reader, tree):
-            return export_index(reader, tree, out, version=__version__, only=only, compress=compress)
+            embeddings = self._describe_embeddings(reader, tree)
+            return export_index(
+                reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings
+            )
 
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
         """Whether the index is whole; with `artifacts`, whether that export is."""
@@ -791,6 +872,11 @@ class Workspace:
             return msgspec.structs.replace(answer, run=run, artifacts=(*answer.artifacts, *refs), degraded=events)
 
         yield finish
+
+    def _read_history(self) -> History:
+        from cq.indexing.history import read_history
+
+        return read_history(self.root, self._open_place())
 
     def _artifact_store(self) -> ArtifactStore:
         from cq.store.overflow import STORES
@@ -912,17 +998,14 @@ class Workspace:
     def _reading(self) -> Iterator[tuple[Reader, Tree]]:
         """A connection of its own for every question, so that two iterations may run side by side."""
         from cq.store import database
-        from cq.store.read import Reader
+        from cq.store.warm import open_reader
 
         if self._shared is not None:
             yield self._shared[:2]
             return
         index = self._open_place().file
-        why = database.damage(index) if index.exists() else "missing"
-        if why:
-            raise StoreError(f"there is no index of {self.root} ({why})", hint="`cq index` makes one")
         try:
-            with closing(Reader(database.connect(index), os.fspath(self.root))) as reader, reader:
+            with open_reader(index, os.fspath(self.root)) as reader:
                 tree = reader.tree()
                 if tree is None or not tree.generation:
                     raise StoreError(f"{self.root} is not indexed yet", hint="`cq index` does it")
@@ -975,6 +1058,21 @@ class Workspace:
         if not chosen.is_relative_to(self.root):
             raise SourceError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
         return chosen
+
+
+def _remember(
+    reader: Reader, question: Any, ask: Callable[[], tuple[Answer, dict[str, Any]]]
+) -> tuple[Answer, dict[str, Any]]:
+    """What was answered to the same question, where the reader is kept and nothing was written since."""
+    if reader.memory is None:
+        return ask()
+    answers: dict[Any, tuple[Answer, dict[str, Any]]] = reader.memory.setdefault("answers", {})
+    found = answers.pop(question, None) or ask()
+    if not any(event.category in ("interrupted", "timeout") for event in found[0].degraded):
+        answers[question] = found
+    for old in list(answers)[:-_MOST_ANSWERS]:
+        del answers[old]
+    return found
 
 
 def find_root(start: Path) -> Path:

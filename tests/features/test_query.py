@@ -166,18 +166,45 @@ CHAIN = {
 def test_callers_by_depth_in_the_whole_repository(tree: Open, depth: int, callers: list[str]):
     answer = tree(**CHAIN).q(f"entity=function name=low in=c.py expand=callers(depth={depth})")
     assert messages(answer, "expand.callers") == callers
-    assert [event.category for event in answer.degraded] == ["by_name"]
+    assert answer.degraded == ()
     links = [f.details for f in section(answer, "expand.callers").findings]
     assert [link.depth for link in links if isinstance(link, LinkDetails)] == list(range(1, len(callers) + 1))
 
 
 def test_callees_and_what_they_may_mean(tree: Open):
-    workspace = tree(**CHAIN, d_py="def low(y): pass\n")
+    workspace = tree(**CHAIN, d_py="class A:\n    def low(self, y): pass\nclass B:\n    def low(self, y): pass\n"
+                     "def any(x):\n    x.low(1)\ndef low(y): A().low(y)\n")  # fmt: skip
     answer = workspace.q("entity=function name=mid expand=callees")
-    assert messages(answer, "expand.callees") == ["mid → low", "mid → low"]
-    assert {
-        f.details.candidates for f in section(answer, "expand.callees").findings if isinstance(f.details, LinkDetails)
-    } == {2}
+    assert messages(answer, "expand.callees") == ["mid → low"], "the imported one, not every one of that name"
+    answer = workspace.q("entity=function name=any expand=callees")
+    assert messages(answer, "expand.callees") == ["any → A.low (possible, 1 of 2)", "any → B.low (possible, 1 of 2)"]
+    assert section(answer, "expand.callees").note == "0 certain, 2 possible"
+    assert [event.category for event in answer.degraded] == ["possible"]
+    answer = workspace.q("entity=method name=low expand=callers")
+    assert messages(answer, "expand.callers") == [
+        "any → A.low (possible, 1 of 2)", "low → A.low", "any → B.low (possible, 1 of 2)",
+    ]  # fmt: skip
+
+
+def test_uses_are_certain_or_possible(tree: Open):
+    workspace = tree(
+        a_py="from b import LIMIT, one\nimport b\nclass C:\n    field = 1\n    def two(self): ...\n"
+        "def use(x):\n    one()\n    x.two()\n    return LIMIT, x.field, b\n",
+        b_py="LIMIT = 1\ndef one(): ...\ndef two(): ...\n",
+        c_py="LIMIT = 2\ndef one(): ...\n",
+    )
+    found = [workspace.q(f"entity={kind} used_by=use") for kind in ("function", "method", "variable")]
+    said = [
+        (f.location.path, f.details.name, f.details.attributes["used"])
+        for answer in found
+        for f in section(answer, "matches").findings
+        if f.location and isinstance(f.details, QueryDetails)
+    ]
+    assert said == [
+        ("b.py", "one", "certain"), ("a.py", "two", "possible"), ("a.py", "field", "possible"),
+        ("b.py", "LIMIT", "possible"),
+        ("c.py", "LIMIT", "possible"),
+    ]  # fmt: skip
 
 
 def test_a_constructor_is_called_by_its_class(tree: Open):

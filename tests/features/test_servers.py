@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cq import Workspace
+from cq import Answer, CallsOptions, SearchOptions, Workspace
+from cq.features.enrichment import _doubt
 from cq.features.files import IndexedFiles
 from cq.features.servers import Servers
 from cq.features.target import find_targets
-from cq.model.provider import Telemetry
+from cq.model.provider import Coverage, Reply, Telemetry
 from cq.providers import sessions
 from cq.providers.sessions import find_sessions
 from tests.support.servers import is_gone, write_tree
@@ -108,3 +110,49 @@ def test_servers_kept_warm_hear_what_changed(root: Path, monkeypatch: pytest.Mon
         assert [session.generation for session in find_sessions(root)] == [1]
     finally:
         sessions.close_sessions(root)
+
+
+def lines(answer: Answer) -> dict[str, str]:
+    (section,) = [section for section in answer.sections if section.kind == "lsp"] or [None]
+    return {finding.category: finding.message for finding in section.findings} if section else {}
+
+
+@pytest.mark.parametrize("command", ["search", "calls"])
+def test_the_target_is_enriched_where_a_server_runs_or_is_asked_for(root: Path, command: str):
+    def ask(workspace: Workspace, servers: bool | None) -> Answer:
+        if command == "search":
+            return workspace.search(SearchOptions("run", servers=servers))
+        return workspace.calls(CallsOptions("run", servers=servers))
+
+    with open_workspace(root) as workspace:
+        cold = ask(workspace, None)
+        assert lines(cold) == {}
+        assert find_sessions(root) == []
+        told = ask(workspace, True)
+        assert lines(told) == {
+            "type": "def run( self: Self@Base, sql: str ) -> list[int]",
+            "incoming_calls": "called by 1: main",
+            "outgoing_calls": "calls none",
+        }
+        assert told.insight is not None
+        assert told.insight.degradation.lsp == "ok"
+        assert told.insight.neighborhood["incoming"].preview == ("main",)
+        assert told.summary["lsp"]["applied"] == 4
+        warm = ask(workspace, None)
+        assert lines(warm) == lines(told)
+        again = ask(workspace, False)
+        assert (again.sections, again.insight, again.summary) == (cold.sections, cold.insight, cold.summary)
+
+
+def test_another_target_than_the_likely_one_is_asked_about_all_the_same(root: Path):
+    (root / "other.py").write_text("def go(x: int):\n    '''say run'''\n    return undefined_name\n")
+    with open_workspace(root) as workspace:
+        answer = workspace.search(SearchOptions("def go", servers=True))
+        assert "error" not in lines(answer)  # no definition is the target of a text
+        answer = workspace.search(SearchOptions("go", servers=True))
+        assert "undefined_name" in lines(answer)["error"]
+
+
+def test_partial_is_never_shown_as_all():
+    reply = Reply[Any]("pyrefly", "incoming_calls", Coverage("partial", "still indexing"))
+    assert _doubt(reply) == ", at least (still indexing)"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cq.indexing import read as extraction
 from cq.indexing import refresh as pipeline
 from cq.model.errors import StoreError
 from cq.store import database
@@ -163,14 +164,14 @@ def test_a_worker_that_dies_costs_one_file(tmp_path: Path, index: Path, monkeypa
     for number in range(200):
         write(root, f"m{number}.py", f"def f{number}(): ...\n" * 200)
     write(root, "killer.py", "KILL = 1\n")
-    real = pipeline.extract_source
+    real = extraction.extract_source
 
     def crash(source: object) -> object:
         if b"KILL" in source.text:  # type: ignore[attr-defined]
             os.kill(os.getpid(), signal.SIGKILL)
         return real(source)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pipeline, "extract_source", crash)
+    monkeypatch.setattr(extraction, "extract_source", crash)
     report = build(index, root, jobs=2)
     assert report.added == 201
     facts = dump(index, root)["facts"]

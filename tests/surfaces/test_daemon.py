@@ -242,6 +242,24 @@ def test_a_worker_that_dies_costs_nothing(daemon: Place):
     assert after.pid == status.pid
 
 
+def test_language_servers_stay_warm_and_leave_with_the_daemon(daemon: Place):
+    plain = daemon.cq("search", "save", "--no-lsp")[1]
+    assert b"Language Servers" not in daemon.cq("search", "save")[1]
+    assert b"by lsp.pyrefly" in daemon.cq("hover", "src/db.py:save")[1]
+    status = daemon.status()
+    assert status is not None
+    children = [
+        int(child)
+        for worker in status.workers
+        for child in Path(f"/proc/{worker['pid']}/task/{worker['pid']}/children").read_text().split()
+    ]
+    assert children
+    assert b"## Language Servers" in daemon.cq("search", "save")[1]
+    assert _ELAPSED.sub(b"", daemon.cq("search", "save", "--no-lsp")[1]) == _ELAPSED.sub(b"", plain)
+    daemon.cq("daemon", "stop")
+    _wait(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+
+
 def test_ctrl_c_cuts_an_answer_short(daemon: Place):
     for number in range(300):
         (daemon.root / f"m{number}.py").write_text("".join(f"value_{at} = save({at})\n" for at in range(400)))

@@ -204,13 +204,11 @@ shop.py:6:1 function buy
     async def buy(shop, count=[1, "[bold]x[/]"]):
 ```
 
-## callees: 1 (by name)
+## callees: 1 (1 certain)
 
 ```text
 shop.py:8:12 buy → total
 ```
-
-callers, callees and uses go by name: every definition of a name is a candidate.
 """)
 
 

@@ -59,6 +59,7 @@ class CallsOptions(msgspec.Struct, frozen=True):
     family: bool = False
     certain: bool = False
     page: Page = Page()
+    servers: bool | None = None  # language servers about the target; None: those that run already
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
 
 

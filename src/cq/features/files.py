@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -132,6 +131,7 @@ class HeldFile:
         return ("…" if first else "") + line[first:last] + ("…" if last < len(line) else "")
 
 
+_MOST_HELD = 500  # files from one question to the next
 _UNREAD = ("minified", "generated", "too_large", "unreadable")
 
 
@@ -158,6 +158,9 @@ class IndexedFiles:
     def __init__(self, reader: Reader, tree: Tree) -> None:
         self._reader = reader
         self._tree = tree
+        self._held: dict[tuple[str, int], HeldFile] | None = (
+            None if reader.memory is None else reader.memory.setdefault("files", {})
+        )
         self.generation = tree.generation
 
     def stats(self) -> dict[str, tuple[str, int, int]]:
@@ -165,7 +168,12 @@ class IndexedFiles:
         return self._reader.stats(self._tree.id)
 
     def count(self) -> dict[str, int]:
-        return self._reader.count_files(self._tree.id)
+        memory = self._reader.memory
+        if memory is None:
+            return self._reader.count_files(self._tree.id)
+        if "count" not in memory:
+            memory["count"] = self._reader.count_files(self._tree.id)
+        return memory["count"]
 
     def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]:
         found: set[int] | None = set()
@@ -214,11 +222,20 @@ class IndexedFiles:
 
     def skipped(self) -> dict[str, int]:
         """Reason -> how many text files were not read."""
-        reasons = (skip.reason for skip, _, _ in self._reader.skips(self._tree.id).values())
-        counts = Counter(reason for reason in reasons if reason in _UNREAD)
-        return {reason: counts[reason] for reason in _UNREAD if counts[reason]}
+        counts = self._reader.count_skips(self._tree.id)
+        return {reason: counts[reason] for reason in _UNREAD if counts.get(reason)}
 
     def _hold(self, file: StoredFile) -> HeldFile:
+        if self._held is None:
+            return self._make(file)
+        key = (file.path, file.content)
+        held = self._held.pop(key, None) or self._make(file)
+        self._held[key] = held  # the last used is the last to go
+        if len(self._held) > _MOST_HELD:
+            del self._held[next(iter(self._held))]
+        return held
+
+    def _make(self, file: StoredFile) -> HeldFile:
         reader, content = self._reader, file.content
 
         def load(part: str) -> Any:
@@ -242,6 +259,9 @@ class DiskFiles:
         self._entries = tuple(entries)
         self._extract = extract
         self._max_bytes = max_bytes
+
+    def count_bytes(self) -> int:
+        return sum(entry.size for entry in self._entries)
 
     def count(self) -> dict[str, int]:
         counts: dict[str, int] = {}

@@ -42,14 +42,17 @@ def check_walk(depth: int, edges: Collection[str], least: float) -> None:
 
 
 class Relations:
-    """Asked per definition; keeps what it has read for the length of one question."""
+    """Asked per definition; keeps what it has read for the length of one question, or as long as the reader is kept."""
 
     def __init__(self, reader: Reader, tree: Tree, files: IndexedFiles) -> None:
         self.files = files
-        self.edges = Edges(LinkedTree(reader, tree.id))
+        memory: dict[str, Edges] = {} if reader.memory is None else reader.memory
+        self.edges = memory.get("edges") or Edges(LinkedTree(reader, tree.id))
+        memory["edges"] = self.edges
         self._reader, self._tree = reader, tree.id
         self._held: dict[str, HeldFile | None] = {}
         self._symbols: dict[Candidate, Definition | None] = {}
+        self._into: dict[tuple[Candidate, bool], list[Edge]] = {}
 
     def node(self, definition: Definition) -> Candidate:
         """The name that links know a definition by; that of the function, class or module around it for a value."""
@@ -89,6 +92,13 @@ class Relations:
         if path not in self._held:
             self._held[path] = self.files.get(path)
         return self._held[path]
+
+    def into(self, node: Candidate, *, possible: bool = True) -> list[Edge]:
+        """Edges into a definition, asked of the index once."""
+        key = (node, possible)
+        if key not in self._into:
+            self._into[key] = self.edges.find_into(node, possible=possible)
+        return self._into[key]
 
     def call(self, edge: Edge) -> Call | None:
         """The call site behind an edge, None for an edge that is no call."""
@@ -134,7 +144,7 @@ class Relations:
 
     def paths(self) -> list[str]:
         """The files whose code is linked."""
-        return [path for path, _ in self._reader.link_keys(self._tree)]
+        return self._reader.linked_paths(self._tree)
 
     def links(self, path: str) -> list[Links | None]:
         return self._reader.links(self._tree, path)

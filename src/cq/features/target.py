@@ -158,7 +158,12 @@ def find_targets(files: Files, text: str) -> list[Definition]:
         held = files.get(path)
         if held is None:
             raise UsageError(f"{path} is not indexed", hint="paths are named from the root, e.g. src/app.py:main")
-        return sorted((d for d in _find_dotted(files, name) if d.file.path == held.path), key=lambda d: d.order)
+        name, _, ordinal = name.partition("#")  # `f#2`: the second of that name, as links tell them apart
+        rows = sorted((d for d in _find_dotted(files, name) if d.file.path == held.path), key=lambda d: d.order)
+        exact = [row for row in rows if row.symbol.qualified_name == name]
+        if ordinal.isdecimal():
+            return sorted(exact, key=lambda row: row.symbol.start)[int(ordinal) - 1 :][:1]
+        return exact or rows
     return _find_dotted(files, text.replace("::", "."))
 
 

@@ -36,6 +36,7 @@ class Edges:
         self._units: dict[tuple[str, int], Unit | None] = {}
         self._methods: dict[str, list[Method]] = {}
         self._imported: dict[str, bool] = {}
+        self._filled: dict[str, dict[tuple[int, int], SymbolRef]] = {}  # calls whose candidates go by name
 
     def find_out(self, source: Candidate, *, possible: bool = True) -> list[Edge]:
         """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too.
@@ -86,22 +87,18 @@ class Edges:
     def forget(self, path: str) -> None:
         """Who goes over all files need not hold them all."""
         self._links.pop(path, None)
+        self._filled.pop(path, None)
         for document in range(len(self._code.pop(path, ()))):
             self._units.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
-        found: list[Edge] = []
-        for path, calls in self._find_referrers(target, possible):
+        found = list(self._find_callers(target, possible))
+        for path, _ in self._find_referrers(target, possible):
             for document, links in enumerate(self._all(path)):
-                if links is None:
-                    continue
-                numbers = [call & 0xFFFFFF for call in calls if call >> 24 == document]
-                for number in numbers:
-                    source = Candidate(path, document, links.scopes[number])
-                    found += [e for e in self._calls(source, links, number, possible) if target in e.ref.candidates]
-                found += [edge for edge in _relations(path, document, links) if target in edge.ref.candidates]
-        return found
+                if links is not None:
+                    found += [edge for edge in _relations(path, document, links) if target in edge.ref.candidates]
+        return sorted(found, key=lambda edge: (edge.source.path, edge.source.document))
 
     def find_links(self, path: str) -> Sequence[Links | None]:
         """What the code of a file means, of every document."""
@@ -113,8 +110,7 @@ class Edges:
 
     def find_callers(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Calls that run a function, or make an instance of a class; `ref.status` says how sure that is."""
-        kinds = ("calls", "instantiates", "decorates")
-        return [edge for edge in self.find_into(target, possible=possible) if edge.kind in kinds and edge.call >= 0]
+        return list(self._find_callers(target, possible))
 
     def find_call(self, path: str, document: int, number: int) -> SymbolRef:
         """What a call means, with candidates by name where nobody knows its receiver."""
@@ -256,6 +252,16 @@ class Edges:
         for path in sorted(calls):
             yield path, sorted(calls[path])
 
+    def _find_callers(self, target: Candidate, possible: bool) -> Iterator[Edge]:
+        for path, calls in self._find_referrers(target, possible):
+            every = self._all(path)
+            for call in calls:
+                document, number = call >> 24, call & 0xFFFFFF
+                links = every[document]
+                if links is not None:
+                    source = Candidate(path, document, links.scopes[number])
+                    yield from (e for e in self._calls(source, links, number, possible) if target in e.ref.candidates)
+
     def _calls(self, source: Candidate, links: Links, number: int, possible: bool) -> Iterator[Edge]:
         """The edges of one call: what it runs or makes, the constructor, and what it hands on to be called."""
         ref = links.refs[links.calls[number]]
@@ -273,6 +279,9 @@ class Edges:
             yield Edge("calls", source, links.refs[links.callbacks[number]], number)
 
     def _fill(self, path: str, document: int, number: int, links: Links, ref: SymbolRef) -> SymbolRef:
+        known = self._filled.setdefault(path, {}) if is_by_name(ref) else {}
+        if (document, number) in known:
+            return known[document, number]
         code = self._codes(path)[document] if is_by_name(ref) else None
         if code is None:
             return ref
@@ -282,7 +291,9 @@ class Edges:
                 Method(Candidate(at, inner, name), parameters)
                 for at, inner, name, parameters in self._index.find_methods(ref.name)
             ]
-        return find_by_name(ref, path, code.sites[number], methods, find_imported(links), self._is_imported)
+        found = find_by_name(ref, path, code.sites[number], methods, find_imported(links), self._is_imported)
+        known[document, number] = found
+        return found
 
     def _is_imported(self, path: str) -> bool:
         if path not in self._imported:

@@ -68,6 +68,22 @@ MAX_LINE = 30  # classes of one line that ask one another for a member
 MAX_PATH = 12  # attributes in one chain of names
 
 
+class _Dialects(dict[str, Dialect]):
+    """By language, made when first asked for: each looks at the paths of all files."""
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__()
+        self._paths = paths
+
+    def __missing__(self, language: str) -> Dialect:
+        kind = next(kind for kind in DIALECTS if language in kind.languages)
+        self.update(dict.fromkeys(kind.languages, kind(self._paths)))
+        return self[language]
+
+    def all(self) -> list[Dialect]:
+        return [self[kind.languages[0]] for kind in DIALECTS]
+
+
 class Cell:
     __slots__ = ("args", "compute", "home", "is_queued", "keys", "readers", "state", "values")
 
@@ -86,11 +102,7 @@ class Linker:
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
-        files = sorted(corpus.paths)
-        self.dialects: dict[str, Dialect] = {}
-        for kind in DIALECTS:
-            dialect = kind(files)
-            self.dialects.update(dict.fromkeys(kind.languages, dialect))
+        self.dialects = _Dialects(sorted(corpus.paths))
         self.unknown: Values = {UNKNOWN: SCOPE}
         self._current: Cell | None = None
         self._depth = 0
@@ -150,7 +162,7 @@ class Linker:
             readers = cell.readers
             if readers is None:
                 cell.readers = current
-            elif type(readers) is dict:
+            elif isinstance(readers, dict):
                 readers[current] = None
             elif readers is not current:
                 cell.readers = {readers: None, current: None}
@@ -160,7 +172,7 @@ class Linker:
         saved, self._current = self._current, cell
         self._depth += 1
         cell.state = 1
-        values = cell.compute(*cell.args)
+        values = cell.compute(self, *cell.args)
         cell.state = 2
         self._depth -= 1
         self._current = saved
@@ -193,7 +205,7 @@ class Linker:
             if type(name) is str and (fixed := unit.find_fixed(site.scope, name.partition(".")[0])) is not None:
                 cell = self._share(unit, site, name, fixed)
             else:
-                cell = Cell(unit.home(site.scope), self.evaluate, unit, site.scope, name, site.start)
+                cell = Cell(unit.home(site.scope), Linker.evaluate, unit, site.scope, name, site.start)
             cells[number] = cell
         return cell
 
@@ -209,7 +221,7 @@ class Linker:
                     key = (receiver, name.partition(".")[2])
                     cell = self._shared.get(key)
                     if cell is None:
-                        cell = self._shared[key] = Cell(unit.home(ROOT), self._follow, {receiver: MRO}, key[1])
+                        cell = self._shared[key] = Cell(unit.home(ROOT), Linker._follow, {receiver: MRO}, key[1])
                     return cell
             scope = binds[0].scope
         elif not dialect.is_static and name != "__class__":
@@ -217,7 +229,7 @@ class Linker:
         at = (unit, scope, name)
         cell = self._shared.get(at)
         if cell is None:
-            cell = self._shared[at] = Cell(unit.home(scope), self.evaluate, unit, scope, name, site.start)
+            cell = self._shared[at] = Cell(unit.home(scope), Linker.evaluate, unit, scope, name, site.start)
         return cell
 
     def _follow(self, values: Values, path: str) -> Values:
@@ -229,7 +241,7 @@ class Linker:
         key = (unit, number)
         cell = self._results.get(key)
         if cell is None:
-            cell = self._results[key] = Cell(unit.home(unit.code.sites[number].scope), self._call, unit, number)
+            cell = self._results[key] = Cell(unit.home(unit.code.sites[number].scope), Linker._call, unit, number)
         return self.read(cell)
 
     def bound(self, unit: Unit, bind: Bind) -> Values:
@@ -246,7 +258,7 @@ class Linker:
                 return self.argued(unit, value[1], value[2])
         cell = self._binds.get(id(bind))
         if cell is None:
-            cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), self._bound, unit, bind)
+            cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), Linker._bound, unit, bind)
         return self.read(cell)
 
     def _bound(self, unit: Unit, bind: Bind) -> Values:
@@ -287,7 +299,7 @@ class Linker:
     def stored(self, unit: Unit, store: Store) -> Values:
         cell = self._stores.get(id(store))
         if cell is None:
-            cell = self._stores[id(store)] = Cell(unit.home(store.scope), self._stored, unit, store)
+            cell = self._stores[id(store)] = Cell(unit.home(store.scope), Linker._stored, unit, store)
         return self.read(cell)
 
     def _stored(self, unit: Unit, store: Store) -> Values:
@@ -301,7 +313,9 @@ class Linker:
         """What a function returns, its parameters standing for themselves (`Argument`)."""
         cell = self._returns.get(function)
         if cell is None:
-            cell = self._returns[function] = Cell(function.unit.home_of(function.definition), self._returned, function)
+            cell = self._returns[function] = Cell(
+                function.unit.home_of(function.definition), Linker._returned, function
+            )
         return self.read(cell)
 
     def _returned(self, function: Function) -> Values:
@@ -349,7 +363,7 @@ class Linker:
         cell = self._parameters.get(key)
         if cell is None:
             cell = self._parameters[key] = Cell(
-                function.unit.home_of(function.definition), self._parameter, function, number
+                function.unit.home_of(function.definition), Linker._parameter, function, number
             )
         return self.read(cell)
 
@@ -695,7 +709,7 @@ class Linker:
             if inner is not None:
                 return {inner: max(level, IMPORT)}
             return self._foreign_stores(module, name)
-        for dialect in dict.fromkeys(self.dialects.values()):
+        for dialect in self.dialects.all():
             inner = dialect.find_submodule(self, module.path, name)
             if inner is not None:
                 return {inner: max(level, IMPORT)}
@@ -746,8 +760,9 @@ class Linker:
             keys = Keys()
             self._recording.append((keys, self._current))
             order = self.order(kind)
-            if kind.is_line and not behind:
-                found = self._find_in_line(kind, name)
+            base = order[1] if kind.is_line and not behind else None
+            if isinstance(base, Class):
+                found = self._find_in_line(kind, base, name)
             else:
                 found = self._find_in_order(order[behind:], name)
             self._recording.pop()
@@ -755,16 +770,18 @@ class Linker:
         self.record(known[1])
         return known[0]
 
-    def _find_in_line(self, kind: Class, name: str) -> Member:
-        """Of a class whose order is that of its only base, behind it: what the base has is asked for only once."""
+    def find_overridden(self, kind: Class, name: str) -> Member:
+        """What stands behind the class itself. Not remembered: most names are asked for once."""
+        return self._find_in_order(self.order(kind)[1:], name)
+
+    def _find_in_line(self, kind: Class, base: Class, name: str) -> Member:
+        """Of a class whose order is that of its base, behind it: what the base has is found only once."""
         binds, stores = self._own_members(kind, name)
         found = _only_solid(kind, binds, stores, SCOPE)
-        if found is not None:
-            return found
-        base = kind.mro[1] if kind.mro is not None and len(kind.mro) > 1 else None
-        found = self.find_member(base, name) if isinstance(base, Class) else (None, (), (), SCOPE)
-        if (binds or stores) and _only_solid(found[0], found[1], found[2], SCOPE) is None:
-            return (kind, binds, (), SCOPE)
+        if found is None:
+            found = self.find_member(base, name)
+            if (binds or stores) and _only_solid(*found) is None:
+                return (kind, binds, (), SCOPE)
         return found
 
     def _find_in_order(self, order: Sequence[Class | External | None], name: str) -> Member:
@@ -855,7 +872,9 @@ class Linker:
         at = (container, key)
         cell = self._elements.get(at)
         if cell is None:
-            cell = self._elements[at] = Cell(container.unit.home(container.scope), self._find_elements, container, key)
+            cell = self._elements[at] = Cell(
+                container.unit.home(container.scope), Linker._find_elements, container, key
+            )
         return self.read(cell)
 
     def _find_elements(self, container: Container, key: str | None) -> Values:
@@ -1006,7 +1025,7 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
 
 def find_readers(cell: Cell) -> Iterable[Cell]:
     readers = cell.readers
-    return () if readers is None else readers if type(readers) is dict else (readers,)
+    return () if readers is None else readers if isinstance(readers, dict) else (readers,)
 
 
 def flatten(keys: Iterable[int | Keys]) -> set[int]:
@@ -1022,7 +1041,7 @@ def flatten(keys: Iterable[int | Keys]) -> set[int]:
     return found
 
 
-def _no_values() -> Values:
+def _no_values(_: Linker) -> Values:
     return NOTHING
 
 
@@ -1066,8 +1085,10 @@ def _only_solid(
     holder: Class | External | None, binds: Sequence[Bind], stores: Sequence[Store], doubt: int
 ) -> Member | None:
     """Without bindings to nothing; None where there are no others."""
-    solid = [bind for bind in binds if bind.type is not None or not _is_blank(bind.value)]
-    kept = [store for store in stores if store.type is not None or not _is_blank(store.value)]
+    if not binds and not stores:
+        return None
+    solid = tuple([bind for bind in binds if bind.type is not None or not _is_blank(bind.value)])
+    kept = tuple([store for store in stores if store.type is not None or not _is_blank(store.value)])
     return (holder, solid, kept, doubt) if solid or kept else None
 
 

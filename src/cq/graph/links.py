@@ -57,7 +57,8 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     type_uses: dict[tuple[str, int], None] = {}
     for definition in unit.code.definitions:
         name = names.get(definition.symbol, names.get(definition.scope, ""))
-        inherits += [(name, add("", meaning)) for meaning in resolver.bases(unit, definition)]
+        if definition.bases:
+            inherits += [(name, add("", meaning)) for meaning in resolver.bases(unit, definition)]
         overridden = resolver.overridden(unit, definition)
         if overridden is not None:
             overrides.append((name, add(definition.name, overridden)))

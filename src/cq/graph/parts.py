@@ -121,7 +121,8 @@ class _Reader:
                 return value
             at = binds[0].scope
             known = self.unit.scopes[at][binds[0].name]
-            return value, self._scope(at), at == ROOT, [number for number, b in enumerate(known) if b in binds]
+            reached = [0] if len(known) == 1 else [n for n, b in enumerate(known) if any(b is bind for bind in binds)]
+            return value, self._scope(at), at == ROOT, reached
         if type(value) is int:
             return "call", self.sites.get(value)
         if type(value) is not list:

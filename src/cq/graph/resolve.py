@@ -47,8 +47,9 @@ class Resolver:
 
     def visit(self, unit: Unit) -> None:
         """Asks everything once, so that settling makes all answers final."""
+        linker = self.linker
         for number in range(len(unit.code.sites)):
-            self.callbacks(unit, number, self.linker.link(unit, number))
+            self.callbacks(unit, number, linker.read(linker.callee(unit, number)))
         for scope, start, value in unit.code.raises:
             self.raised(unit, scope, start, value)
         for definition in unit.code.definitions:
@@ -114,14 +115,9 @@ class Resolver:
 
     def imported(self, unit: Unit) -> Iterator[tuple[str, Meaning]]:
         """Every name that an import binds, with what it means; "*" for all of a module."""
-        dialect = self.linker.dialect(unit)
         for bind in unit.code.binds:
             if type(bind.value) is list and bind.value[0] == "import":
-                _, level, module, name = bind.value
-                yield (
-                    bind.name,
-                    self._ask(unit, lambda v=(level, module, name): dialect.resolve_import(self.linker, unit, *v)),
-                )
+                yield bind.name, self._ask(unit, lambda bind=bind: self.linker.bound(unit, bind))
 
     def bases(self, unit: Unit, definition: Definition) -> list[Meaning]:
         """What a class or an interface stands under; what an interface extends or a class implements is a type."""
@@ -146,7 +142,7 @@ class Resolver:
         owner = function.owner
 
         def find() -> Values:
-            member.append(self.linker.find_member(owner, definition.name, behind=True))
+            member.append(self.linker.find_overridden(owner, definition.name))
             return {}
 
         self.linker.ask(unit, find)
@@ -160,6 +156,9 @@ class Resolver:
 
     def types(self, unit: Unit, scope: int, kinds: Iterable[Value], position: int) -> list[Meaning]:
         """Classes of the repository that annotations name."""
+        kinds = [kind for kind in kinds if kind is not None]
+        if not kinds:
+            return []
         linker, dialect = self.linker, self.linker.dialect(unit)
         found: dict[Meaning, None] = {}
         for name in dialect.find_type_names(kinds):
@@ -182,9 +181,9 @@ class Resolver:
     def callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
         """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
         found: Values = {}
-        callers = self.linker.dialect(unit).callers
+        callers = self.linker.dialects[unit.language].callers
         for thing in values:
-            if isinstance(thing, External) and thing.name in callers:
+            if type(thing) is External and thing.name in callers:
                 place, site = callers[thing.name], unit.code.sites[number]
                 if isinstance(place, str):
                     value = next((value for name, value in site.keywords if name == place), None)
@@ -192,7 +191,9 @@ class Resolver:
                     value = site.args[place] if len(site.args) > place else None
                 if value is not None:
                     found = join(found, self._evaluate(unit, site, value))
-        meaning = self.mean(found) if found else UNRESOLVED
+        if not found:
+            return None
+        meaning = self.mean(found)
         return meaning if meaning.places else None
 
     def _evaluate(self, unit: Unit, site: Site, value: Value) -> Values:

@@ -16,7 +16,7 @@ class Keys(set["int | Keys"]):
     """What an answer that is remembered depends on: parts of the code (see Unit.name_key), and other such answers."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]  as everything here, it is itself alone
     __eq__ = object.__eq__
 
 

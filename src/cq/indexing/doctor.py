@@ -20,6 +20,7 @@ from cq.model.config import Configuration
 from cq.model.errors import CqError, ProviderError, UsageError
 from cq.model.status import Check
 from cq.providers.registry import Registry
+from cq.providers.sessions import find_sessions
 from cq.store import database
 from cq.syntax import LANGUAGES, extract_facts, get_language
 
@@ -156,13 +157,19 @@ def _mb(size: int) -> str:
 
 
 def _check_providers(load: Callable[[], Registry]) -> Iterator[Check]:
-    """As the engine itself sees them; those that can run are started for what they offer."""
+    """As the engine itself sees them; those that can run are started for what they offer, and ended again."""
     try:
         registry = load()
     except CqError:
         return  # the configuration says it
+    root = registry.site.root
+    warm = [session for session in find_sessions(root) if session.pid]
     registry.probe()
-    for row in registry.status():
+    rows = registry.status()
+    for session in find_sessions(root):
+        if session not in warm:
+            session.close()
+    for row in rows:
         state = "ok" if row.available and row.enabled else "missing"
         if row.available and row.enabled and row.errors and not row.planes:
             state = "warning"

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from xxhash import xxh3_64_intdigest
 
 from cq.embed import Passage
 from cq.indexing.refresh import Progress
-from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS, Coverage, find_coverage
+from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS, Coverage, EmbeddingState, find_coverage
 from cq.store import database
 from cq.store.read import Reader
 from cq.store.vectors import VectorRows, decode_rows, encode_rows
@@ -28,6 +29,7 @@ from cq.syntax import embedding_text
 
 if TYPE_CHECKING:
     from cq.embed import Embedder
+    from cq.model.config import FindConfig
     from cq.model.facts import FileFacts
 
 FORMAT_VERSION = 1
@@ -56,8 +58,47 @@ class EmbedReport(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
-def measure_coverage(reader: Reader, tree: int, identity: str) -> Coverage:
-    return find_coverage(reader.vector_states(tree), identity)
+@cache
+def get_embedder() -> Embedder:
+    """The one of this process."""
+    from cq.embed import load_embedder
+
+    return load_embedder()
+
+
+def describe_embeddings(reader: Reader, tree: int, config: FindConfig) -> EmbeddingState:
+    """For people and for `index_state`: whether questions in words have vectors, and why not."""
+    from cq.embed import load_reranker
+
+    enabled = config.profile != "lexical_only"
+    embedder, reranker = get_embedder(), load_reranker()
+    coverage = measure_coverage(reader, tree, embedder.identity)
+    reason = ""
+    if not enabled:
+        reason = "the profile is lexical_only"
+    elif not coverage.total:
+        reason = "nothing here has vectors"
+    elif coverage.others:
+        reason = f"{coverage.others} of {coverage.total} chunks have vectors of another embedder"
+    elif coverage.missing:
+        reason = f"{coverage.missing} of {coverage.total} chunks have none yet (`cq index --embed` makes them)"
+    return EmbeddingState(
+        enabled, enabled and coverage.ready and coverage.total > 0, "background", reason, embedder.identity,
+        embedder.dimensions, {"exact": True}, coverage.total, round(coverage.missing_rate, 4),
+        reranker.identity if reranker else "", config.profile,
+    )  # fmt: skip
+
+
+def measure_coverage(reader: Reader, tree: int, identity: str, key: tuple[object, ...] = ()) -> Coverage:
+    """`key` names a state of the tree: what was measured of it is remembered for the next question."""
+    full = (*key, identity, reader.last_vector(tree))
+    if not key or full not in _KEPT:
+        _KEPT.clear()
+        _KEPT[full] = find_coverage(reader.vector_states(tree), identity)
+    return _KEPT[full]
+
+
+_KEPT: dict[tuple[object, ...], Coverage] = {}
 
 
 def embed_tree(
@@ -162,13 +203,30 @@ def enqueue(index: Path, job: EmbeddingJob) -> str:
                 return ""  # a worker holds it
         path.write_bytes(msgspec.json.encode(job))
         code = f"from cq.indexing.embedding import run_job; run_job({os.fspath(path)!r})"
-        subprocess.Popen(
-            [sys.executable, "-P", "-c", code],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+        _start(["-c", code])
     except OSError as error:
         return f"no process could be started for it: {error.strerror or error}"
     return ""
+
+
+def start_index(index: Path, root: Path, index_dir: str) -> str:
+    """Begins a first index, vectors included, in a process of its own; returns why not, "" if it is on its way."""
+    try:
+        with database.writer_lock(index, wait=False) as had:
+            if not had:
+                return ""  # a writer is at work
+        place = ["--index-dir", index_dir] if index_dir else []
+        _start(["-m", "cq", "index", "--embed", "--progress", "none", "--root", os.fspath(root), *place])
+    except OSError as error:
+        return f"no index could be begun: {error.strerror or error}"
+    return ""
+
+
+def _start(arguments: Sequence[str]) -> None:
+    subprocess.Popen(
+        [sys.executable, "-P", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
 
 
 def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
@@ -185,10 +243,8 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
         if not index.exists() or database.damage(index):
             return EmbedReport(refused="the index is gone")
         if embedder is None:
-            from cq.embed import load_embedder
-
             os.nice(5)
-            embedder = load_embedder()
+            embedder = get_embedder()
         report = embed_tree(index, Path(job.root), embedder, job=job)
         with contextlib.suppress(OSError):
             file.unlink()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Sequence
+from sys import intern
+
+from msgspec.structs import force_setattr
 
 from cq.graph.corpus import MAX_DOCUMENTS, Corpus, WholeCorpus
 from cq.graph.link import Linker
@@ -29,7 +32,7 @@ class StoredCorpus:
         self._reader, self._tree = reader, tree
         self._units: dict[str, list[Unit]] = {}
         self._named: dict[tuple[str, int], Sequence[Unit] | None] = {}
-        self.paths: Iterable[str] = [path for path, _ in sorted(reader.stats(tree).items())]
+        self.paths: Iterable[str] = reader.all_paths(tree)
 
     def units(self, path: str) -> list[Unit]:
         """Of a file and what is embedded in it, those with code."""
@@ -78,7 +81,7 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, li
         if paths is None:
             writer.drop_all_links(tree)
             paths = [file.path for file in reader.files(tree) if file.counts.get("code")]
-            units = {path: corpus.units(path) for path in paths}
+            units = {path: _share_names(corpus.units(path)) for path in paths}
             whole = WholeCorpus((unit for known in units.values() for unit in known), corpus.paths)
             writer.put_links(tree, _link(whole, units))
         else:
@@ -86,6 +89,17 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, li
     finally:
         if was_on:
             gc.enable()
+
+
+def _share_names(units: list[Unit]) -> list[Unit]:
+    """A repository calls the same few names again and again: each is kept once."""
+    for unit in units:
+        for site in unit.code.sites:
+            force_setattr(site, "kind", intern(site.kind))
+            force_setattr(site, "name", intern(site.name))
+            if type(site.callee) is str:
+                force_setattr(site, "callee", intern(site.callee))
+    return units
 
 
 def is_structural(path: str) -> bool:
@@ -98,16 +112,14 @@ def _find_affected(
 ) -> list[str] | None:
     changed: set[int] = set()
     for path, codes in before.items():
-        old = [find_parts(unit) for unit in make_units(path, codes)]
-        new = [find_parts(unit) for unit in corpus.units(path)]
-        if [bool(code) for code in codes[:MAX_EMBEDDED]] != [bool(c) for c in reader.code(tree, path)[:MAX_EMBEDDED]]:
+        old, new = make_units(path, codes), corpus.units(path)
+        if [unit.document for unit in old] != [unit.document for unit in new]:
             return None
-        for was, now in zip(old, new, strict=True):
+        for was, now in zip(map(find_parts, old), map(find_parts, new), strict=True):
             changed |= {key for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
     found = {path for path in before if corpus.units(path)}
-    for path, keys in reader.link_keys(tree):
-        if not changed.isdisjoint(keys):
-            found.add(path)
+    for path in reader.find_dependents(tree, changed) if changed else ():
+        found.add(path)
         if len(found) > MAX_AFFECTED:
             return None
     return sorted(found)

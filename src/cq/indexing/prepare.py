@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from functools import cache
-from importlib import resources
-from pathlib import Path
 
 from cq.graph.names import find_methods
 from cq.graph.unit import Unit
@@ -17,7 +14,6 @@ from cq.store.codec import encode_facts, flatten
 from cq.store.terms import Terms
 from cq.store.write import Content
 
-FACTS = 1  # raised when the same text gives other facts; older indexes are then made anew
 _TERMS = Terms()
 _KIND_BYTES = {kind: number for number, kind in enumerate(CHUNK_KINDS)}
 
@@ -69,18 +65,6 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         sorted(named),
         sorted(methods.items()),
     )
-
-
-@cache
-def producer() -> str:
-    """What facts are made by: our own code and every grammar. Another producer, another index."""
-    stats: list[str] = [str(FACTS)]
-    for folder in map(resources.files, ("cq.syntax", "cq.syntax.languages", "cq.graph", "cq.model")):
-        for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
-            if isinstance(file, Path) and file.suffix in (".py", ".scm"):
-                status = file.stat()
-                stats.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
-    return content_hash("\n".join(stats).encode())
 
 
 def _chunk_words(text: bytes, document: FileFacts) -> list[tuple[str, str, str, str, str]]:

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.indexing.link import is_structural, update_links
-from cq.indexing.prepare import prepare_content, producer
-from cq.indexing.read import extract_source
+from cq.indexing.producer import producer
 from cq.model.code import Code
 from cq.model.errors import StoreError
 from cq.model.facts import FileFacts, References
@@ -24,7 +22,6 @@ from cq.source.read import content_hash, read_source
 from cq.store import database
 from cq.store.read import Reader
 from cq.store.write import Content, FileRow, SkipRow, Writer
-from cq.syntax.chunks import build_chunks
 
 if TYPE_CHECKING:
     # Imported where a pool is made: an unchanged tree needs none.
@@ -54,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    stage: str  # "list" "read" "write" "link"
+    stage: str  # "list" "read" "write" "link", and "precise", which counts calls
     done: int
     total: int
     done_bytes: int = 0
@@ -113,8 +110,9 @@ def refresh(
     rebuilt = "" if index.exists() else "new"
     if not rebuilt and (why := database.damage(index, producer())):
         rebuilt = why
+    fresh: dict[str, os.stat_result] = {}
     if not rebuilt and not full:
-        found = _find_unchanged(index, root, settings)
+        found = _find_unchanged(index, root, settings, fresh)
         if found is not None:
             return found
     try:
@@ -127,8 +125,12 @@ def refresh(
             # `full` also drops what other trees of the repository share: they are read again when asked about.
             anew = rebuilt or full
             connection = database.create(index, producer()) if anew else database.connect(index, write=True)
+            # Before workers are forked: what they need is loaded once. A look that finds nothing new loads none of it.
+            from cq.indexing import link, prepare, read
+
+            del link, prepare, read
             try:
-                return _Refresh(connection, index, root, settings, tell, rebuilt if rebuilt != "new" else "").run()
+                return _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", fresh).run()
             finally:
                 connection.close()
     except database.DatabaseError as error:
@@ -150,8 +152,8 @@ def _generation(index: Path, root: Path) -> int:
         connection.close()
 
 
-def _find_unchanged(index: Path, root: Path, settings: Settings) -> Report | None:
-    """The report when nothing at all changed; no lock, no write."""
+def _find_unchanged(index: Path, root: Path, settings: Settings, fresh: dict[str, os.stat_result]) -> Report | None:
+    """The report when nothing at all changed; no lock, no write. `fresh` gets what was looked at, by name on disk."""
     connection = database.connect(index)
     try:
         with Reader(connection, os.fspath(root)) as reader:
@@ -164,7 +166,7 @@ def _find_unchanged(index: Path, root: Path, settings: Settings) -> Report | Non
             base = f"{root}/"
             for os_path, size, mtime_ns in reader.stats(tree.id).values():
                 try:
-                    status = os.lstat(base + os_path)
+                    status = fresh[os_path] = os.lstat(base + os_path)
                 except OSError:
                     return None
                 if status.st_mtime_ns != mtime_ns or status.st_size != size:
@@ -197,13 +199,13 @@ class _Refresh:
     def __init__(
         self,
         connection: database.Connection,
-        index: Path,
         root: Path,
         settings: Settings,
         tell: Callable[[Progress], None],
         rebuilt: str,
+        fresh: dict[str, os.stat_result],
     ) -> None:
-        self.index, self.root, self.settings, self.tell, self.rebuilt = index, root, settings, tell, rebuilt
+        self.root, self.settings, self.tell, self.rebuilt, self.fresh = root, settings, tell, rebuilt, fresh
         self.reader = Reader(connection, os.fspath(root))
         self.writer = Writer(connection)
 
@@ -211,9 +213,9 @@ class _Refresh:
         now = time.time_ns()
         tree = self.reader.tree()
         same_settings = tree is not None and tree.config == self.settings.key()
-        listing, listed = self._list(tree.listing if tree and same_settings else b"", now)
         known_files = self.reader.stats(tree.id) if tree else {}
         known_skips = self.reader.skips(tree.id) if tree else {}
+        listing, listed = self._list(tree.listing if tree and same_settings else b"", now, known_files, known_skips)
         todo = [
             entry
             for entry in listing.files
@@ -251,6 +253,8 @@ class _Refresh:
                     changed=changed,
                 )  # fmt: skip
                 if before is None or before:
+                    from cq.indexing.link import update_links
+
                     self.tell(Progress("link", 0, len(rows)))
                     self.writer.drop_links(tree_id, drop)
                     update_links(self.reader, self.writer, tree_id, before)
@@ -274,6 +278,8 @@ class _Refresh:
         self, tree: int, rows: list[FileRow], drop: list[str], known: dict[str, tuple[str, int, int]]
     ) -> dict[str, list[Code | None]] | None:
         """The code that files had before this change, where only texts changed; None when files came or went."""
+        from cq.indexing.link import is_structural
+
         contents = self.reader.contents(tree, [row.path for row in rows])
         before: dict[str, list[Code | None]] = {}
         for row in rows:
@@ -287,14 +293,20 @@ class _Refresh:
             return None
         return before
 
-    def _list(self, stored: bytes, now: int) -> tuple[Listing, _Listed]:
+    def _list(
+        self,
+        stored: bytes,
+        now: int,
+        known_files: dict[str, tuple[str, int, int]],
+        known_skips: dict[str, tuple[Skip, int, int]],
+    ) -> tuple[Listing, _Listed]:
         self.tell(Progress("list", 0, 0))
         settings = self.settings
         if stored:
             listed = msgspec.msgpack.decode(stored, type=_Listed)
             if _still_listed(self.root, listed):
                 # The same names: only their stats are asked for.
-                return self._restat(listed), listed
+                return self._restat(listed, known_files, known_skips), listed
         # Taken before the listing: what appears in between makes the next refresh list again.
         directories = find_directories(self.root, include=settings.include, exclude=settings.exclude)
         watched = find_watched(self.root)
@@ -306,22 +318,25 @@ class _Refresh:
         settled = latest < now - RACY_NS
         return listing, _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
 
-    def _restat(self, listed: _Listed) -> Listing:
-        tree = self.reader.tree()
-        assert tree is not None
+    def _restat(
+        self,
+        listed: _Listed,
+        known_files: dict[str, tuple[str, int, int]],
+        known_skips: dict[str, tuple[Skip, int, int]],
+    ) -> Listing:
         base = f"{self.root}/"
         files: list[FileEntry] = []
         skips: list[Skip] = []
-        for path, (os_path, _, _) in self.reader.stats(tree.id).items():
+        for path, (os_path, _, _) in known_files.items():
             try:
-                status = os.lstat(base + os_path)
+                status = self.fresh.get(os_path) or os.lstat(base + os_path)
             except OSError:
                 continue
             if status.st_size > self.settings.max_file_bytes:
                 skips.append(Skip(path, "too_large", f"{status.st_size} bytes, over {self.settings.max_file_bytes}"))
                 continue
             files.append(FileEntry(path, os_path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-        for path, (skip, _, mtime_ns) in self.reader.skips(tree.id).items():
+        for path, (skip, _, mtime_ns) in known_skips.items():
             if not mtime_ns:
                 skips.append(skip)
                 continue
@@ -392,6 +407,9 @@ class _Refresh:
         )
 
     def _forget_dead(self) -> None:
+        from cq.indexing.prepare import prepare_content
+        from cq.indexing.read import extract_source
+
         for number, chunk, language, text in self.writer.find_dead(2000):
             source = SourceFile("", language, text)
             self.writer.remove_content(number, chunk, prepare_content(source, extract_source(source)))
@@ -500,6 +518,9 @@ def _read_batch(batch: list[FileEntry]) -> list[_Read]:
 
 
 def _read_one(entry: FileEntry) -> _Read:
+    from cq.indexing.prepare import prepare_content
+    from cq.indexing.read import extract_source
+
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
         return _Read(entry, source)
@@ -525,6 +546,9 @@ def _read_alone(batch: list[FileEntry]) -> list[_Read]:
 
 
 def _read_text_only(entry: FileEntry) -> _Read:
+    from cq.indexing.prepare import prepare_content
+    from cq.syntax.chunks import build_chunks
+
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
         return _Read(entry, source)

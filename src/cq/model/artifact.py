@@ -463,9 +463,16 @@ class Feature(Part, frozen=True):
 
 
 class Embeddings(Part, frozen=True):
+    """`reason` says what is missing; `identity` binds vectors to the embedder that made them."""
+
+    enabled: bool
     ready: bool
     pending: bool
+    mode: str
     reason: str | None
+    identity: str | None
+    dims: Count
+    missing_rate: float
     backends: dict[str, Feature]
 
 

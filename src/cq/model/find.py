@@ -67,6 +67,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     exported: bool = False
     refs: int = 0  # files that refer to it
     references: dict[str, int] = {}  # the first of them, most calls first: file -> calls, 0 where it is only named
+    unlinked: bool = False  # nothing is known of what refers to it
     by_name: bool = False  # counted by its name alone: no link leads to it
     signature: str = ""
     extends: tuple[TypeUse, ...] = ()
@@ -77,6 +78,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     uncertain_calls: int = 0  # of which nobody knows what they mean
     types_in: tuple[TypeUse, ...] = ()
     types_out: tuple[TypeUse, ...] = ()
+    types: tuple[TypeUse, ...] = ()  # all that it names
     members: tuple[str, ...] = ()
     value: str = ""  # of a constant: its type and what it is set to, as written
     uses: tuple[str, ...] = ()  # keys `file:name` of what it refers to otherwise than by a call

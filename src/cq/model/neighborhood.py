@@ -1,6 +1,7 @@
 """The neighborhood of one symbol as a document, schema `cq.snb.v1`: what stands around it, by kind of relation.
 
-A node's id is a TARGET: `path:name` of a definition, `path:line:col` of a mention, `path` of a module. Nothing here
+A node's id is a TARGET: `path:name` of a definition, `path:line:col` of a use, `path` of a module; behind it stands the
+kind of what is none of these: `path:line:col:import`. Nothing here
 depends on a clock or a machine: the same tree gives the same bytes.
 """
 

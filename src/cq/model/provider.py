@@ -163,6 +163,7 @@ class Reply(msgspec.Struct, Generic[Item], frozen=True):
     items: tuple[Item, ...] = ()
     dropped: int = 0
     timed_out: bool = False
+    failed: bool = False  # it was not asked, or could not answer: another time it may
 
     @property
     def answered(self) -> bool:

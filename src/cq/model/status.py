@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cq.model.embedding import EmbeddingState
 from cq.model.provider import ProviderStatus
 
 
@@ -57,6 +58,7 @@ class Status(msgspec.Struct, frozen=True):
     index_bytes: int
     temporary: bool
     degraded: tuple[Degraded, ...] = ()
+    embeddings: EmbeddingState | None = None  # where it was asked for
 
 
 class Check(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -125,7 +125,7 @@ def _split(targets: Sequence[Target]) -> Iterable[list[Target]]:
 
 def _fail(session: Session, plane: str, error: ServerError) -> Reply[Any]:
     reason = Coverage("unresolved", session.shorten(str(error)))
-    return Reply(session.spec.id, plane, reason, timed_out=error.timed_out)
+    return Reply(session.spec.id, plane, reason, timed_out=error.timed_out, failed=True)
 
 
 class _Asker:

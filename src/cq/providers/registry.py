@@ -81,8 +81,9 @@ def serve(spec: Callable[[Site, Detection], ServerSpec], hazard: Callable[[Site,
         safe = [target for target, reason in zip(targets, reasons, strict=True) if not reason]
         replies = iter(ask(get_session(site.root, how), plane, safe, budget) if safe else ())
         return [
-            Reply(how.id, plane, Coverage("unresolved", reason)) if reason else next(replies) for reason in reasons
-        ]  # fmt: skip
+            Reply(how.id, plane, Coverage("unresolved", reason), failed=True) if reason else next(replies)
+            for reason in reasons
+        ]
 
     return run
 
@@ -143,7 +144,8 @@ class Registry:
     ) -> list[Reply[Any]]:
         """One reply per target, in order; what one provider leaves unresolved the next is asked.
 
-        In `bulk` only the best provider of each language is asked, over its interface for many places if it has one.
+        In `bulk` only the best provider of each language that answers at all is asked, over its interface for many
+        places if it has one.
         """
         replies: dict[int, Reply[Any]] = {}
         for language in sorted({target.document.language for target in targets}):
@@ -155,7 +157,7 @@ class Registry:
                     if reply.answered or at not in replies:
                         replies[at] = reply
                 todo = [at for at in todo if not replies[at].answered]
-                if bulk or not todo:
+                if not todo or (bulk and any(not reply.failed for reply in found)):
                     break
             else:
                 if missing := [at for at in todo if at not in replies]:
@@ -217,7 +219,7 @@ class Registry:
     ) -> list[Reply[Any]]:
         detection = self.detect(provider)
         if not detection.available:  # since it was selected it threw
-            return [Reply(provider.id, plane, Coverage("unresolved", detection.reason))] * len(targets)
+            return [Reply(provider.id, plane, Coverage("unresolved", detection.reason), failed=True)] * len(targets)
         try:
             if bulk and provider.resolve and plane == "definition":
                 return provider.resolve(self.site, detection, targets, budget)
@@ -225,7 +227,7 @@ class Registry:
         except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
             reason = f"{type(error).__name__}: {error}"
             self._detected[provider.id] = Detection(False, reason=reason)
-            return [Reply(provider.id, plane, Coverage("unresolved", reason))] * len(targets)
+            return [Reply(provider.id, plane, Coverage("unresolved", reason), failed=True)] * len(targets)
 
 
 def get_registry(root: Path, config: ProvidersConfig, *, tools: Path | None = None, trusted: bool = False) -> Registry:

@@ -60,7 +60,7 @@ def resolve_definitions(
             resolver.close()
     except ServerError as error:
         reason = Coverage("unresolved", str(error))
-        return [Reply(_ID, PLANE, reason, timed_out=error.timed_out)] * len(targets)
+        return [Reply(_ID, PLANE, reason, timed_out=error.timed_out, failed=True)] * len(targets)
 
 
 class _Project(NamedTuple):
@@ -161,7 +161,7 @@ class _Resolver:
         if project is None:
             return Reply(_ID, PLANE, Coverage("unresolved", "the file is in no project"))
         if isinstance(symbol, ServerError):
-            return Reply(_ID, PLANE, Coverage("unresolved", str(symbol)), timed_out=symbol.timed_out)
+            return Reply(_ID, PLANE, Coverage("unresolved", str(symbol)), timed_out=symbol.timed_out, failed=True)
         if not isinstance(symbol, dict):
             return Reply(_ID, PLANE, Coverage("unresolved", "typescript knows nothing here"))
         if symbol.get("unresolved"):

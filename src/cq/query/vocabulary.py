@@ -143,7 +143,7 @@ TOKENS: dict[str, TokenRule] = {
         entities=DECORATED, patterns=False,
     ),
     "used_by": TokenRule(
-        "name", "entity=function used_by=main", "a definition of this name uses it, by name",
+        "name", "entity=function used_by=main", "a definition of this name uses it, or may",
         entities=tuple(e for e in ENTITIES if e not in ("module", "callsite", "import", "decorator", "impl")),
         patterns=False,
     ),
@@ -184,7 +184,7 @@ ATTRIBUTES: dict[str, tuple[bool, tuple[str, ...] | None, str]] = {
     "lines": (True, None, "how many lines it has"),
     "bytes": (True, None, "how many bytes it has"),
     "calls": (True, (*HOLDERS,), "how many calls stand in it"),
-    "callers": (True, (*CALLABLE, "class", "macro"), "how many calls of its name there are in the repository"),
+    "callers": (True, (*CALLABLE, "class", "macro"), "how many calls mean it, or may mean it"),
     "methods": (True, ("class", "interface", "trait", "impl", "enum"), "how many methods stand directly in it"),
     "members": (True, HOLDERS, "how many definitions stand directly in it, parameters apart"),
     "parameters": (True, CALLABLE, "how many parameters it has"),

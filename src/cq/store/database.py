@@ -6,7 +6,6 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 
 from cq.model.errors import StoreError
@@ -27,8 +26,9 @@ def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
         raise StoreError(f"{path} cannot be opened: {error}", hint="see `cq doctor`") from None
     connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
     connection.execute("PRAGMA cache_size=-32768")
-    connection.execute("PRAGMA mmap_size=268435456")
-    if write:
+    if not write:
+        connection.execute("PRAGMA mmap_size=268435456")
+    else:
         # A power cut may lose the last commit, never the file; the index can be made again.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA temp_store=MEMORY")
@@ -82,6 +82,13 @@ def damage(path: Path, producer: str = "") -> str | None:
     return None
 
 
+def check(path: Path, root: str) -> None:
+    """StoreError for what is no index that can be read."""
+    why = damage(path) if path.exists() else "missing"
+    if why:
+        raise StoreError(f"there is no index of {root} ({why})", hint="`cq index` makes one")
+
+
 def remove(path: Path) -> None:
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         name.unlink(missing_ok=True)
@@ -127,6 +134,8 @@ def tree_key(root: str) -> str:
 
 
 def _statements() -> Iterator[str]:
+    from importlib import resources
+
     script = resources.files("cq.store").joinpath("schema.sql").read_text("utf-8")
     statement = ""
     for line in script.splitlines(keepends=True):

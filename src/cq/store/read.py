@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -18,7 +20,9 @@ from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
+from cq.store.trace import Trace, TracedConnection
 
+_FEW_KEYS = 16
 _FILES = (
     "SELECT f.path, f.os_path, f.content, f.size, f.mtime_ns, f.encoding, c.hash, c.language, c.lines, c.counts,"
     " f.problems FROM file f JOIN content c ON c.id=f.content"
@@ -75,6 +79,10 @@ class Reader:
         self._db = connection
         self._root = tree_key(root)
         self._evidence: dict[int, bool] = {}
+        # Of a reader that is kept for the next question: what may be kept with it, while nothing is written.
+        self.memory: dict[Any, Any] | None = None
+        self.inode: tuple[int, int] = (0, 0)
+        self._version = -1
 
     def __enter__(self) -> Reader:
         self._db.execute("BEGIN")
@@ -86,6 +94,26 @@ class Reader:
 
     def close(self) -> None:
         self._db.close()
+
+    def traced(self, trace: Trace) -> Reader:
+        """The same, noting what is read; it lives as long as this one, and has no memory that would answer instead."""
+        other = copy(self)
+        other.memory, other._evidence = None, {}
+        other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
+        return other
+
+    def check(self, trace: Trace) -> int:
+        """See Trace.check."""
+        return trace.check(self._db)
+
+    def check_memory(self) -> None:
+        """Forgets everything once another connection has written."""
+        self._db.execute("SELECT count(*) FROM tree")  # only a read begins the transaction that the number is about
+        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version:
+            self._version = version
+            self._evidence = {}
+            self.memory = {}
 
     def tree(self) -> Tree | None:
         row = self._db.execute(
@@ -105,6 +133,9 @@ class Reader:
             )
         }
 
+    def all_paths(self, tree: int) -> list[str]:
+        return [row[0] for row in self._db.execute("SELECT path FROM file WHERE tree=? ORDER BY path", (tree,))]
+
     def skips(self, tree: int) -> dict[str, tuple[Skip, int, int]]:
         return {
             path: (Skip(path, reason, detail), size, mtime_ns)
@@ -112,6 +143,10 @@ class Reader:
                 "SELECT path, reason, detail, size, mtime_ns FROM skip WHERE tree=? ORDER BY path", (tree,)
             )
         }
+
+    def count_skips(self, tree: int) -> dict[str, int]:
+        """reason -> files."""
+        return dict(self._db.execute("SELECT reason, count(*) FROM skip WHERE tree=? GROUP BY 1 ORDER BY 1", (tree,)))
 
     def known(self) -> dict[tuple[str, str], int]:
         """(hash, language) -> content, of every content ever read and not forgotten."""
@@ -285,7 +320,9 @@ class Reader:
     def vectors_of(self, tree: int, path: str, identity: str) -> list[bytes]:
         """Rows that were made of this path before, in this tree or another."""
         rows = self._db.execute(
-            "SELECT rows FROM vector WHERE path=? AND identity=? ORDER BY tree<>?, tree LIMIT 4", (path, identity, tree)
+            "SELECT rows FROM vector WHERE tree IN (SELECT id FROM tree) AND path=? AND identity=?"
+            " ORDER BY tree<>?, tree LIMIT 4",
+            (path, identity, tree),
         )
         return [row for (row,) in rows]
 
@@ -299,10 +336,14 @@ class Reader:
         """What the code of a file means, of every document; nothing for a file without code."""
         return [found and found[0] for found in self.evaluate(tree, path)]
 
+    def own_links(self, tree: int, path: str) -> list[Links | None]:
+        """As our own resolution left them, whatever others say."""
+        row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+        return decode_links(row[0]) if row else []
+
     def evaluate(self, tree: int, path: str) -> list[tuple[Links, tuple[Conflict, ...]] | None]:
         """The links completed by what sources outside say, and where they contradict them."""
-        row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
-        links = decode_links(row[0]) if row else []
+        links = self.own_links(tree, path)
         said = self.evidence(tree, path) if links and self.has_evidence(tree) else {}
         return [
             each and (merge_evidence(each, said[number]) if number in said else (each, ()))
@@ -355,10 +396,16 @@ class Reader:
             (tree,),
         ).fetchall()
 
-    def link_keys(self, tree: int) -> Iterator[tuple[str, array[int]]]:
-        """What the links of every file depend on in others."""
-        for path, keys in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
-            yield path, array("Q", keys)
+    def linked_paths(self, tree: int) -> list[str]:
+        return [row[0] for row in self._db.execute("SELECT path FROM link WHERE tree=? ORDER BY path", (tree,))]
+
+    def find_dependents(self, tree: int, keys: set[int]) -> Iterator[str]:
+        """The files whose links depend on one of these parts of others; by path."""
+        # Few keys are searched for as bytes: a hit that begins inside a key is one file too many, at worst.
+        needles = [key.to_bytes(8, sys.byteorder) for key in keys] if len(keys) <= _FEW_KEYS else None
+        for path, known in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
+            if any(needle in known for needle in needles) if needles else not keys.isdisjoint(array("Q", known)):
+                yield path
 
     def find_referrers(self, tree: int, key: int) -> list[tuple[str, array[int]]]:
         """(path, calls) of the files that refer to what the key stands for; by path."""

@@ -376,9 +376,10 @@ def _work(channel: int) -> NoReturn:
     """The life of a worker: requests one by one, until the daemon closes the channel."""
     from cq.indexing import events
     from cq.providers import sessions
+    from cq.store import warm
 
     os.setsid()
-    events.enabled = sessions.keep_warm = True
+    events.enabled = sessions.keep_warm = warm.enabled = True
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  clients must hear it when the daemon dies
@@ -503,18 +504,28 @@ _FOLDERS = [_PACKAGE, *(path for path in sorted(_PACKAGE.rglob("*")) if path.is_
 
 
 def _measure(pid: int) -> int:
-    """Bytes of memory that are a process's own."""
+    """Bytes of memory that are a process's own, and those of the language servers that it runs."""
+    total = 0
+    for each in (pid, *_find_children(pid)):
+        with suppress(OSError):
+            fields = Path(f"/proc/{each}/statm").read_text().split()
+            total += (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+    return total
+
+
+def _find_children(pid: int) -> list[int]:
     try:
-        fields = Path(f"/proc/{pid}/statm").read_text().split()
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
-        return 0
-    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+        return []
 
 
 def _kill(worker: _Worker, number: int) -> None:
-    """A worker leads a group: the processes it started hear it as well, as they would on a terminal."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(worker.pid, number)
+    """A worker leads a group: the processes it started hear it as well, as they would on a terminal. Language servers
+    lead groups of their own, and go with a worker that is killed."""
+    for group in (worker.pid, *(_find_children(worker.pid) if number == signal.SIGKILL else ())):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
 
 
 def _close(streams: list[int]) -> None:

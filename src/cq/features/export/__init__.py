@@ -33,6 +33,7 @@ from cq.model.artifact import (
     Provenance,
     Row,
 )
+from cq.model.embedding import EmbeddingState
 from cq.model.errors import UsageError
 from cq.source.git import find_common_dir
 from cq.store.artifacts import ArtifactWriter, Caps, replace_export, write_json, write_manifest
@@ -52,6 +53,7 @@ def export_index(
     compress: str | None = None,
     generated_at: str | None = None,
     caps: Caps | None = None,
+    embeddings: EmbeddingState | None = None,
 ) -> ExportReport:
     """Writes the tree's artifacts to the directory `out`, which appears or is replaced at the end. Call it inside
     `with reader:`, so that all of it is of one generation. `version` is ours. UsageError when `out` holds anything
@@ -81,7 +83,7 @@ def export_index(
                 writer.abandon()
         if "index_state" in names:
             records = {name: writer.records for name, writer in writers.items()}
-            state = _describe_state(reader, tree, languages, records, version, generated_at)
+            state = _describe_state(reader, tree, languages, records, version, generated_at, embeddings)
             piece = write_json(folder, "index_state.json", state, "index_state", "state")
             pieces.append(piece)
             done.append(ExportedArtifact("index_state", 1, piece.bytes, 1))
@@ -136,8 +138,9 @@ _MAKERS: dict[str, Callable[[Document], Iterator[Row]]] = {
 
 
 def _describe_state(
-    reader: Reader, tree: Tree, languages: Counter[str], records: dict[str, int], version: str, generated_at: str
-) -> IndexState:
+    reader: Reader, tree: Tree, languages: Counter[str], records: dict[str, int], version: str, generated_at: str,
+    embeddings: EmbeddingState | None,
+) -> IndexState:  # fmt: skip
     """The generation is left out: it says how often the index was refreshed, not what it holds."""
     skipped = Counter(skip.reason for skip, _, _ in reader.skips(tree.id).values())
     present, absent = Feature(enabled=True, reason=None), Feature(enabled=False, reason=_NOT_YET)
@@ -145,9 +148,9 @@ def _describe_state(
         schema_version=SCHEMA_VERSION,
         artifact="index_state",
         generated_at=generated_at,
-        profile="default",
+        profile=embeddings.profile if embeddings else "default",
         features={"facts": present, "graph": present, "risk": absent},
-        embeddings=Embeddings(ready=False, pending=False, reason=_NOT_YET, backends={}),
+        embeddings=_describe_embeddings(embeddings),
         providers={},
         provenance=Provenance("cq", version, SCHEMA, _find_head(tree.root), tree.config),
         files=languages.total(),
@@ -155,6 +158,17 @@ def _describe_state(
         skipped=dict(sorted(skipped.items())),
         records=records,
     )
+
+
+def _describe_embeddings(state: EmbeddingState | None) -> Embeddings:
+    if state is None:
+        return Embeddings(False, False, False, "none", "nobody looked", None, 0, 1.0, {})
+    backends = {name: Feature(enabled=there, reason=None) for name, there in state.backends.items()}
+    pending = state.enabled and state.missing_rate > 0
+    return Embeddings(
+        state.enabled, state.ready, pending, state.mode, state.reason or None, state.identity, state.dimensions,
+        state.missing_rate, backends,
+    )  # fmt: skip
 
 
 def _find_head(root: str) -> str | None:

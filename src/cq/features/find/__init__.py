@@ -7,13 +7,14 @@ in the same shape.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from cq.features.find.candidates import Catalog, find_lexical, is_identifier, load_catalog
 from cq.features.find.connect import connect
+from cq.features.find.disk import find_on_disk
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
 from cq.features.find.rank import Ranked, blend
@@ -148,7 +149,27 @@ def find(
         best = f"the best of {len(ranked)} candidates has {ranked[0].score:.2f}"
         message = f"nothing is relevant enough: {best}, the threshold is {threshold:g} (lower it with --threshold)"
         events.append(Degraded("find", "info", "threshold", message))
-    return _assemble(relations, options, rows, summary, events, cut)
+    structure = Structure(relations, options.call_depth or 0, options.type_depth or 0)
+    return _assemble(structure, options, rows, summary, events, cut, tree.generation)
+
+
+def find_without_index(files: Iterable[HeldFile], options: FindOptions, config: FindConfig, note: str) -> FindAnswer:
+    """From the files that hold the words, read and parsed now; nothing is known of links. `note` says what goes on."""
+    options = options.settle(config)
+    found = find_on_disk(files, options)
+    passed = [row for row in found if row[3] >= (options.threshold or 0.0)]
+    rows = [
+        Found(file, document, chunk, number, row, score, ScoreParts(round(score, 4)))
+        for file, document, number, score in passed[: options.limit or len(passed)]
+        for chunk in [file.chunks[document][number]]
+        for row in [Definition(file, document, chunk.symbol) if chunk.symbol >= 0 else None]
+    ]
+    summary: dict[str, str | int] = {
+        "query": options.query, "mode": "disk", "candidates": len(found), "passed": len(passed), "semantic": note,
+    }  # fmt: skip
+    message = f"a first answer from files that hold the words, without links: {note}"
+    events = [Degraded("find", "warning", "partial", message)]
+    return _assemble(Structure(None, 1, 0), options, rows, summary, events, [], 0)
 
 
 def rank(
@@ -213,17 +234,17 @@ def _find_symbol(relations: Relations, options: FindOptions, parts: list[str]) -
         return FindAnswer(SCHEMA_VERSION, "find", run, summary, degraded=(event,), suggestions=found.near)
     limit = options.limit or len(rows)
     cut = [Truncation("answer", "limit", limit, len(rows), len(rows) - limit)] if len(rows) > limit else []
-    return _assemble(relations, options, rows[:limit], summary, [], cut)
+    structure = Structure(relations, options.call_depth or 0, options.type_depth or 0)
+    return _assemble(structure, options, rows[:limit], summary, [], cut, relations.files.generation)
 
 
 def _assemble(
-    relations: Relations, options: FindOptions, rows: Sequence[Found], summary: dict[str, str | int],
-    events: list[Degraded], cut: list[Truncation],
+    structure: Structure, options: FindOptions, rows: Sequence[Found], summary: dict[str, str | int],
+    events: list[Degraded], cut: list[Truncation], generation: int,
 ) -> FindAnswer:  # fmt: skip
     """As many of the rows, best first, as the budget holds: graph and snapshots together; at least one."""
     budget = options.budget or 0
-    structure = Structure(relations, options.call_depth or 0, options.type_depth or 0)
-    run = Run(generation=relations.files.generation)
+    run = Run(generation=generation)
     kept: list[Found] = []
     nodes: list[Node] = []
     shots: dict[tuple[str, int], Snapshot] = {}

@@ -29,6 +29,7 @@ MAX_TERMS = 32
 COMMON = 0.25  # a word in more of the chunks than this says nothing beside rarer ones
 _PRIORS = {"test": 0.8, "doc": 0.8, "generated": 0.7, "lib": 0.8}
 _DATA_PRIOR = 0.6
+_LOOSE_PRIOR = 0.7  # of a statement that defines nothing
 _IDENTIFIER = re.compile(r"[\w$#]+(?:(?:\.|::|->|/)[\w$#]+)*\(?\)?\Z")
 _STOP = frozenset(
     re.findall(
@@ -66,7 +67,9 @@ class Catalog:
         sizes = np.frombuffer(b"".join(row[5] for row in rows), np.uint16).astype(float)
         # What BM25 makes of the length of a text: a word among few is worth more.
         self.lengths = 1 - LENGTH + LENGTH * sizes / max(float(sizes.mean()) if len(sizes) else 1.0, 1.0)
-        self.priors = np.array([_prior(path, row[1]) for path, row in zip(self.paths, rows, strict=True)])
+        files = np.array([_prior(path, row[1]) for path, row in zip(self.paths, rows, strict=True)])
+        defined = np.array([kind in KIND_GROUPS for kind in CHUNK_KINDS])[self.kinds]
+        self.priors = files[self.files] * np.where(defined, 1.0, _LOOSE_PRIOR) if rows else files
 
     def __len__(self) -> int:
         return len(self.kinds)

@@ -91,7 +91,7 @@ def _find_shared(
 def _find_shared_types(nodes: Sequence[Node]) -> Iterator[Pattern]:
     users: dict[tuple[str, str], set[int]] = {}
     for node in nodes:
-        for use in (*node.types_in, *node.types_out):
+        for use in (*node.types_in, *node.types_out, *node.types):
             if use.origin:
                 users.setdefault((use.type, use.origin), set()).add(node.rank)
     for (name, origin), by in sorted(users.items(), key=lambda item: (-len(item[1]), item[0])):

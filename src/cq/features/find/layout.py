@@ -71,7 +71,7 @@ def _render_chains(nodes: Sequence[Node]) -> list[str]:
     edges: dict[int, list[CallNode]] = {node.rank: [] for node in nodes}
     for node in nodes:
         for call in node.calls:
-            if call.mark and call.result != node.rank and not any(_same(call, other) for other in edges[node.rank]):
+            if call.result not in (0, node.rank) and not any(_same(call, other) for other in edges[node.rank]):
                 edges[node.rank].append(call)
     called = {call.result for calls in edges.values() for call in calls if call.result}
     linked = {rank for rank, calls in edges.items() if calls} | called
@@ -80,9 +80,9 @@ def _render_chains(nodes: Sequence[Node]) -> list[str]:
     for rank in [*starts, *(rank for rank in edges if rank not in starts)]:
         while edges[rank]:
             chain, at = [f"[{rank}] {nodes[rank - 1].name}"], rank
-            while at and edges[at]:
+            while edges[at]:
                 call = edges[at].pop(0)
-                chain.append(f"[{call.result}] {call.name}" if call.result else f"{call.name} ({_base(call.file)}) ◆")
+                chain.append(f"[{call.result}] {call.name}")
                 at = call.result
             rows.append(" → ".join(chain))
     alone = [node for node in nodes if node.rank not in linked]
@@ -109,9 +109,9 @@ def _render_pattern(pattern: Pattern, graph: ConnectionGraph) -> str:
 
 def _render_node(node: Node, lone: bool) -> list[str]:
     title = f"{node.name} — {node.file}" if lone else f"[{node.rank}] {node.name} — {node.file}"
-    refs = f"refs: {node.refs} file{'s' * (node.refs != 1)}{' by name' * node.by_name}"
+    refs = [] if node.unlinked else [f"refs: {node.refs} file{'s' * (node.refs != 1)}{' by name' * node.by_name}"]
     words = [word for word in node.modifiers if word not in ("export", "exported", "default")]
-    rows = [" | ".join([" ".join([*words, node.kind]), *(["exported"] if node.exported else []), refs])]
+    rows = [" | ".join([" ".join([*words, node.kind]), *(["exported"] if node.exported else []), *refs])]
     rows += [f"Signature: {node.signature}"] if node.signature and not node.value else []
     rows += [f"Type: {node.value}"] if node.value else []
     for label, uses in (("Extends", node.extends), ("Implements", node.implements), ("Subtypes", node.subtypes)):

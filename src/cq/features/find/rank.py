@@ -54,7 +54,7 @@ def blend(
     top = 0.0
     wide = max(count * 5, 200)
     if lexical is not None and len(lexical.chunks):
-        scores = lexical.scores * catalog.priors[catalog.files[lexical.chunks]]
+        scores = lexical.scores * catalog.priors[lexical.chunks]
         order = np.lexsort((lexical.chunks, -scores))[:wide]
         top = calibrate(float(lexical.scores[order[0]]))
         for at in order.tolist():
@@ -69,7 +69,7 @@ def blend(
         return []
     chunks = np.array(sorted(pool), np.int64)
     table = np.array([pool[chunk] for chunk in chunks.tolist()])
-    priors = catalog.priors[catalog.files[chunks]]
+    priors = catalog.priors[chunks]
     if vectors is None:
         final = np.array([calibrate(share) for share in table[:, 0].tolist()]) * priors
         parts = table.copy()

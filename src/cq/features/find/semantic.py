@@ -62,7 +62,7 @@ def search_vectors(
     if loaded is None:
         return None
     query = semantic.embedder.embed_query(options.query)
-    count = max((options.candidates or RERANKED) * 5, 200)
+    count = max((options.candidates or RERANKED) * 2, 100)
     rows = None if bool(allowed[loaded.chunks].all()) else np.flatnonzero(allowed[loaded.chunks]).astype(np.int64)
     found = [index.search(query, count, rows)[0] for index in (loaded.body_index, loaded.signature_index)]
     union = np.unique(np.concatenate(found))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cq.features.find.connect import key_of
-from cq.features.relations import CALLS, Relations
+from cq.features.relations import Relations
 from cq.graph.links import is_by_name
 from cq.model.answer import Truncation
 from cq.model.edge import Candidate, Edge, SymbolRef
@@ -27,6 +27,7 @@ MAX_NODES = 300  # in the trees of one result
 MAX_CALLER_FILES = 20
 MAX_MEMBERS = 60
 MAX_REFERENCES = 20
+CALLS = ("calls", "instantiates")
 _DOTTED = re.compile(r"[\w$]+(?:(?:\.|::)[\w$]+)*\Z")
 _TYPE_NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _ORDINAL = re.compile(r"#\d+")
@@ -37,24 +38,36 @@ _OWN = frozenset({"self", "cls", "this"})
 class Structure:
     """Describes results; keeps count of what a cap left out."""
 
-    def __init__(self, relations: Relations, call_depth: int, type_depth: int) -> None:
-        self.relations = relations
+    def __init__(self, relations: Relations | None, call_depth: int, type_depth: int) -> None:
+        self._relations = relations
         self.call_depth = MAX_DEPTH if call_depth < 0 else call_depth
         self.type_depth = type_depth
         self.truncated: list[Truncation] = []
         self._left = 0
+        self._out: dict[tuple[str, int], dict[str, list[Edge]]] = {}
+
+    @property
+    def relations(self) -> Relations:
+        assert self._relations is not None
+        return self._relations
 
     def describe_chunk(self, rank: int, file: HeldFile, chunk: Chunk) -> Node:
         return Node(rank, chunk.name, file.path, chunk.kind)
 
     def describe(self, rank: int, row: Definition) -> Node:
-        relations, symbol = self.relations, row.symbol
-        symbols = row.file.symbols[row.document]
+        symbol, symbols = row.symbol, row.file.symbols[row.document]
+        if self._relations is None:
+            return Node(
+                rank, symbol.qualified_name, row.file.path, symbol.kind, symbol.modifiers, symbol.exported,
+                signature=" ".join(symbol.signature.split()), extends=tuple(map(TypeUse, symbol.bases)), unlinked=True,
+                members=self._find_members(row, symbols) if symbol.kind_group in ("class", "type") else (),
+            )  # fmt: skip
+        relations = self._relations
         place = relations.edges.find_place(row.file.path, row.document, row.number)
         node = place or Candidate(row.file.path, row.document, symbol.qualified_name)
         is_type = symbol.kind_group in ("class", "type")
         sources = [node, *(relations.members(node)[:MAX_MEMBERS] if place and is_type else ())] if place else []
-        edges = [edge for source in sources for edge in relations.edges.find_out(source)]
+        edges = [edge for source in sources for edge in self._find_out(source)]
         holder = self._find_class(row, symbols)
         above = holder if not is_type else place
         referrers = relations.referrers(node)
@@ -62,7 +75,7 @@ class Structure:
         counts = self._count_by_name(row) if by_name else {path: len(calls) for path, calls in referrers}
         members = self._find_members(row, symbols) if is_type else ()
         value = _describe_value(symbol) if symbol.kind_group == "value" else ""
-        inherits = [edge.ref for edge in relations.edges.find_out(above) if edge.kind == "inherits"] if above else []
+        inherits = [edge.ref for edge in self._find_out(above) if edge.kind == "inherits"] if above else []
         extends, implements = self._split_bases(inherits, symbol)
         types_in, types_out = (
             self._find_types(symbol, edges) if symbol.kind_group in ("function", "method") else ((), ())
@@ -77,6 +90,7 @@ class Structure:
             symbol.exported,
             len(counts),
             dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_REFERENCES]),
+            False,
             by_name,
             " ".join(symbol.signature.split()),
             extends,
@@ -87,10 +101,35 @@ class Structure:
             sum(1 for edge in calls if edge.ref.status in ("ambiguous", "unresolved")),
             types_in,
             types_out,
+            tuple(
+                dict.fromkeys(_as_use(edge.ref) for edge in edges if edge.kind == "type_uses" and _type_name(edge.ref))
+            ),
             members,
             value,
             tuple(dict.fromkeys(self._find_uses(edges))),
         )
+
+    def _find_out(self, node: Candidate) -> list[Edge]:
+        """Edges out of a definition as they were linked: a call on an unknown receiver stays unknown."""
+        key = (node.path, node.document)
+        if key not in self._out:
+            by_scope: dict[str, list[Edge]] = {}
+            documents = self.relations.links(node.path)
+            links = documents[node.document] if node.document < len(documents) else None
+            if links is not None:
+                for number, (scope, meaning) in enumerate(zip(links.scopes, links.calls, strict=True)):
+                    source = Candidate(node.path, node.document, scope)
+                    made = links.constructors.get(number)
+                    found = by_scope.setdefault(scope, [])
+                    found += [Edge("calls", source, links.refs[made], number)] if made is not None else []
+                    found.append(Edge("calls" if made is None else "instantiates", source, links.refs[meaning], number))
+                pairs = [("inherits", links.inherits), ("type_uses", links.type_uses), ("raises", links.raises)]
+                for kind, rows in pairs:
+                    for name, meaning in rows:
+                        source = Candidate(node.path, node.document, name)
+                        by_scope.setdefault(name, []).append(Edge(kind, source, links.refs[meaning]))
+            self._out[key] = by_scope
+        return self._out[key].get(node.name, [])
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -145,7 +184,7 @@ class Structure:
         """(label, definition) of every call that surely means something, in source order; None for what is outside."""
         found: list[tuple[str, Candidate | None]] = []
         made: set[int] = set()
-        for edge in self.relations.edges.find_out(node):
+        for edge in self._find_out(node):
             if edge.kind not in CALLS or (edge.kind == "instantiates" and edge.call in made):
                 continue  # the constructor was named already
             target = edge.ref.resolved
@@ -218,7 +257,7 @@ class Structure:
         """Where the types of parameters and of the result come from."""
         if self.type_depth <= 0:
             return (), ()
-        known = {edge.ref.name.rpartition(".")[2]: edge.ref for edge in edges if edge.kind == "type_uses"}
+        known = {_type_name(edge.ref): edge.ref for edge in edges if edge.kind == "type_uses"}
         parameters, returned = split_signature(symbol.signature, symbol.name)
         types_in = [use for name, text in parameters for use in self._find_uses_of_type(name, text, known)]
         types_out = [] if returned in _NOTHING else self._find_uses_of_type("", returned, known)
@@ -239,7 +278,7 @@ class Structure:
         if depth <= 0:
             return ()
         found: list[TypeUse] = []
-        for edge in self.relations.edges.find_out(node):
+        for edge in self._find_out(node):
             target = edge.ref.resolved
             if edge.kind in ("type_uses", "inherits") and target is not None and target not in seen:
                 seen.add(target)
@@ -248,8 +287,7 @@ class Structure:
         return tuple(found)
 
     def _find_uses(self, edges: Sequence[Edge]) -> list[str]:
-        kinds = ("type_uses", "inherits", "raises")
-        targets = [edge.ref.resolved for edge in edges if edge.kind in kinds]
+        targets = [edge.ref.resolved for edge in edges if edge.kind in ("inherits", "raises")]
         return [key_of(target.path, _plain(target.name)) for target in targets if target is not None]
 
     # -- the rest ----------------------------------------------------------------------------------
@@ -314,6 +352,14 @@ def _describe_value(symbol: Symbol) -> str:
             else ""
         )  # fmt: skip
     return f"{kind} (value: {value})" if kind else ""
+
+
+def _type_name(ref: SymbolRef) -> str:
+    return (ref.resolved.name if ref.resolved else ref.name or ref.module).rpartition(".")[2]
+
+
+def _as_use(ref: SymbolRef) -> TypeUse:
+    return TypeUse(_type_name(ref), origin=ref.resolved.path if ref.resolved else ref.module)
 
 
 def _plain(name: str) -> str:

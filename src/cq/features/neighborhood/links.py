@@ -78,7 +78,7 @@ def find_callees(relations: Relations, subject: Subject, depth: int = 1) -> Foun
     return msgspec.structs.replace(found, metadata=metadata | ({"unresolved_calls": unknown} if unknown else {}))
 
 
-_Ask = Callable[[Relations, Candidate], dict[Candidate, _Group]]
+_Ask = Callable[[Relations, Candidate, bool], dict[Candidate, _Group]]
 
 
 def _walk(relations: Relations, subject: Subject, depth: int, ask: _Ask, *, outward: bool) -> Found:
@@ -97,7 +97,7 @@ def _walk(relations: Relations, subject: Subject, depth: int, ask: _Ask, *, outw
             left_out += max(len(frontier) - MAX_EXPANDED, 0)
             frontier = frontier[:MAX_EXPANDED]
         for here in frontier:
-            for other, group in ask(relations, here).items():
+            for other, group in ask(relations, here, distance == 1).items():
                 if distance > 1 and group.status != CERTAIN:
                     continue
                 if other in home or _is_above(other, here, parents):
@@ -145,17 +145,17 @@ def _bodies(relations: Relations, subject: Subject) -> list[Candidate]:
     return [subject.place]
 
 
-def _callers(relations: Relations, node: Candidate) -> dict[Candidate, _Group]:
+def _callers(relations: Relations, node: Candidate, possible: bool) -> dict[Candidate, _Group]:
     found: dict[Candidate, _Group] = {}
-    for edge in relations.edges.find_into(node):
+    for edge in relations.into(node, possible=possible):
         if edge.kind in CALLS and edge.call >= 0:
             _add(found, edge.source, edge, relations)
     return found
 
 
-def _callees(relations: Relations, node: Candidate) -> dict[Candidate, _Group]:
+def _callees(relations: Relations, node: Candidate, possible: bool) -> dict[Candidate, _Group]:
     found: dict[Candidate, _Group] = {}
-    for edge in relations.edges.find_out(node):
+    for edge in relations.edges.find_out(node, possible=possible):
         if edge.kind in CALLS:
             for target in edge.ref.candidates:
                 _add(found, target, edge, relations)
@@ -224,7 +224,7 @@ def _climb(relations: Relations, subject: Subject, *, up: bool) -> tuple[tuple[M
     for distance in range(1, TYPE_DEPTH + 1):
         ahead: list[Candidate] = []
         for here in frontier:
-            edges = relations.edges.find_out(here) if up else relations.edges.find_into(here)
+            edges = relations.edges.find_out(here, possible=False) if up else relations.into(here, possible=False)
             for edge in edges:
                 if edge.kind not in kinds:
                     continue
@@ -271,15 +271,12 @@ def find_imports(relations: Relations, subject: Subject) -> Found:
                 more["means"] = relations.label(ref.candidates[0])
             elif ref is not None and ref.status == "external":
                 more["external"] = ref.module
-            known = ref is not None and ref.status in ("resolved", "external")
             mention = Mention(
                 held.path, start, end, "import", name, str(more.get("means", "")), _tell_import(held, item, name)
             )
             evidence = f"graph.{ref.evidence}" if ref is not None and ref.evidence else "syntax"
             weight = ref.confidence if ref is not None else 0.85
-            members.append(
-                Member(mention, "imports", True, CERTAIN if known else POSSIBLE, weight, evidence, more=more)
-            )
+            members.append(Member(mention, "imports", True, CERTAIN, weight, evidence, more=more))
     return Found(tuple(members))
 
 
@@ -296,9 +293,7 @@ def find_importers(relations: Relations, subject: Subject) -> Found:
         return Found()
     members: list[Member] = []
     # One pass over the files that import its module, by whatever name.
-    sources = {
-        (edge.source.path, edge.source.document) for edge in relations.edges.find_into(top) if edge.kind == "imports"
-    }
+    sources = {(edge.source.path, edge.source.document) for edge in relations.into(top) if edge.kind == "imports"}
     if not top.name:
         sources = set(_importing(relations, top.path))
     for path, document in sorted(sources):
@@ -393,7 +388,7 @@ def find_references(relations: Relations, subject: Subject) -> Found:
     if symbol is None:
         return Found()
     if subject.place is not None:
-        for edge in relations.edges.find_into(subject.place):
+        for edge in relations.into(subject.place):
             call = relations.call(edge) if edge.kind in CALLS else None
             if call is not None:
                 status = CERTAIN if edge.ref.status == "resolved" else POSSIBLE
@@ -403,7 +398,7 @@ def find_references(relations: Relations, subject: Subject) -> Found:
     if symbol.parent < 0:
         paths += sorted({path for path, _ in _importing(relations, subject.file.path)} - {subject.file.path})
     left_out = max(len(paths) - MAX_SCANNED, 0)
-    target = subject.candidate
+    targets = _own_names(relations, subject)
     for path in paths[:MAX_SCANNED]:
         for document, start, role in _uses(relations, path, symbol.name):
             if path == subject.file.path and start == symbol.name_start:
@@ -414,7 +409,7 @@ def find_references(relations: Relations, subject: Subject) -> Found:
                     add(path, start, role, CERTAIN if sure else POSSIBLE, 0.95 if sure else 0.3, "graph.attribute")
                 continue
             ref = relations.edges.find_name(path, document, symbol.name, start, role)
-            if target in ref.candidates:
+            if not targets.isdisjoint(ref.candidates):
                 status = CERTAIN if ref.status == "resolved" else POSSIBLE
                 add(path, start, role, status, ref.confidence, f"graph.{ref.evidence}")
     for held, document, _, binding in _import_value(relations, subject):
@@ -430,16 +425,28 @@ def find_references(relations: Relations, subject: Subject) -> Found:
     return Found(tuple(rank(found.values())), metadata, cut)
 
 
+def _own_names(relations: Relations, subject: Subject) -> set[Candidate]:
+    """What links call it: a type of Rust also by its `impl` blocks, which bind its name again."""
+    symbols, own = subject.file.symbols[subject.document], subject.symbol
+    blocks = [
+        relations.edges.find_place(subject.file.path, subject.document, number)
+        for number, symbol in enumerate(symbols)
+        if own is not None and symbol.kind == "impl" and symbol.name == own.name and symbol.parent == own.parent
+    ]
+    return {subject.candidate, *(place for place in blocks if place is not None)}
+
+
 def _uses(relations: Relations, path: str, name: str) -> Iterator[tuple[int, int, str]]:
-    """(document, offset, role) of every reference of that name in a file."""
+    """(document, offset, role) of every reference of that name in a file; calls are edges, and not among them."""
     held = relations.hold(path)
     for document, references in enumerate(held.references if held is not None else ()):
         if name not in references.names:
             continue
         wanted = references.names.index(name)
         offsets, roles = array("I", references.offsets), references.roles
+        called = {call.name_start for call in held.calls[document] if call.name == name} if held is not None else set()
         for at, number in enumerate(array("I", references.name_ids)):
-            if number == wanted:
+            if number == wanted and offsets[at] not in called:
                 yield document, offsets[at], ROLES[roles[at]]
 
 
@@ -473,7 +480,7 @@ def _is_own_attribute(relations: Relations, subject: Subject, path: str, documen
 
 def find_tests(relations: Relations, subject: Subject) -> Found:
     """Tests that reach it by calls, the nearest first; only the first call of a way may be a possible one."""
-    if subject.place is None or _is_test(relations, subject.place):
+    if subject.place is None or is_test(relations, subject.place):
         return Found()
     # Whoever tests a method of a class tests the class.
     starts = _bodies(relations, subject)
@@ -488,10 +495,10 @@ def find_tests(relations: Relations, subject: Subject) -> Found:
                 left_out += len(frontier) - at
                 break
             asked += 1
-            for other, group in _callers(relations, here).items():
+            for other, group in _callers(relations, here, distance == 1 and here == subject.place).items():
                 if other in seen or (group.status != CERTAIN and distance > 1):
                     continue
-                if _is_test(relations, other):
+                if is_test(relations, other):
                     seen.add(other)
                     via = here if distance > 1 and here not in starts else None
                     members[other] = group.make(other, False, distance, via, "tests")
@@ -505,7 +512,7 @@ def find_tests(relations: Relations, subject: Subject) -> Found:
     return Found(tuple(rank(members.values())), metadata, cut)
 
 
-def _is_test(relations: Relations, node: Candidate) -> bool:
+def is_test(relations: Relations, node: Candidate) -> bool:
     """By its name in a file of tests, whose code outside of functions is one too (`it("…", () => …)`); in Rust by its
     attribute, wherever it stands."""
     if node.path.endswith(".rs"):

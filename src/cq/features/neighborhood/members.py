@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cq.model.answer import Truncation
     from cq.model.facts import Symbol
 
-MAX_MEMBERS = 200  # of a slice that are told apart; the rest is counted
+MAX_MEMBERS = 100  # of a slice that are told apart; the rest is counted
 MAX_SITES = 5  # of an edge
 CERTAIN, POSSIBLE = "resolved", "possible"
 LOCAL = frozenset({"parameter", "type_parameter"})
@@ -125,24 +125,22 @@ class Nodes:
         if isinstance(place, Mention):
             held = self.relations.hold(place.path)
             return self._at(held, place.start) if held is not None else place.path
-        path = f"{place.path}#{place.document}" if place.document else place.path
-        return f"{path}:{place.name}" if place.name else path
+        row = self.relations.definition(place) if place.document else None
+        if row is not None:  # a document inside a file has no name that a TARGET could give it
+            return self._at(row.file, row.symbol.name_start)
+        return self.relations.label(place)
 
     def make(self, place: Place) -> Node | None:
         """None for what is gone from the index."""
         node_id = self.id(place)
         if isinstance(place, Mention):
-            node_id = f"{node_id}:{place.kind}" if place.kind not in ("reference", "import") else node_id
+            node_id = f"{node_id}:{place.kind}" if place.kind != "reference" else node_id
         if node_id not in self._known:
             node = self._make(place, node_id)
             if node is None:
                 return None
             self._known[node_id] = node
         return self._known[node_id]
-
-    def find(self, node_id: str) -> Node | None:
-        """A node that was made before."""
-        return self._known.get(node_id)
 
     def edge(self, kind: SliceKind, member: Member, node: Node) -> BundleEdge:
         near = self.subject_node.node_id if member.via is None else self.id(member.via)

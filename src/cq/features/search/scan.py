@@ -60,6 +60,7 @@ class SearchOptions(msgspec.Struct, frozen=True):
     profile: str = "interactive"
     enrich: bool = True
     crosscheck: bool = False
+    servers: bool | None = None  # language servers about the target; None: those that run already
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
 
     def command(self, **changes: Any) -> str:

@@ -12,7 +12,7 @@ import xxhash
 from cq.features.structural.bytecode import NotCompiled, compile_document, find_surface
 from cq.features.structural.documents import Document, OpenFile
 from cq.features.structural.entities import find_raised
-from cq.features.structural.links import Definition, Link, Links, NameLinks, define
+from cq.features.structural.links import Definition, Link, Links, define
 from cq.features.structural.matches import Match, Result
 from cq.features.structural.run import MAX_MATCHES, run_plans
 from cq.features.structural.scopes import Scopes, UnknownScopes
@@ -77,9 +77,9 @@ def _make_answer(result: Result, writer: _Writer, view: View, run: Run) -> Answe
     if plan.explain:
         sections.append(_plan_section(result))
     degraded += _find_degraded(result)
-    if result.by_name or writer.by_name:
-        message = "callers, callees and uses go by name: every definition of a name is a candidate"
-        degraded.append(Degraded("links", "info", "by_name", message))
+    if writer.possible:
+        message = f"{writer.possible:,} of these links are possible: several definitions fit, or only the name is known"
+        degraded.append(Degraded("links", "info", "possible", message))
     if result.total > found:
         truncated.append(Truncation("matches", "limit=", plan.limit, result.total, result.total - found))
     if result.dropped:
@@ -150,10 +150,10 @@ class _Writer:
         self._files = files
         self._reader = reader
         self._open: dict[str, OpenFile] = {}
-        self._links: Links = NameLinks(reader, tree, files)
+        self._links = Links(reader, tree, files)
         self._scopes: dict[tuple[str, int], Scopes] = {}
         self._codes: dict[tuple[str, int], list[CodeType]] = {}
-        self.by_name = False
+        self.possible = 0  # links that are only that
 
     def open(self, path: str) -> OpenFile:
         if path not in self._open:
@@ -299,7 +299,6 @@ class _Writer:
 
     def links(self, name: str, depth: int, shown: list[Match], truncated: list[Truncation]) -> Section:
         """Breadth first over the whole repository, whatever in= the query has; a definition is visited once."""
-        self.by_name = True
         step: Callable[[Definition], list[Link]] = getattr(self._links, f"find_{name}")
         frontier = [
             define(match.path, match.document, self.document(match).symbols, match.symbol)
@@ -326,16 +325,18 @@ class _Writer:
             frontier = following
         if omitted:
             truncated.append(Truncation(name, "links", MAX_LINKS, MAX_LINKS + omitted, omitted))
-        return Section(
-            name, f"expand.{name}", len(findings) + omitted, tuple(findings.values()), note=self._links.status
-        )
+        possible = sum(finding.category == "possible" for finding in findings.values())
+        self.possible += possible
+        note = f"{len(findings) - possible:,} certain" + (f", {possible:,} possible" if possible else "")
+        return Section(name, f"expand.{name}", len(findings) + omitted, tuple(findings.values()), note=note)
 
     def link(self, name: str, link: Link, level: int) -> Finding:
         source, target = (self.label(definition) for definition in (link.source, link.target))
-        evidence = "resolved" if link.status == "resolved" else "heuristic"
+        evidence = "resolved" if link.status == "certain" else "heuristic"
         details = LinkDetails(name, source, target, link.status, level, link.source.path, link.target.path, link.of)
+        doubt = "" if link.status == "certain" else f" (possible, 1 of {link.of})" if link.of > 1 else " (possible)"
         return Finding(
-            "call", f"{source} → {target}", self.locate(link.path, link.start, link.end),
+            link.status, f"{source} → {target}{doubt}", self.locate(link.path, link.start, link.end),
             confidence=EVIDENCE[evidence], details=details,
         )  # fmt: skip
 

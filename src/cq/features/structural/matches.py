@@ -74,5 +74,4 @@ class Result(msgspec.Struct):
     matches: list[Match]
     total: int  # before limit=
     statistics: list[Statistics]
-    by_name: bool = False
     dropped: int = 0  # matches over the bound of one group

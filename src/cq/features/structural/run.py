@@ -21,10 +21,11 @@ from cq.features.structural.entities import (
     measure,
     raised_name,
 )
-from cq.features.structural.links import Definition, NameLinks
+from cq.features.structural.links import Definition, Links, Uses
 from cq.features.structural.matches import Capture, Match, Partition, Result, Statistics
 from cq.features.structural.rules import Rule, Unservable, check_rule, count_tail, find_nodes, find_operator, make_rule
 from cq.features.structural.scopes import Scope, Scopes, UnknownScopes
+from cq.model.edge import Candidate
 from cq.model.errors import QueryError
 from cq.query.plan import (
     Node,
@@ -53,9 +54,9 @@ MAX_MATCHES = 200_000  # of one selection
 
 def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan], files: dict[str, StoredFile]) -> list[Result]:
     """One result per plan, in order; `files` are those of the tree. Two plans over one file parse it once."""
-    links = NameLinks(reader, tree, files)
+    links = Links(reader, tree, files)
     searches = [
-        [Search(s, reader, tree, files, find_attributes(plan.root)) for s in find_selections(plan.root)]
+        [Search(s, reader, tree, files, links, find_attributes(plan.root)) for s in find_selections(plan.root)]
         for plan in plans
     ]
     for group in searches:
@@ -77,9 +78,7 @@ def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan], files: dict[str
             found = found[: plan.limit]
         results.append(
             Result(
-                plan, found, total, [search.statistics for search in group],
-                any(search.by_name for search in group) or "callers" in find_attributes(plan.root),
-                sum(search.dropped for search in group),
+                plan, found, total, [search.statistics for search in group], sum(search.dropped for search in group)
             )
         )  # fmt: skip
     return results
@@ -99,7 +98,7 @@ def _fail_unservable(search: Search) -> QueryError:
     )
 
 
-def _combine(node: Node, searches: Iterator[Search], links: NameLinks) -> list[Match]:
+def _combine(node: Node, searches: Iterator[Search], links: Links) -> list[Match]:
     if isinstance(node, Selection):
         return sorted(next(searches).matches, key=lambda match: match.order)
     if isinstance(node, Union):
@@ -124,7 +123,7 @@ def _combine(node: Node, searches: Iterator[Search], links: NameLinks) -> list[M
     return found
 
 
-def _compare(item: Expression, match: Match, links: NameLinks) -> bool:
+def _compare(item: Expression, match: Match, links: Links) -> bool:
     if isinstance(item, And):
         return all(_compare(part, match, links) for part in item.items)
     if isinstance(item, Or):
@@ -142,7 +141,7 @@ def _compare(item: Expression, match: Match, links: NameLinks) -> bool:
     }[item.op]  # fmt: skip
 
 
-def _attribute(match: Match, name: str, links: NameLinks) -> Any:
+def _attribute(match: Match, name: str, links: Links) -> Any:
     if name == "callers":
         if "callers" not in match.attributes:
             target = Definition(
@@ -159,16 +158,15 @@ class Search:
     """One selection on its way through the files."""
 
     def __init__(
-        self, selection: Selection, reader: Reader, tree: Tree, files: dict[str, StoredFile],
+        self, selection: Selection, reader: Reader, tree: Tree, files: dict[str, StoredFile], links: Links,
         attributes: frozenset[str],
     ) -> None:  # fmt: skip
         self.selection = selection
         self.matches: list[Match] = []
         self.dropped = 0  # matches over the bound
-        self.by_name = any(isinstance(t, Token) and t.key == "used_by" for i in selection.where for t in find_tokens(i))
         self._attributes = attributes
         self._lost: set[tuple[str, int, int]] = set()
-        self._reader, self._tree = reader, tree
+        self._reader, self._tree, self._files, self._links = reader, tree, files, links
         self.statistics = Statistics(str(selection))
         self._structure, self._rest = _split(selection)
         self._tests = [
@@ -495,7 +493,7 @@ class Search:
         if key == "exports":
             return any(match_name(token, e.exported, e.exported) for e in document.exports)
         if key == "used_by":
-            return match.name in self._used(token)
+            return self._is_used(token, match)
         assert context is not None
         if key.startswith("$"):
             return _match_capture(token, match)
@@ -503,9 +501,16 @@ class Search:
             return _match_scope(token, context.scope(match))
         return context.has_structure(match, token)
 
-    def _find_used(self, token: Token) -> frozenset[str]:
-        """Every name that definitions of the wanted name use, themselves apart."""
-        used: set[str] = set()
+    def _is_used(self, token: Token, match: Match) -> bool:
+        uses = self._used(token)
+        place = self._links.find_place(match.path, match.document, match.symbol)
+        used = uses.places.get(place, "possible" if match.name in uses.names else "") if place else ""
+        if used:
+            match.attributes = {**match.attributes, "used": used}
+        return bool(used)
+
+    def _find_used(self, token: Token) -> Uses:
+        """What definitions of the wanted name use."""
         if token.op == "=":
             rows = [
                 (row.content, row.name, row.qualified_name)
@@ -514,19 +519,20 @@ class Search:
         else:
             rows = self._reader.find_kinds(self._tree.id, [kind for kinds in ENTITIES.values() for kind in kinds])
         contents = {content for content, name, qualified in rows if match_name(token, name, qualified)}
-        for content in sorted(contents):
-            for symbols, references in zip(
-                self._reader.symbols(content), self._reader.part(content, "refs"), strict=True
-            ):
-                spans = [
-                    (s.head, s.end, s.name)
-                    for s in symbols
+        places: dict[Candidate, str] = {}
+        names: set[str] = set()
+        for path in sorted(path for paths in self._reader.paths(self._tree.id, contents).values() for path in paths):
+            for document, symbols in enumerate(self._reader.symbols(self._files[path].content)):
+                wanted = [
+                    number
+                    for number, s in enumerate(symbols)
                     if s.body_start >= 0 and match_name(token, s.name, s.qualified_name)
                 ]
-                for name, at, _, _ in references if spans else ():
-                    if any(start <= at < end and name != own for start, end, own in spans):
-                        used.add(name)
-        return frozenset(used)
+                if wanted:
+                    uses = self._links.find_uses(path, document, wanted)
+                    names |= uses.names
+                    places |= {at: how for at, how in uses.places.items() if places.get(at) != "certain"}
+        return Uses(places, names)
 
 
 class _Context:

@@ -12,6 +12,7 @@ from cq.surfaces.cli.options import (
     add_answer_options,
     add_freshness_options,
     add_place_options,
+    add_server_options,
     find_folders,
     find_languages,
     find_target,
@@ -37,6 +38,7 @@ def configure(parser: ArgumentParser) -> None:
         "--family", action="store_true", help="with the methods that override it, and those it overrides"
     )
     parser.add_argument("--certain", action="store_true", help="only what resolution is sure of")
+    add_server_options(parser, default=False)
     add_answer_options(parser, formats=("md", "json", "jsonl", "plain"), limit=30)
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
     add_freshness_options(parser)
@@ -52,6 +54,7 @@ def run(args: Namespace) -> int:
         family=args.family,
         certain=args.certain,
         page=read_page(args, 30),
+        servers=args.lsp if args.format != "plain" else bool(args.lsp),
         place=repeat_place(args),
     )
     progress = ProgressLine(args.progress)

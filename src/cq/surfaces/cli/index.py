@@ -7,15 +7,23 @@ import time
 from argparse import ArgumentParser, Namespace
 
 from cq.model.errors import UsageError
-from cq.surfaces.cli.options import add_file_options, add_place_options, add_worker_options, open_workspace
+from cq.surfaces.cli.options import (
+    add_file_options,
+    add_place_options,
+    add_worker_options,
+    open_workspace,
+    read_count,
+    read_seconds,
+)
 from cq.surfaces.render import render_json
 from cq.surfaces.render.progress import MODES, ProgressLine
-from cq.surfaces.render.status import Cost, render_summary
+from cq.surfaces.render.status import Cost, render_precise, render_summary
 
 _EXAMPLES = """\
 examples:
   cq index                         the repository around the working directory
   cq index ~/work/app --full       read and parse everything again
+  cq index --precise --budget-seconds 60   what calls mean, by language servers; goes on the next time
   cq index --exclude 'vendor/'     leave something out, this time (for good: cq.toml)
   cq index --embed                 also what cq find ranks by
   cq index --progress json         for a program that shows it"""
@@ -26,6 +34,22 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", nargs="?", help="the directory that holds the code; the same as --root")
     parser.add_argument("--full", action="store_true", help="read and parse everything again")
     parser.add_argument("--embed", action="store_true", help="also make the vectors that cq find ranks by, now")
+    parser.add_argument(
+        "--precise", action="store_true", help="ask language servers about calls that the index leaves open"
+    )
+    parser.add_argument(
+        "--budget-seconds",
+        metavar="S",
+        type=read_seconds,
+        default=0.0,
+        help="stop --precise after so long; go on later",
+    )
+    parser.add_argument(
+        "--budget-calls", metavar="N", type=read_count, default=0, help="stop --precise after so many calls"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="let the repository say how servers run: that can run its code"
+    )
     add_worker_options(parser)
     add_file_options(parser)
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
@@ -36,6 +60,8 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     if args.path and args.root:
         raise UsageError("PATH and --root are the same", hint="give one of them")
+    if not args.precise and (args.budget_seconds or args.budget_calls):
+        raise UsageError("a budget is for --precise", hint="add --precise, or leave it out")
     args.root = args.path or args.root
     progress = ProgressLine(args.progress)
     started = time.monotonic()
@@ -47,19 +73,25 @@ def run(args: Namespace) -> int:
                 progress.clear()
                 print("cq: another process is writing the index; waiting for it", file=sys.stderr, flush=True)
                 report = workspace.refresh(full=args.full, wait=True, on_progress=progress)
+            precise = None
+            if args.precise:
+                precise = workspace.resolve(seconds=args.budget_seconds, most=args.budget_calls, on_progress=progress)
             embedded = workspace.embed(on_progress=progress) if args.embed else None
         except KeyboardInterrupt:
             progress.clear()
-            print("cq: interrupted; the index is valid and as it was before", file=sys.stderr)
+            what = "goes on where it was" if args.precise else "is as it was before"
+            print(f"cq: interrupted; the index is valid and {what}", file=sys.stderr)
             return 130
         finally:
             progress.clear()
         cost = _measure_cost(started)
         status = workspace.status()
     if args.format == "json":
-        sys.stdout.write(render_json({"report": report, "cost": cost, "status": status, "embedded": embedded}))
+        more = {"precise": precise} if precise else {}
+        sys.stdout.write(render_json({"report": report, "cost": cost, "status": status, "embedded": embedded, **more}))
     else:
         sys.stdout.write(render_summary(report, status, cost))
+        sys.stdout.write(render_precise(precise) if precise else "")
         if embedded is not None:
             sys.stdout.write(
                 f"\nvectors: {embedded.embedded:,} made, {embedded.reused:,} kept, of {embedded.files:,} files\n"

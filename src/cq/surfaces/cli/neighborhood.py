@@ -15,6 +15,7 @@ from cq.model.errors import UsageError
 from cq.surfaces.cli.options import (
     add_freshness_options,
     add_place_options,
+    add_server_options,
     find_languages,
     find_target,
     open_workspace,
@@ -40,7 +41,6 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--top-k", metavar="N", type=read_count, default=10, help="nodes per slice (default: 10)")
     parser.add_argument("--lang", metavar="LANG,…", action="append", help="languages of what TARGET may mean")
-    parser.add_argument("--no-lsp", action="store_true", help="do not ask language servers")
     parser.add_argument("--slices", metavar="KIND,…", action="append", help="only these: callers, callees, tests, …")
     parser.add_argument("--depth", metavar="N", type=read_count, default=1, help="steps of callers and callees (1)")
     parser.add_argument("--expand", metavar="KIND(depth=N),…", action="append", help="steps of one of them")
@@ -52,6 +52,7 @@ def configure(parser: ArgumentParser) -> None:
         "--format", choices=FORMATS, default=default if default in FORMATS else "md", help="md (default), for people; …"
     )
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    add_server_options(parser, default=False)
     add_freshness_options(parser)
     add_place_options(parser)
 
@@ -66,7 +67,7 @@ def run(args: Namespace) -> int:
         args.target,
         args.top_k,
         find_languages(args.lang),
-        not args.no_lsp,
+        args.lsp,
         tuple(dict.fromkeys(filter(None, slices))),
         args.depth,
         parse_expand(",".join(args.expand)) if args.expand else (),

@@ -43,7 +43,9 @@ def add_worker_options(parser: ArgumentParser) -> None:
 
 def add_freshness_options(parser: ArgumentParser) -> None:
     parser.add_argument("--no-refresh", action="store_true", help="answer from the index as it lies")
-    parser.add_argument("--max-stale", metavar="SECONDS", type=_seconds, default=0.0, help="trust a check this young")
+    parser.add_argument(
+        "--max-stale", metavar="SECONDS", type=read_seconds, default=0.0, help="trust a check this young"
+    )
 
 
 def add_server_options(parser: ArgumentParser, *, default: bool = True) -> None:
@@ -279,7 +281,8 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     return Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
 
 
-def _seconds(text: str) -> float:
+def read_seconds(text: str) -> float:
+    """For options: a number of seconds, 0 included."""
     try:
         value = float(text)
     except ValueError:

@@ -16,6 +16,7 @@ from cq.surfaces.cli.options import (
     add_answer_options,
     add_freshness_options,
     add_place_options,
+    add_server_options,
     find_folders,
     find_languages,
     open_workspace,
@@ -58,6 +59,7 @@ def configure(parser: ArgumentParser) -> None:
         "--profile", choices=PROFILES, help="how much is classed (default: interactive; audit for plain)"
     )
     parser.add_argument("--no-enrich", action="store_true", help="places and kinds only")
+    add_server_options(parser, default=False)
     add_answer_options(parser, formats=("md", "json", "jsonl", "plain"), limit=30)
     parser.add_argument("--progress", choices=PROGRESS, default="auto", help="auto (default) draws a bar on a terminal")
     add_freshness_options(parser)
@@ -86,6 +88,7 @@ def run(args: Namespace) -> int:
         context=args.context,
         profile=args.profile or ("audit" if plain else "interactive"),
         enrich=not args.no_enrich and not plain,
+        servers=args.lsp if not plain and not args.no_enrich else bool(args.lsp),
         crosscheck=os.environ.get("CQ_PY_ENRICHMENT_CROSSCHECK") == "1",
     )
     options.check()  # a slip of the pen is told before the index is made

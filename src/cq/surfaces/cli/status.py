@@ -35,7 +35,7 @@ def run(args: Namespace) -> int:
             sys.stdout.write(render_json(config) if args.format == "json" else render_config(config))
             return 0
         try:
-            status = workspace.status()
+            status = workspace.status(embeddings=True)
         finally:
             progress.clear()
     sys.stdout.write(render_json(status) if args.format == "json" else render_status(status))

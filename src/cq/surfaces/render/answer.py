@@ -148,7 +148,9 @@ def render_finding(finding: Finding) -> list[str]:
     text = show_source(finding.message)
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
-        return [f"{_INDENT}{place} {details.status}{caller}: {text.strip()}"]
+        # How the index itself came to know is in JSON; that someone else said so is worth a word.
+        by = "".join(f" by {source}" for source in details.evidence if source.startswith(("lsp.", "scip")))
+        return [f"{_INDENT}{place} {details.status}{by}{caller}: {text.strip()}"]
     if isinstance(details, ReferenceDetails):
         scope = f" ({details.scope})" if details.scope else ""
         return [f"{_INDENT}{place} {details.status}, {' '.join(details.sources)}{scope}: {text.strip()}"]

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 MODES = ("auto", "plain", "json", "none")
 _QUIET = 1.0  # seconds
 _PAUSE = {"bar": 0.1, "plain": 1.0, "json": 0.1}
-_WORDS = {"list": "finding files", "read": "reading", "write": "writing", "link": "linking", "embed": "making vectors"}
+_WORDS = {
+    "list": "finding files", "read": "reading", "write": "writing", "link": "linking", "embed": "making vectors",
+    "precise": "asking about",
+}  # fmt: skip
 
 
 class ProgressLine:
@@ -89,7 +92,7 @@ def _to_text(progress: Progress, rate: float, left: float | None) -> str:
     words = _WORDS.get(progress.stage, progress.stage)
     if not progress.total:
         return words
-    text = f"{words} {progress.done:,}/{progress.total:,} files"
+    text = f"{words} {progress.done:,}/{progress.total:,} {'calls' if progress.stage == 'precise' else 'files'}"
     if rate:
         text += f", {rate:,.0f}/s"
     if left is not None and progress.stage == "read":

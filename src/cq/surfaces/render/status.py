@@ -13,6 +13,7 @@ from cq.model.status import Check, Freshness, Status
 from cq.surfaces.render import one_line, render_heading, render_table
 
 if TYPE_CHECKING:
+    from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Report
 
 _MOST_LANGUAGES = 30  # rows; a status is read at one glance
@@ -38,6 +39,10 @@ def render_status(status: Status) -> str:
         + (f", {status.index_bytes / status.bytes:.1f}× the source" if status.bytes > 100_000 else "")
         + (", temporary" if status.temporary else ""),
     ]
+    if (vectors := status.embeddings) is not None:
+        state = "ready" if vectors.ready else "not ready" if vectors.enabled else "off"
+        reason = f": {vectors.reason}" if vectors.reason else f", {vectors.chunks:,} chunks"
+        lines.append(f"- vectors {state}{reason} ({vectors.identity})")
     lines += _language_lines(status)
     lines += _skip_lines(status)
     if status.degraded:
@@ -96,6 +101,24 @@ def render_summary(report: Report, status: Status, cost: Cost) -> str:
     if status.degraded:
         lines += ["", render_heading("Degraded"), ""]
         lines += [f"- {event.severity}: {one_line(event.message)}" for event in status.degraded[:20]]
+    return "\n".join(lines) + "\n"
+
+
+def render_precise(report: PreciseReport) -> str:
+    """What language servers were asked about, and said."""
+    rows = [
+        [
+            f"{row.source} ({row.version})",
+            *(f"{number:,}" for number in (row.asked, row.resolved, row.external, row.unknown, row.failed)),
+        ]
+        for row in report.sources
+    ]
+    known = f", {report.known:,} files asked about before" if report.known else ""
+    left = f", {report.left:,} left for the next time" if report.left else ""
+    lines = ["", render_heading("Precise"), "", f"{report.calls:,} open calls{known}{left}"]
+    columns = ["asked", "calls", "resolved here", "outside", "unknown", "no answer"]
+    lines += ["", render_table(columns, rows)] if rows else []
+    lines += [f"- {one_line(note)}" for note in report.notes]
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,63 @@
+"""Readers that outlive a question, for a process that answers many: what one question decoded the next one has, while
+nothing was written to the index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cq.store import database
+from cq.store.read import Reader
+
+enabled = False  # a process that lives on, and asks in one thread, sets it
+MOST_BYTES = 400_000_000  # of memory that is this process's own; beyond it nothing is kept
+_MOST = 4  # indexes
+
+
+@contextmanager
+def open_reader(index: Path, root: str) -> Iterator[Reader]:
+    """Of an index that is one; StoreError with what is wrong with it otherwise."""
+    reader = _kept.pop((index, root), None) if enabled else None
+    # While it is open its inode is no one else's: the same inode is the same file.
+    if reader is not None and _identify(index) != reader.inode:
+        reader.close()
+        reader = None
+    if reader is None:
+        database.check(index, root)
+        reader = Reader(database.connect(index), root)
+        if enabled:
+            reader.inode, reader.memory = _identify(index), {}
+    try:
+        with reader:
+            if reader.memory is not None:
+                reader.check_memory()
+            yield reader
+    except BaseException:
+        reader.close()
+        raise
+    if reader.memory is None or (index, root) in _kept or _measure() > MOST_BYTES:
+        reader.close()  # the last, of two that were open at once
+        return
+    _kept[index, root] = reader
+    for key in list(_kept)[:-_MOST]:
+        _kept.pop(key).close()
+
+
+def _identify(index: Path) -> tuple[int, int]:
+    with suppress(OSError):
+        found = index.stat()
+        return found.st_dev, found.st_ino
+    return 0, 0
+
+
+def _measure() -> int:
+    try:
+        fields = Path("/proc/self/statm").read_text().split()
+    except OSError:
+        return 0
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+
+
+_kept: dict[tuple[Path, str], Reader] = {}

@@ -1,0 +1,196 @@
+"""`cq find`: candidates, scores, selection, and symbols by their path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cq.features.find import FindOptions
+from cq.features.find.candidates import is_identifier, split_terms, stem
+from cq.features.find.layout import render_graph, render_snapshot
+from cq.features.find.lookup import parse_lookup
+from cq.model.config import FindConfig
+from cq.model.errors import UsageError
+from cq.model.find import FindAnswer
+from tests.support.find import find_fixture
+
+AUTH = """
+    #- src/auth/tokens.py
+    import jwt
+    from models import Payload, Session
+
+    EXPIRY = 3600
+    ISSUER = "cq"
+
+    class TokenService:
+        def __init__(self, secret: str):
+            self.secret = secret
+            self.other = 1
+
+        def validate_token(self, token: str) -> Payload:
+            '''Check the signature of a token.'''
+            return jwt.decode(token, self.secret)
+
+        def refresh(self, token: str) -> str:
+            payload = self.validate_token(token)
+            return jwt.encode(payload, self.secret, EXPIRY)
+    #- src/web/middleware.py
+    from auth.tokens import TokenService
+
+    def verify(request):
+        return TokenService("s").validate_token(request.token)
+    #- src/web/pages.py
+    def render_page(template):
+        return template.render()
+    #- tests/test_tokens.py
+    def test_validate_token():
+        assert True
+    """
+
+
+def names(answer: FindAnswer) -> list[str]:
+    return [result.qualified_name for result in answer.results]
+
+
+def test_words_of_an_idea_find_code_that_is_called_so(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "how is a token validated")
+    assert names(answer)[0] == "TokenService.validate_token"
+    assert answer.results[0].rank == 1
+    assert all(0 <= result.score <= 1 for result in answer.results)
+    assert [result.score for result in answer.results] == sorted((r.score for r in answer.results), reverse=True)
+    assert "render_page" not in names(answer)
+
+
+def test_sources_come_before_tests(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "validate_token", threshold=0.0)
+    assert names(answer).index("TokenService.validate_token") < names(answer).index("test_validate_token")
+
+
+def test_filters_hold_before_candidates_are_counted(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "validate token", paths=("tests/",), candidates=1, threshold=0.0)
+    assert {result.file for result in answer.results} == {"tests/test_tokens.py"}
+    answer = find_fixture(tmp_path, AUTH, "token", kinds=("class",), threshold=0.0, candidates=1)
+    assert names(answer) == ["TokenService"]
+    assert find_fixture(tmp_path, AUTH, "token", languages=("rust",)).found == 0
+
+
+def test_what_is_not_relevant_enough_is_not_shown_and_said(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "validate token", threshold=1.0)
+    assert answer.found == 0
+    assert [event.category for event in answer.degraded if event.stage == "find"] == ["threshold"]
+
+
+def test_the_budget_holds_for_graph_and_snapshots_together(tmp_path: Path):
+    wide = find_fixture(tmp_path, AUTH, "token", threshold=0.0)
+    narrow = find_fixture(tmp_path, AUTH, "token", threshold=0.0, budget=220)
+    assert 0 < len(narrow.results) < len(wide.results)
+    assert narrow.summary["tokens"] <= 220
+    assert names(narrow)[0] == names(wide)[0]
+    assert narrow.truncated[0].cap == "budget"
+    assert narrow.truncated[0].omitted == len(wide.results) - len(narrow.results)
+
+
+def test_the_number_of_tokens_is_that_of_what_is_printed(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "token", threshold=0.0)
+    printed = [render_graph(answer, answer.summary["tokens"], 8000), *map(render_snapshot, answer.snapshots)]
+    assert answer.summary["tokens"] == sum(-(-len(text.encode()) // 4) for text in printed)
+    assert f"{answer.summary['tokens']:,}/8,000 tokens" in printed[0].splitlines()[0]
+
+
+def test_one_snapshot_of_every_file_the_best_first(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "token", threshold=0.0)
+    assert len({shot.file for shot in answer.snapshots}) == len(answer.snapshots)
+    scores = [shot.score for shot in answer.snapshots]
+    assert scores == sorted(scores, reverse=True)
+    assert sorted(rank for shot in answer.snapshots for rank in shot.results) == [r.rank for r in answer.results]
+
+
+def test_two_runs_are_the_same(tmp_path: Path):
+    first, second = (find_fixture(tmp_path, AUTH, "token", threshold=0.0) for _ in range(2))
+    assert (first.results, first.graph, first.snapshots) == (second.results, second.graph, second.snapshots)
+
+
+def test_words_alone(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "how is a token validated", mode="lexical")
+    assert answer.summary["mode"] == "lexical"
+    assert all(not result.parts.body and not result.parts.signature for result in answer.results)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"kinds": ("functon",)}, "did you mean 'function'"),
+        ({"threshold": 2.0}, "--threshold 2 is out of range"),
+        ({"call_depth": -2}, "--call-depth -2 is out of range"),
+        ({"candidates": 0}, "--candidates 0 is out of range"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, object], says: str):
+    with pytest.raises(UsageError) as caught:
+        FindOptions("x", **options).settle(FindConfig())  # pyright: ignore
+    assert says in f"{caught.value}"
+
+
+def test_a_profile_refuses_what_it_leaves_out():
+    for profile, mode in (("lexical_only", "semantic"), ("vector_only", "lexical")):
+        with pytest.raises(UsageError):
+            FindOptions("x", mode=mode).settle(FindConfig(profile=profile))  # pyright: ignore
+
+
+def test_names_are_told_from_words():
+    assert all(map(is_identifier, ("get_or_create", "QuerySet.filter", "parseJSON()", "a::b", "token")))
+    assert not any(map(is_identifier, ("validate token", "how?", "a + b")))
+
+
+def test_terms_are_split_kept_whole_and_freed_of_common_words():
+    assert split_terms("how is getUserName used") == ["user", "name", "getusername"]
+    assert split_terms("what is this") == ["what", "is", "this"]
+    assert stem("validators") == stem("validating") == stem("validate")
+
+
+# -- symbols by their path --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "symbol = validate_token",
+        "symbol = TokenService > validate_token",
+        "symbol = src/auth/tokens.py > TokenService > validate_token",
+        "symbol=src/auth/tokens.py>validate_token",
+    ],
+)
+def test_a_symbol_by_its_path(tmp_path: Path, query: str):
+    answer = find_fixture(tmp_path, AUTH, query)
+    assert names(answer) == ["TokenService.validate_token"]
+    assert answer.results[0].score == 1.0
+    assert answer.graph is not None
+    assert [shot.file for shot in answer.snapshots] == ["src/auth/tokens.py"]
+
+
+def test_every_symbol_of_a_name(tmp_path: Path):
+    snippet = "#- a.py\ndef run(): ...\n#- b.py\ndef run(): ...\n"
+    assert [result.file for result in find_fixture(tmp_path, snippet, "symbol = run").results] == ["a.py", "b.py"]
+
+
+@pytest.mark.parametrize(
+    ("query", "says", "near"),
+    [
+        ("symbol = Validate_Token", "did you mean 'validate_token' (src/auth/tokens.py:12)", "validate_token"),
+        ("symbol = tokens.py > validate_token", "similar paths: src/auth/tokens.py", "src/auth/tokens.py"),
+        ("symbol = TokenService > validate", "'TokenService' is there (src/auth/tokens.py:7) but holds no", ""),
+        ("symbol = Nothing > validate_token", "'validate_token' is defined elsewhere: src/auth/tokens.py:12", ""),
+        ("symbol = entirely_unknown_name", "no symbol 'entirely_unknown_name'", ""),
+    ],
+)
+def test_a_symbol_that_is_not_there(tmp_path: Path, query: str, says: str, near: str):
+    answer = find_fixture(tmp_path, AUTH, query)
+    assert answer.found == 0
+    assert says in answer.degraded[0].message
+    assert near in (*answer.suggestions, "")
+
+
+def test_a_symbol_without_a_name():
+    with pytest.raises(UsageError, match="empty part"):
+        parse_lookup("symbol = A > ")

@@ -1,0 +1,251 @@
+"""Snapshots: a target in full, in its headers, with what it uses of its file and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.find import check_random_snapshots, check_snapshot
+
+ROOT = Path(__file__).parents[2]
+
+SERVICE = """
+    //- src/auth/tokenService.ts
+    import jwt from 'jsonwebtoken';
+    import fs from 'fs';
+    import { JwtPayload } from '../models/auth';
+    import { RefreshTokenStore } from './refreshStore';
+
+    const TOKEN_EXPIRY = 3600;
+    const OTHER = 1;
+
+    export class TokenService extends BaseValidator {
+      private secret: string;
+      private unused: number;
+      private store: RefreshTokenStore;
+
+      async validateToken(token: string): Promise<JwtPayload | null> {
+        try {
+          return jwt.verify(token, this.secret, TOKEN_EXPIRY) as JwtPayload;
+        } catch {
+          return null;
+        }
+      }
+
+      sibling() {
+        return fs;
+      }
+
+      async refreshToken(token: string): Promise<string> {
+        const payload = await this.validateToken(token);
+        return this.store.sign(payload);
+      }
+    }
+    """
+
+
+def test_a_method_with_what_it_uses(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        SERVICE,
+        "TokenService.validateToken",
+        """
+import jwt from 'jsonwebtoken';
+import { JwtPayload } from '../models/auth';
+
+const TOKEN_EXPIRY = 3600;
+
+export class TokenService extends BaseValidator {
+  private secret: string;
+
+  async validateToken(token: string): Promise<JwtPayload | null> {
+    try {
+      return jwt.verify(token, this.secret, TOKEN_EXPIRY) as JwtPayload;
+    } catch {
+      return null;
+    }
+  }
+}
+""",
+    )
+
+
+def test_a_field_brings_the_import_of_its_type_and_a_method_its_header(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        SERVICE,
+        "TokenService.refreshToken",
+        """
+import { RefreshTokenStore } from './refreshStore';
+
+export class TokenService extends BaseValidator {
+  private store: RefreshTokenStore;
+
+  async validateToken(token: string): Promise<JwtPayload | null> {
+  }
+
+  async refreshToken(token: string): Promise<string> {
+    const payload = await this.validateToken(token);
+    return this.store.sign(payload);
+  }
+}
+""",
+    )
+
+
+def test_python_headers_fields_and_only_the_lines_of_an_import_that_are_used(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        """
+        #- app.py
+        from typing import (
+            Any,
+            Iterator,
+        )
+        import os
+
+        LIMIT: Any = 3
+
+        class Reader(Base):
+            '''Reads.'''
+
+            kind = "r"
+
+            def __init__(self, path):
+                self.path = path
+                if path:
+                    self.mode = "x"
+
+            def helper(self):
+                return 1
+
+            def read(self) -> Iterator[str]:
+                return self.helper() + LIMIT + self.path + self.mode
+        """,
+        "Reader.read",
+        """
+from typing import (
+    Any,
+    Iterator,
+)
+
+LIMIT: Any = 3
+
+class Reader(Base):
+    def __init__(self, path):
+        self.path = path
+        if path:
+            self.mode = "x"
+
+    def helper(self):
+        ...
+
+    def read(self) -> Iterator[str]:
+        return self.helper() + LIMIT + self.path + self.mode
+""",
+    )
+
+
+def test_a_function_inside_a_function_with_what_it_closes_over(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        """
+        #- app.py
+        import a, b
+        if TYPE_CHECKING:
+            from x import X
+            from y import Y
+
+        def outer(n):
+            kept = n + 1
+            dropped = 2
+
+            def inner(q: X):
+                return kept + q + b.z
+            return inner
+        """,
+        "outer.inner",
+        """
+import a, b
+if TYPE_CHECKING:
+    from x import X
+
+def outer(n):
+    kept = n + 1
+
+    def inner(q: X):
+        return kept + q + b.z
+""",
+    )
+
+
+def test_rust_structs_and_impls(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        """
+        //- lib.rs
+        use std::fmt;
+        use std::io;
+
+        const N: u32 = 3;
+        const M: u32 = 4;
+
+        /// What it is.
+        pub struct Foo {
+            a: u32,
+        }
+
+        impl Foo {
+            pub fn new(a: u32) -> Self {
+                Foo { a }
+            }
+
+            /// The sum.
+            fn get(&self) -> u32 {
+                self.a + N + Self::new(1).a
+            }
+        }
+        """,
+        "Foo.get",
+        """
+const N: u32 = 3;
+
+pub struct Foo {
+    a: u32,
+}
+
+impl Foo {
+    pub fn new(a: u32) -> Self {
+    }
+
+    /// The sum.
+    fn get(&self) -> u32 {
+        self.a + N + Self::new(1).a
+    }
+}
+""",
+    )
+
+
+def test_two_targets_of_a_file_are_one_snapshot(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        "#- a.py\nX = 1\nY = 2\nZ = 3\n\ndef f():\n    return X\n\ndef g():\n    return Y\n\ndef h():\n    return Z\n",
+        "f g",
+        "X = 1\nY = 2\n\ndef f():\n    return X\n\ndef g():\n    return Y\n",
+    )
+
+
+def test_what_stands_in_a_statement_comes_with_it(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        "#- a.py\ntry:\n    import fast\nexcept ImportError:\n    fast = None\n\ndef f():\n    return fast\n",
+        "f",
+        "try:\n    import fast\nexcept ImportError:\n    fast = None\n\ndef f():\n    return fast\n",
+    )
+
+
+@pytest.mark.parametrize("languages", [{"python"}])
+def test_random_symbols_of_this_repository(tmp_path: Path, languages: set[str]):
+    assert check_random_snapshots(ROOT / "src", tmp_path, languages, 150) == 150

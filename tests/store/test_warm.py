@@ -1,0 +1,85 @@
+"""What a process that lives on keeps from one question to the next, and when it forgets it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cq import Workspace
+from cq.model.answer import Answer, Run
+from cq.store import warm
+
+
+@pytest.fixture(autouse=True)
+def _kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(warm, "enabled", True)
+    yield
+    while warm._kept:
+        warm._kept.popitem()[1].close()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "db.py").write_text("def save(row): ...\n")
+    (root / "app.py").write_text("from db import save\nsave(1)\n")
+    for path in (*root.iterdir(), root):
+        os.utime(path, (1, 1))  # what is younger than a moment is looked at, and noted, again
+    return root
+
+
+def ask(root: Path, name: str = "save") -> Answer:
+    with Workspace.open(root, index_dir=root.parent / "index") as workspace:
+        return msgspec.structs.replace(workspace.calls(name), run=Run())
+
+
+def test_a_reader_and_what_it_decoded_are_kept(root: Path):
+    first = ask(root)
+    (reader,) = warm._kept.values()
+    memory = reader.memory
+    assert ask(root) == first
+    assert list(warm._kept.values()) == [reader]
+    assert reader.memory is memory
+    assert memory is not None
+    assert {"files", "edges", "answers"} <= memory.keys()
+
+
+def test_what_was_written_is_seen(root: Path):
+    assert ask(root).summary["call_sites"] == 1
+    (reader,) = warm._kept.values()
+    before = reader.memory
+    (root / "more.py").write_text("from db import save\nsave(2)\nsave(3)\n")
+    assert ask(root).summary["call_sites"] == 3
+    assert reader.memory is not before
+
+
+def test_an_index_that_was_made_anew_is_opened_anew(root: Path):
+    ask(root)
+    (reader,) = warm._kept.values()
+    with Workspace.open(root, index_dir=root.parent / "index") as workspace:
+        index = Path(workspace.status().index)
+    for path in index.parent.glob(f"{index.name}*"):
+        path.unlink()
+    assert ask(root).summary["call_sites"] == 1
+    (other,) = warm._kept.values()
+    assert other is not reader
+
+
+def test_two_at_once_are_two(root: Path):
+    with Workspace.open(root, index_dir=root.parent / "index") as workspace:
+        rows = workspace.symbols()
+        first = next(rows)
+        assert ask(root).summary["call_sites"] == 1
+        assert "save" in {first.symbol.name, *(row.symbol.name for row in rows)}
+    assert len(warm._kept) == 1
+
+
+def test_beyond_a_limit_nothing_is_kept(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(warm, "MOST_BYTES", 0)
+    assert ask(root).summary["call_sites"] == 1
+    assert not warm._kept

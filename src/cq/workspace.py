@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from cq.model.artifact import ExportReport, Validation
     from cq.model.embedding import EmbeddingState
     from cq.model.find import FindAnswer
+    from cq.model.history import History
     from cq.model.plan import AnyStep, Plan
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
@@ -347,11 +348,9 @@ class Workspace:
         Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
         process of its own makes them meanwhile (`embed` makes them now).
         """
-        from cq.features.files import IndexedFiles
         from cq.features.find import FindOptions, find
         from cq.features.find.lookup import parse_lookup
         from cq.features.find.semantic import Semantic
-        from cq.features.relations import Relations
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
@@ -366,7 +365,7 @@ class Workspace:
             with self._reading() as (reader, tree):
                 key = self._name_state(tree)
                 semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
-                relations = Relations(reader, tree, IndexedFiles(reader, tree))
+                relations = self._find_relations(reader, tree)
                 answer = find(relations, reader, tree, options, self.config().find, semantic)
                 return cast("FindAnswer", finish(answer, tree=tree))
 
@@ -556,22 +555,23 @@ class Workspace:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
         from cq.features.files import IndexedFiles
-        from cq.features.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
+        from cq.features.neighborhood import NeighborhoodOptions, Sources
         from cq.features.neighborhood.layout import lay_out
+        from cq.features.neighborhood.reuse import find_again
+        from cq.source.git import find_head
 
         options = NeighborhoodOptions(question) if isinstance(question, str) else question
         options = msgspec.structs.replace(
             options, order=options.order or self.config().neighborhood.section_order.order
         )
         with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
-            relations = self._find_relations(reader, tree)
-            found = find_neighborhood(relations, options, version=__version__)
             files = IndexedFiles(reader, tree)
-            relations = Relations(reader, tree, files)
             on = self._has_warm_servers() if options.lsp is None else options.lsp
-            sources = Sources(servers=self._ask_servers(files) if on else None)
-            found = find_neighborhood(relations, options, sources, version=__version__)
-            return finish(lay_out(relations, options, found), tree=tree, more=found.overflow)
+            sources = Sources(self._read_history, servers=self._ask_servers(files) if on else None)
+            index = self._open_place().file
+            place, head = (os.fspath(index), index.stat().st_ino, os.fspath(self.root)), find_head(os.fspath(self.root))
+            found, _ = find_again(reader, tree, place, options, sources, head=head, version=__version__)
+            return finish(lay_out(files, options, found), tree=tree, more=found.overflow)
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
@@ -640,8 +640,11 @@ class Workspace:
     def run(self, plan: Plan, *, measure: str = "text", place: tuple[str, ...] = ()) -> Answer:
         """Every step of a plan over one generation of the index, merged. `cq.features.plan` reads plans."""
         from cq.features.plan import run_plan
+        from cq.model.plan import FindStep
 
         with self._asking("run") as finish:
+            if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
+                self._prepare_vectors(False)  # what is written now is seen by the generation that is read next
             with self._sharing() as (tree, _):
                 ask = self._ask_step(place)
                 answer = run_plan(plan, ask, measure=measure, place=place)
@@ -670,7 +673,7 @@ class Workspace:
 
     def _ask_step(self, place: tuple[str, ...]) -> Callable[[AnyStep, Page], Answer | str]:
         """What answers the steps of a plan, by the methods above; for one that is not there, why."""
-        from cq.features.questions import make_question
+        from cq.features.questions import list_results, make_question
 
         def ask(step: AnyStep, page: Page) -> Answer | str:
             for folder in getattr(step, "inside", ()):
@@ -680,7 +683,10 @@ class Workspace:
                     raise UsageError(f"in {folder} does not exist", hint="paths are named from the root")
             name, question, options = make_question(step, page, place, get_language_id)
             method = getattr(self, name, None)
-            return "this version of cq cannot do it yet" if method is None else method(question, **options)
+            if method is None:
+                return "this version of cq cannot do it yet"
+            answer: Answer = method(question, **options)
+            return list_results(answer, self._shared[2]) if self._shared else answer
 
         return ask
 
@@ -886,6 +892,11 @@ class Workspace:
             return msgspec.structs.replace(answer, run=run, artifacts=(*answer.artifacts, *refs), degraded=events)
 
         yield finish
+
+    def _read_history(self) -> History:
+        from cq.indexing.history import read_history
+
+        return read_history(self.root, self._open_place())
 
     def _artifact_store(self) -> ArtifactStore:
         from cq.store.overflow import STORES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +10,12 @@ import msgspec
 import pytest
 
 from cq import Answer, Workspace
-from cq.features.neighborhood import NeighborhoodOptions
+from cq.features.files import IndexedFiles
+from cq.features.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
 from cq.features.neighborhood.bundle import parse_expand
+from cq.features.neighborhood.reuse import find_again
 from cq.features.page import Page
+from cq.features.relations import Relations
 from cq.model.errors import UsageError
 from cq.model.neighborhood import KINDS, SECTION_ORDER, SLICE_KINDS, Bundle, Node, decode_kind
 from tests.support.checks import check_neighborhood
@@ -502,3 +506,78 @@ def test_a_language_narrows_what_a_target_may_mean(tmp_path: Path):
         subjects = [bundle_of(ask(workspace, "run", languages=(name,))).subject for name in ("typescript", "python")]
         assert [node and node.file_path for node in subjects] == ["b.ts", "a.py"]
         assert bundle_of(ask(workspace, "run", languages=("rust",))).meta.resolution_kind == "unresolved"
+
+
+# -- history ---------------------------------------------------------------------------------------
+
+
+def test_what_changed_in_the_same_commits_is_related(tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+
+    def git(*words: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=x", "-c", "user.email=x@y", *words], cwd=root, check=True, capture_output=True
+        )
+
+    def commit(**files: str) -> None:
+        for name, text in files.items():
+            (root / f"{name}.py").write_text(text)
+        git("add", "-A")
+        git("commit", "-qm", "x")
+
+    git("init", "-q")
+    commit(a="def f(): ...\n", b="1\n", c="1\n")
+    commit(a="def f(): pass\n", b="2\n")
+    commit(a="def f(): return\n", b="3\n", gone="1\n")
+    with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
+        related = {part.kind: part for part in bundle_of(ask(workspace, "f")).slices}["related"]
+        assert [node.file_path for node in related.preview] == ["b.py"]
+        assert (related.edges[0].evidence_source, related.edges[0].weight) == ("git.history", 1.0)
+        commit(a="def f(): return 1\n", c="2\n")
+        related = {part.kind: part for part in bundle_of(ask(workspace, "f")).slices}["related"]
+        assert [(node.file_path, edge.weight) for node, edge in zip(related.preview, related.edges, strict=True)] == [
+            ("b.py", 0.75), ("c.py", 0.5),
+        ]  # fmt: skip
+
+
+# -- what is found again ---------------------------------------------------------------------------
+
+
+def test_an_edit_elsewhere_leaves_slices_standing(tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    files = {
+        "store.py": "def save(x):\n    return check(x)\ndef check(x): ...\n",
+        "use.py": "from store import save\ndef go():\n    save(1)\n",
+        "other.py": "def far(): ...\n",
+    }
+    for name, text in files.items():
+        (root / name).write_text(text)
+    structure = {"enclosing_context", "parents", "children", "siblings", "imports"}
+    with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
+
+        def find() -> tuple[Bundle, set[str]]:
+            workspace.refresh()
+            options = NeighborhoodOptions("store.py:save", lsp=False)
+            with workspace._reading() as (reader, tree):
+                found, reused = find_again(reader, tree, "here", options, Sources())
+                fresh = find_neighborhood(Relations(reader, tree, IndexedFiles(reader, tree)), options)
+            assert found.bundle == fresh.bundle
+            return found.bundle, set(reused)
+
+        first, reused = find()
+        assert reused == set()
+        assert find() == (first, set(SLICE_KINDS))
+        (root / "other.py").write_text("def far(): return 1\n")
+        assert find() == (first, set(SLICE_KINDS))
+        (root / "use.py").write_text("from store import save\n\ndef went():\n    save(1)\n")
+        changed, reused = find()
+        assert reused >= structure
+        assert "callers" not in reused
+        assert [node.name for part in changed.slices if part.kind == "callers" for node in part.preview] == ["went"]
+        (root / "store.py").write_text("# moved\n" + files["store.py"])
+        moved, reused = find()
+        assert reused == set()
+        assert moved.subject
+        assert moved.subject.line == 2

@@ -91,7 +91,7 @@ def _describe(servers: Servers, target: Target, row: Definition | None, reply: R
     details = HoverDetails(
         symbol.qualified_name if symbol else name,
         (symbol.kind if symbol else "") or (said.kind if said else ""),
-        f"lsp.{reply.provider}" if said else "index",
+        reply.source if said else "index",
         (said.signature if said else "") or written,
         tuple(_show(each) for each in said.parameters) if said else (),
         said.returns if said else "",

@@ -80,7 +80,7 @@ def find_references(relations: Relations, servers: Servers, options: ReferencesO
             if spot is not None:
                 document = find_document(spot.file, place.start)
                 mention = _Mention(place.path, document, place.start, place.end, set())
-                found.setdefault((place.path, place.start), mention).sources.add(f"lsp.{reply.provider}")
+                found.setdefault((place.path, place.start), mention).sources.add(reply.source)
     for mention in found.values():
         if len(mention.sources) > 1:
             mention.sources.discard("name")  # which goes without saying

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
-from cq.graph.names import Method, find_by_name, find_imported
-from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.names import Method, find_by_name, find_imported, fits
+from cq.graph.unit import ANYWHERE, ROOT, Unit, qualify
 from cq.model.code import Code, Parameter
-from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, SymbolRef
+from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Call, FileFacts, Reference, References, Symbol
 
 
@@ -35,8 +35,11 @@ class Edges:
         self._code: dict[str, Sequence[Code | None]] = {}
         self._units: dict[tuple[str, int], Unit | None] = {}
         self._methods: dict[str, list[Method]] = {}
+        self._fitting: dict[tuple[str, Shape], list[Method]] = {}
         self._imported: dict[str, bool] = {}
-        self._filled: dict[str, dict[tuple[int, int], SymbolRef]] = {}  # calls whose candidates go by name
+        self._qualified: dict[tuple[str, int], dict[int, str]] = {}
+        self._near: dict[tuple[str, int], set[str]] = {}
+        self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
 
     def find_out(self, source: Candidate, *, possible: bool = True) -> list[Edge]:
         """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too.
@@ -90,6 +93,7 @@ class Edges:
         self._filled.pop(path, None)
         for document in range(len(self._code.pop(path, ()))):
             self._units.pop((path, document), None)
+            self._qualified.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
@@ -97,7 +101,8 @@ class Edges:
         for path, _ in self._find_referrers(target, possible):
             for document, links in enumerate(self._all(path)):
                 if links is not None:
-                    found += [edge for edge in _relations(path, document, links) if target in edge.ref.candidates]
+                    meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
+                    found += _relations(path, document, links, meant) if meant else ()
         return sorted(found, key=lambda edge: (edge.source.path, edge.source.document))
 
     def find_links(self, path: str) -> Sequence[Links | None]:
@@ -204,17 +209,12 @@ class Edges:
         """The number of a definition in its document's symbols as they are now; -1 for the module."""
         if not place.name:
             return -1
-        unit = self._unit(place.path, place.document)
-        if unit is not None:
-            for symbol, name in unit.qualified_names.items():
-                if name == place.name:
-                    return symbol
-        return None
+        names = self._names(place.path, place.document)
+        return next((symbol for symbol, name in names.items() if name == place.name), None)
 
     def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
         """The inverse of find_symbol."""
-        unit = self._unit(path, document)
-        name = "" if symbol < 0 else None if unit is None else unit.qualified_names.get(symbol)
+        name = "" if symbol < 0 else self._names(path, document).get(symbol)
         return None if name is None else Candidate(path, document, name)
 
     # -- inside ----------------------------------------------------------------------------------
@@ -232,6 +232,15 @@ class Edges:
         if path not in self._code:
             self._code[path] = self._index.code(path)
         return self._code[path]
+
+    def _names(self, path: str, document: int) -> dict[int, str]:
+        """Of a document's definitions, by symbol."""
+        key = (path, document)
+        if key not in self._qualified:
+            codes = self._codes(path)
+            code = codes[document] if document < len(codes) else None
+            self._qualified[key] = {} if code is None else qualify(code)
+        return self._qualified[key]
 
     def _unit(self, path: str, document: int) -> Unit | None:
         key = (path, document)
@@ -271,29 +280,38 @@ class Edges:
         if number in links.constructors:
             kind = "instantiates"
             yield Edge("calls", source, links.refs[links.constructors[number]], number)
-        code = self._codes(source.path)[source.document]
-        if code is not None and code.sites[number].kind == "decorator":
+        if number in links.decorators:
             kind = "decorates"
         yield Edge(kind, source, ref, number)
         if number in links.callbacks:
             yield Edge("calls", source, links.refs[links.callbacks[number]], number)
 
     def _fill(self, path: str, document: int, number: int, links: Links, ref: SymbolRef) -> SymbolRef:
-        known = self._filled.setdefault(path, {}) if is_by_name(ref) else {}
-        if (document, number) in known:
-            return known[document, number]
-        code = self._codes(path)[document] if is_by_name(ref) else None
-        if code is None:
+        if not is_by_name(ref):
             return ref
-        methods = self._methods.get(ref.name)
+        filled = self._filled.setdefault(path, {})
+        key = (document, ref.name, links.shapes[number])
+        if key not in filled:
+            filled[key] = self._find_methods(path, document, links, ref, links.shapes[number])
+        return filled[key]
+
+    def _find_methods(self, path: str, document: int, links: Links, ref: SymbolRef, shape: Shape) -> SymbolRef:
+        methods = self._fitting.get((ref.name, shape))
         if methods is None:
-            methods = self._methods[ref.name] = [
-                Method(Candidate(at, inner, name), parameters)
-                for at, inner, name, parameters in self._index.find_methods(ref.name)
+            methods = self._fitting[ref.name, shape] = [m for m in self._named(ref.name) if fits(m.parameters, *shape)]
+        near = self._near.get((path, document))
+        if near is None:
+            near = self._near[path, document] = find_imported(links)
+        return find_by_name(ref, path, methods, near, self._is_imported)
+
+    def _named(self, name: str) -> list[Method]:
+        methods = self._methods.get(name)
+        if methods is None:
+            methods = self._methods[name] = [
+                Method(Candidate(at, inner, full), parameters)
+                for at, inner, full, parameters in self._index.find_methods(name)
             ]
-        found = find_by_name(ref, path, code.sites[number], methods, find_imported(links), self._is_imported)
-        known[document, number] = found
-        return found
+        return methods
 
     def _is_imported(self, path: str) -> bool:
         if path not in self._imported:
@@ -337,10 +355,13 @@ def _unknown(name: str) -> SymbolRef:
     return SymbolRef(name, "unresolved")
 
 
-def _relations(path: str, document: int, links: Links) -> Iterator[Edge]:
-    """The edges of a document that are no calls; what it imports is imported by the module."""
+def _relations(path: str, document: int, links: Links, meant: Collection[int] | None = None) -> Iterator[Edge]:
+    """The edges of a document that are no calls, of all or of these references; what it imports is imported by the
+    module."""
     for kind in RELATIONS:
         for name, number in getattr(links, kind):
+            if meant is not None and number not in meant:
+                continue
             yield Edge(kind, Candidate(path, document, "" if kind == "imports" else name), links.refs[number])
 
 

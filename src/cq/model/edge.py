@@ -64,6 +64,10 @@ class Edge(msgspec.Struct, frozen=True, gc=False, array_like=True):
     call: int = -1
 
 
+# Of a call: how many arguments it passes by position, -1 when that is open, and the names of the others.
+Shape = tuple[int, tuple[str, ...]]
+
+
 class Links(msgspec.Struct, frozen=True, array_like=True):
     """All references of one document. Numbers are indices into `refs`, where every meaning stands once; names are those
     of Candidate. Calls with evidence `name` have no candidates here: methods of that name are looked up by who asks."""
@@ -78,6 +82,8 @@ class Links(msgspec.Struct, frozen=True, array_like=True):
     overrides: tuple[tuple[str, int], ...]  # method, the one it takes the place of
     type_uses: tuple[tuple[str, int], ...]  # definition, a type in its annotations
     raises: tuple[tuple[str, int], ...]  # definition, what it raises
+    decorators: tuple[int, ...]  # the calls that are decorators
+    shapes: dict[int, Shape]  # call with evidence `name` -> what it passes
 
 
 # The fields of Links that are (definition, reference) pairs; each is called what its edges are.

@@ -2,7 +2,7 @@
 is written, nothing is fetched."""
 
 # Names here may be no UTF-8.
-# ruff: noqa: PTH110, PTH111, PTH112, PTH113, PTH117, PTH118, PTH120, PTH123
+# ruff: noqa: PTH110, PTH204, PTH111, PTH112, PTH113, PTH117, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -153,7 +153,44 @@ def find_changed_lines(directory: str | os.PathLike[str], revision: str) -> dict
     return {name: tuple(lines) for name, lines in found.items()}
 
 
-def _run(directory: str, *arguments: str) -> CompletedProcess[bytes]:
+def find_head(directory: str) -> str:
+    """What the current commit is known by, without asking git; "" where there is none. Another commit, another text."""
+    while not os.path.lexists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return ""
+        directory = parent
+    found = find_common_dir(directory)
+    if found is None:
+        return ""
+    head = _read_line(os.path.join(found[0], "HEAD"))
+    name = head.removeprefix("ref: ")
+    if name == head or name.startswith("/") or ".." in name:
+        return head
+    packed = os.path.join(found[1], "packed-refs")
+    commit = _read_line(os.path.join(found[1], name))
+    return f"{head} {commit or (os.path.getmtime(packed) if os.path.exists(packed) else '')}"
+
+
+def _read_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read(4096).strip()
+    except OSError:
+        return ""
+
+
+def find_commits(directory: str | os.PathLike[str], limit: int) -> list[tuple[str, ...]]:
+    """The paths below the directory that each of the newest commits touched, merges left out, the newest first."""
+    arguments = ("log", f"--max-count={limit}", "--no-merges", "--name-only", "--no-renames", "--format=%x01")
+    more = ("--relative", "--no-ext-diff", "--no-textconv", "--no-color", "--no-show-signature")
+    output = _run(os.fspath(directory), *arguments, *more, settings=("core.quotePath=false", "log.showSignature=false"))
+    texts = output.stdout.decode("utf-8", "replace").split("\1")[1:]
+    # A name in quotes is one with control characters; what is indexed has none.
+    return [tuple(line for line in text.splitlines() if line and line[0] != '"') for text in texts]
+
+
+def _run(directory: str, *arguments: str, settings: tuple[str, ...] = ()) -> CompletedProcess[bytes]:
     import shutil  # these cost more than most questions, which do not ask git
     import subprocess
 
@@ -161,10 +198,10 @@ def _run(directory: str, *arguments: str) -> CompletedProcess[bytes]:
     if not program or not os.path.isabs(program):
         raise GitError("git is not installed")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    given = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
     try:
         done = subprocess.run(
-            [program, "--no-pager", *settings, *arguments],
+            [program, "--no-pager", *given, *arguments],
             cwd=directory,
             env=environment | _ENVIRONMENT,
             stdin=subprocess.DEVNULL,

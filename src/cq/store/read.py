@@ -7,8 +7,9 @@ import sqlite3
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -19,6 +20,7 @@ from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
 from cq.store.database import tree_key
+from cq.store.trace import Trace, TracedConnection
 
 _FEW_KEYS = 16
 _FILES = (
@@ -92,6 +94,17 @@ class Reader:
 
     def close(self) -> None:
         self._db.close()
+
+    def traced(self, trace: Trace) -> Reader:
+        """The same, noting what is read; it lives as long as this one, and has no memory that would answer instead."""
+        other = copy(self)
+        other.memory, other._evidence = None, {}
+        other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
+        return other
+
+    def check(self, trace: Trace) -> int:
+        """See Trace.check."""
+        return trace.check(self._db)
 
     def check_memory(self) -> None:
         """Forgets everything once another connection has written."""

@@ -17,7 +17,7 @@ from cq.features.find.connect import connect
 from cq.features.find.disk import find_on_disk
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
-from cq.features.find.rank import Ranked, blend
+from cq.features.find.scoring import Ranked, blend
 from cq.features.find.semantic import Semantic, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure

@@ -12,6 +12,7 @@ import msgspec
 
 from cq.features.neighborhood import links, structure
 from cq.features.neighborhood.foreign import find_foreign
+from cq.features.neighborhood.history import find_changed_together
 from cq.features.neighborhood.members import CERTAIN, MAX_MEMBERS, Found, Nodes, Subject, WholeSlice
 from cq.features.page import Page
 from cq.features.relations import MAX_DEPTH, Relations
@@ -35,6 +36,8 @@ from cq.store.overflow import Overflow
 
 if TYPE_CHECKING:
     from cq.features.servers import Servers
+    from cq.model.history import History
+    from cq.store.trace import Trace
 
 TITLES: dict[SliceKind, str] = {
     "enclosing_context": "Enclosing Context",
@@ -113,19 +116,30 @@ def parse_expand(text: str) -> tuple[tuple[str, int], ...]:
 class Sources(msgspec.Struct, frozen=True):
     """What an index alone does not know. Each is asked only for slices that are wanted, and None is not there."""
 
-    history: Callable[[str], Found] | None = None  # files that changed together with one
+    history: Callable[[], History] | None = None  # which files changed together
     near: Callable[[Definition], Found] | None = None  # definitions that are about the same
     servers: Servers | None = None
     mode: str = "interactive"  # how long servers may take
 
 
 class Neighborhood(msgspec.Struct, frozen=True):
-    """A bundle with what the layout needs beside it: where the subject is, caps that fired, what overflowed."""
+    """A bundle with what an answer needs beside it: caps that fired, what overflowed."""
 
     bundle: Bundle
-    resolution: Resolution
     truncated: tuple[Truncation, ...] = ()
     overflow: tuple[Overflow, ...] = ()
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """All there is, in plain data, before it is cut to size. `read` says for every slice how many questions to the
+    index it and those before it have cost: while their answers stand, so does the slice."""
+
+    meta: BundleMeta
+    subject: Node | None = None
+    slices: dict[SliceKind, WholeSlice] = {}
+    events: tuple[Degraded, ...] = ()
+    read: dict[str, int] = {}
+    reused: tuple[SliceKind, ...] = ()
 
 
 _COLLECT: dict[SliceKind, Callable[[Relations, Subject], Found]] = {
@@ -143,11 +157,31 @@ _COLLECT: dict[SliceKind, Callable[[Relations, Subject], Found]] = {
 }
 
 
+# What reads little before what reads much: a change far away then leaves the most standing.
+_ORDER: tuple[SliceKind, ...] = (
+    "enclosing_context", "parents", "children", "siblings", "imports", "type_supertypes", "callees", "type_subtypes",
+    "implementations", "importers", "callers", "references", "tests", "related", "lsp_deep_signals",
+)  # fmt: skip
+
+
 def find_neighborhood(
     relations: Relations, options: NeighborhoodOptions, sources: Sources | None = None, *, version: str = ""
 ) -> Neighborhood:
+    return assemble(collect(relations, options, sources or Sources(), version=version), options)
+
+
+def collect(
+    relations: Relations,
+    options: NeighborhoodOptions,
+    sources: Sources,
+    *,
+    version: str = "",
+    trace: Trace | None = None,
+    kept: dict[SliceKind, tuple[WholeSlice, int]] | None = None,
+) -> Collected:
+    """`kept` are slices that need not be looked for again."""
     options.check()
-    sources = sources or Sources()
+    kept = kept or {}
     resolution = resolve_target(relations.files, options.target)
     if options.languages:
         resolution = _keep_languages(resolution, options)
@@ -155,20 +189,40 @@ def find_neighborhood(
     meta = BundleMeta(
         tool_version=version, query_text=options.target, resolution_kind=resolution.kind,
         limits={"top_k": options.top_k, "members": MAX_MEMBERS, "depth": options.depth} | dict(options.expand),
+        of=max(len(resolution.rows), 1),
     )  # fmt: skip
     if subject is None:
-        bundle = Bundle(_hash(options, b""), None, options.target, meta, diagnostics=resolution.events)
-        return Neighborhood(bundle, resolution)
+        return Collected(meta, events=resolution.events)
     nodes = Nodes(relations, subject)
-    found = _collect(relations, subject, options, sources)
-    events: tuple[Degraded, ...] = ()
+    node = nodes.subject_node
+    others = (nodes.make(row) for row in resolution.rows[1 : _MAX_OTHERS + 1])
+    meta = msgspec.structs.replace(meta, others=tuple(other for other in others if other is not None))
+    read = {"": min((count for _, count in kept.values()), default=len(trace or ()))}  # of the target itself
+    found: dict[SliceKind, Found] = {}
+    whole: dict[SliceKind, WholeSlice] = {}
+    foreign: dict[SliceKind, Found] | None = None
+    for kind in _ORDER:
+        if not options.wants(kind):
+            continue
+        if kind in kept:
+            whole[kind], read[kind] = kept[kind]
+            continue
+        found[kind] = _find_slice(relations, subject, options, sources, kind)
+        if kind in _CROSSING:
+            foreign = find_foreign(relations, subject) if foreign is None else foreign
+            found[kind] = _cross(kind, found[kind], foreign)
+        if sources.servers is None:
+            whole[kind], read[kind] = _make_slice(nodes, kind, found[kind]), len(trace or ())
+    events = resolution.events
     if sources.servers is not None:
         from cq.features.neighborhood.signals import ask_servers
 
         found, told = ask_servers(relations, sources.servers, subject, found, mode=sources.mode)
         meta = msgspec.structs.replace(meta, lsp_servers=told)
-        events = sources.servers.events()
-    return _assemble(nodes, found, options, resolution, meta, events)
+        events = (*events, *sources.servers.events())
+        whole = {kind: _make_slice(nodes, kind, part) for kind, part in found.items()}
+    slices: dict[SliceKind, WholeSlice] = {kind: whole[kind] for kind in SLICE_KINDS if kind in whole}
+    return Collected(meta, node, slices, events, read, tuple(kind for kind in slices if kind in kept))
 
 
 def find_subject(relations: Relations, resolution: Resolution) -> Subject | None:
@@ -195,35 +249,35 @@ def _keep_languages(resolution: Resolution, options: NeighborhoodOptions) -> Res
     return Resolution("unresolved", events=(event,))
 
 
-def _collect(
-    relations: Relations, subject: Subject, options: NeighborhoodOptions, sources: Sources
-) -> dict[SliceKind, Found]:
-    found: dict[SliceKind, Found] = {}
-    for kind in SLICE_KINDS:
-        if not options.wants(kind):
-            continue
-        if kind == "callers":
-            found[kind] = links.find_callers(relations, subject, options.find_depth(kind))
-        elif kind == "callees":
-            found[kind] = links.find_callees(relations, subject, options.find_depth(kind))
-        elif kind in _COLLECT:
-            found[kind] = _COLLECT[kind](relations, subject)
-        elif kind == "related":
-            found[kind] = _relate(subject, sources)
-        else:
-            found[kind] = Found()
-    for kind, more in find_foreign(relations, subject).items():
-        if kind in found:
-            found[kind] = _join(more, found[kind])
-            if kind in ("callers", "callees", "tests"):
-                certain = sum(1 for member in found[kind].members if member.status == CERTAIN)
-                counts = {"certain": certain, "possible": len(found[kind].members) - certain}
-                found[kind] = msgspec.structs.replace(found[kind], metadata=found[kind].metadata | counts)
-    return found
+_CROSSING = ("callees", "implementations", "callers", "tests", "related")
+
+
+def _find_slice(
+    relations: Relations, subject: Subject, options: NeighborhoodOptions, sources: Sources, kind: SliceKind
+) -> Found:
+    if kind == "callers":
+        return links.find_callers(relations, subject, options.find_depth(kind))
+    if kind == "callees":
+        return links.find_callees(relations, subject, options.find_depth(kind))
+    if kind == "related":
+        return _relate(subject, sources)
+    return _COLLECT[kind](relations, subject) if kind in _COLLECT else Found()
+
+
+def _cross(kind: SliceKind, found: Found, foreign: dict[SliceKind, Found]) -> Found:
+    """With what stands on the other side of a language boundary."""
+    if kind not in foreign:
+        return found
+    found = _join(foreign[kind], found)
+    if kind not in ("callers", "callees", "tests"):
+        return found
+    certain = sum(1 for member in found.members if member.status == CERTAIN)
+    counts = {"certain": certain, "possible": len(found.members) - certain}
+    return msgspec.structs.replace(found, metadata=found.metadata | counts)
 
 
 def _relate(subject: Subject, sources: Sources) -> Found:
-    parts = [sources.history(subject.file.path)] if sources.history is not None else []
+    parts = [find_changed_together(sources.history(), subject.file.path)] if sources.history is not None else []
     if sources.near is not None and subject.row is not None:
         parts.insert(0, sources.near(subject.row))
     whole = Found()
@@ -239,16 +293,13 @@ def _join(first: Found, second: Found) -> Found:
     )  # fmt: skip
 
 
-def _assemble(
-    nodes: Nodes,
-    found: dict[SliceKind, Found],
-    options: NeighborhoodOptions,
-    resolution: Resolution,
-    meta: BundleMeta,
-    events: tuple[Degraded, ...],
-) -> Neighborhood:
-    subject = nodes.subject_node
-    whole = [_make_slice(nodes, kind, part) for kind, part in found.items()]
+def assemble(collected: Collected, options: NeighborhoodOptions) -> Neighborhood:
+    """Cut to what the budget holds; the rest becomes artifacts."""
+    subject, meta = collected.subject, collected.meta
+    if subject is None:
+        bundle = Bundle(_hash(options, b""), None, options.target, meta, diagnostics=collected.events)
+        return Neighborhood(bundle)
+    whole = list(collected.slices.values())
     sizes = _share([len(slice_.nodes) for slice_ in whole], options)
     overflow = [
         (slice_, Overflow.of(COMMAND, f"slice_{slice_.kind}", _full(slice_)))
@@ -257,13 +308,9 @@ def _assemble(
     ]
     shown = tuple(_cut(slice_, size) for slice_, size in zip(whole, sizes, strict=True))
     index = {subject.node_id: subject} | {node.node_id: node for part in shown for node in part.preview}
-    for part in shown:  # what an edge leads through is told too
-        for edge in part.edges:
-            for end in (edge.source_node_id, edge.target_node_id):
-                known = index.get(end) or nodes.find(end)
-                if known is not None:
-                    index[end] = known
-    everything = {node.node_id for slice_ in whole for node in slice_.nodes} | {subject.node_id}
+    everything = {node.node_id: node for slice_ in whole for node in slice_.nodes} | {subject.node_id: subject}
+    ends = {end for part in shown for edge in part.edges for end in (edge.source_node_id, edge.target_node_id)}
+    index |= {end: everything[end] for end in ends if end in everything}  # what an edge leads through is told too
     arrows = {(e.source_node_id, e.target_node_id, e.edge_kind) for slice_ in whole for e in slice_.edges}
     caps = tuple(cut for slice_ in whole for cut in slice_.found.truncated)
     caps += tuple(
@@ -276,19 +323,14 @@ def _assemble(
         for slice_, size in zip(whole, sizes, strict=True)
         if slice_.total > size
     )
-    others = resolution.rows[1 : _MAX_OTHERS + 1]
-    meta = msgspec.structs.replace(
-        meta, of=max(len(resolution.rows), 1),
-        others=tuple(node for row in others if (node := nodes.make(row)) is not None),
-    )  # fmt: skip
     label = f"{subject.kind} {subject.qualname or subject.name}"
     bundle = Bundle(
         "", subject, label, meta, shown, GraphSummary(len(everything), len(arrows)), dict(sorted(index.items())),
         tuple(_point(item, slice_) for slice_, item in overflow),
-        (*resolution.events, *(event for part in found.values() for event in part.events), *events),
+        (*collected.events, *(event for slice_ in whole for event in slice_.found.events)),
     )  # fmt: skip
     bundle = msgspec.structs.replace(bundle, bundle_id=_hash(options, msgspec.json.encode(bundle)))
-    return Neighborhood(bundle, resolution, caps, tuple(item for _, item in overflow))
+    return Neighborhood(bundle, caps, tuple(item for _, item in overflow))
 
 
 def _make_slice(nodes: Nodes, kind: SliceKind, found: Found) -> WholeSlice:
@@ -304,6 +346,8 @@ def _make_slice(nodes: Nodes, kind: SliceKind, found: Found) -> WholeSlice:
             edges.setdefault(edge.edge_id, edge)
     if len(found.members) > MAX_MEMBERS:
         found = msgspec.structs.replace(found, total=max(found.total, len(found.members)))
+    # Members hold on to the index they came from; what is kept is plain.
+    found = msgspec.structs.replace(found, members=())
     return WholeSlice(kind, found, tuple(made.values()), tuple(edges.values()))
 
 

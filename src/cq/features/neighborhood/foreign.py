@@ -59,6 +59,8 @@ class _Table:
         self.exports: dict[str, list[_Export]] = {}
         self.modules: set[str] = set()  # that a Python import may name
         self.crates: set[str] = set()
+        self._bound: dict[tuple[str, int], dict[str, list[tuple[str, str, bool]]]] = {}
+        self._libraries: dict[str, set[bytes]] = {}
         for held in relations.files.candidates(MARKERS):
             if held.language == "rust":
                 for document, symbols in enumerate(held.symbols):
@@ -240,22 +242,30 @@ class _Table:
     def _meant(self, held: HeldFile, document: int, call: Call) -> list[_Export]:
         """What a call means by what its name was imported from, or by the library it is read off."""
         head, _, rest = call.receiver.partition(".")
-        if head and head.encode() in _libraries(held):
+        if held.path not in self._libraries:
+            self._libraries[held.path] = _find_libraries(held)
+        if head and head.encode() in self._libraries[held.path]:
             return self._in_c(call.name)
-        for item in held.imports[document][0]:
-            for bound in item.bindings:
-                if bound.local != (head or call.name):
-                    continue
-                if head == "lib" and any(other.local == "ffi" for other in item.bindings):
-                    return self._in_c(call.name)
-                inner = ".".join(filter(None, (rest, call.name if head else "")))
-                names = [inner, f"{bound.imported}.{inner}" if inner else bound.imported]
-                names += [names[-1].rpartition(".")[2]] if not head else []
-                for name in filter(None, names):
-                    found = [e for e in self.exports.get(name, ()) if self._may_offer(e, item.module, bound.imported)]
-                    if found:
-                        return found
+        for module, imported, beside_ffi in self._bindings(held, document).get(head or call.name, ()):
+            if head == "lib" and beside_ffi:
+                return self._in_c(call.name)
+            inner = ".".join(filter(None, (rest, call.name if head else "")))
+            for name in filter(None, (inner, f"{imported}.{inner}" if inner else imported)):
+                found = [e for e in self.exports.get(name, ()) if self._may_offer(e, module, imported)]
+                if found:
+                    return found
         return []
+
+    def _bindings(self, held: HeldFile, document: int) -> dict[str, list[tuple[str, str, bool]]]:
+        """Local name -> (module, what is imported, whether `ffi` is imported beside it)."""
+        key = held.path, document
+        if key not in self._bound:
+            found = self._bound[key] = {}
+            for item in held.imports[document][0]:
+                beside = any(bound.local == "ffi" for bound in item.bindings)
+                for bound in item.bindings:
+                    found.setdefault(bound.local, []).append((item.module, bound.imported, beside))
+        return self._bound[key]
 
     def _in_c(self, name: str) -> list[_Export]:
         rows = [Definition(*row) for row in self.relations.files.definitions(name)]
@@ -277,13 +287,12 @@ class _Table:
         )  # fmt: skip
 
 
-def _libraries(held: HeldFile) -> set[bytes]:
+def _find_libraries(held: HeldFile) -> set[bytes]:
     """Names that a file binds to a shared library."""
-    return (
-        set(_LIBRARY.findall(held.text))
-        if b"DLL" in held.text or b"dlopen" in held.text or b"oad" in held.text
-        else set()
+    known = held.language == "python" and any(
+        word in held.text for word in (b"DLL", b"dlopen", b"oad_library", b"LoadLib")
     )
+    return set(_LIBRARY.findall(held.text)) if known else set()
 
 
 def _nearest(rows: list[Definition], other: Definition) -> list[Definition]:

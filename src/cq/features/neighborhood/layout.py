@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from cq.features.neighborhood.bundle import COMMAND, Neighborhood, NeighborhoodOptions, find_sources
 from cq.features.page import count_tokens
-from cq.features.relations import Relations
 from cq.features.target import last_name
 from cq.model.answer import (
     EVIDENCE,
@@ -32,6 +32,9 @@ from cq.model.location import Location
 from cq.model.neighborhood import SECTION_ORDER, Bundle, BundleEdge, NeighborhoodSlice, Node
 from cq.model.status import Degraded
 
+if TYPE_CHECKING:
+    from cq.features.files import Files
+
 MARKERS = {"error": "❌", "warning": "⚠️", "info": "ⓘ"}
 _OPEN = frozenset({"target_tldr", "neighborhood_summary", "suggested_followups"})
 _MANY = 10  # a relation with more is worth a question of its own
@@ -40,9 +43,9 @@ _UNDRAWN = frozenset({"parents", "siblings", "references", "imports", "importers
 _PREVIEW = 5
 
 
-def lay_out(relations: Relations, options: NeighborhoodOptions, found: Neighborhood) -> Answer:
+def lay_out(files: Files, options: NeighborhoodOptions, found: Neighborhood) -> Answer:
     bundle = found.bundle
-    run = Run(generation=relations.files.generation)
+    run = Run(generation=files.generation)
     summary = {
         "query": options.target,
         "resolution_kind": bundle.meta.resolution_kind,
@@ -51,7 +54,7 @@ def lay_out(relations: Relations, options: NeighborhoodOptions, found: Neighborh
     }
     if bundle.subject is None:
         name = last_name(options.target)
-        near = tuple(other for other in relations.files.near_names(name) if other != name) if name else ()
+        near = tuple(other for other in files.near_names(name) if other != name) if name else ()
         return Answer(
             SCHEMA_VERSION, COMMAND, run, summary, degraded=bundle.diagnostics, suggestions=near, bundle=bundle,
             sections=tuple(_arrange(options, _Layout(options, found).make())),

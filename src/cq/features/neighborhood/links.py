@@ -271,15 +271,12 @@ def find_imports(relations: Relations, subject: Subject) -> Found:
                 more["means"] = relations.label(ref.candidates[0])
             elif ref is not None and ref.status == "external":
                 more["external"] = ref.module
-            known = ref is not None and ref.status in ("resolved", "external")
             mention = Mention(
                 held.path, start, end, "import", name, str(more.get("means", "")), _tell_import(held, item, name)
             )
             evidence = f"graph.{ref.evidence}" if ref is not None and ref.evidence else "syntax"
             weight = ref.confidence if ref is not None else 0.85
-            members.append(
-                Member(mention, "imports", True, CERTAIN if known else POSSIBLE, weight, evidence, more=more)
-            )
+            members.append(Member(mention, "imports", True, CERTAIN, weight, evidence, more=more))
     return Found(tuple(members))
 
 
@@ -401,7 +398,7 @@ def find_references(relations: Relations, subject: Subject) -> Found:
     if symbol.parent < 0:
         paths += sorted({path for path, _ in _importing(relations, subject.file.path)} - {subject.file.path})
     left_out = max(len(paths) - MAX_SCANNED, 0)
-    target = subject.candidate
+    targets = _own_names(relations, subject)
     for path in paths[:MAX_SCANNED]:
         for document, start, role in _uses(relations, path, symbol.name):
             if path == subject.file.path and start == symbol.name_start:
@@ -412,7 +409,7 @@ def find_references(relations: Relations, subject: Subject) -> Found:
                     add(path, start, role, CERTAIN if sure else POSSIBLE, 0.95 if sure else 0.3, "graph.attribute")
                 continue
             ref = relations.edges.find_name(path, document, symbol.name, start, role)
-            if target in ref.candidates:
+            if not targets.isdisjoint(ref.candidates):
                 status = CERTAIN if ref.status == "resolved" else POSSIBLE
                 add(path, start, role, status, ref.confidence, f"graph.{ref.evidence}")
     for held, document, _, binding in _import_value(relations, subject):
@@ -426,6 +423,17 @@ def find_references(relations: Relations, subject: Subject) -> Found:
     metadata: dict[str, object] = {"certain": certain, "possible": len(found) - certain} if found else {}
     metadata |= {"files": len({path for path, _ in found})} if found else {}
     return Found(tuple(rank(found.values())), metadata, cut)
+
+
+def _own_names(relations: Relations, subject: Subject) -> set[Candidate]:
+    """What links call it: a type of Rust also by its `impl` blocks, which bind its name again."""
+    symbols, own = subject.file.symbols[subject.document], subject.symbol
+    blocks = [
+        relations.edges.find_place(subject.file.path, subject.document, number)
+        for number, symbol in enumerate(symbols)
+        if own is not None and symbol.kind == "impl" and symbol.name == own.name and symbol.parent == own.parent
+    ]
+    return {subject.candidate, *(place for place in blocks if place is not None)}
 
 
 def _uses(relations: Relations, path: str, name: str) -> Iterator[tuple[int, int, str]]:

@@ -142,10 +142,6 @@ class Nodes:
             self._known[node_id] = node
         return self._known[node_id]
 
-    def find(self, node_id: str) -> Node | None:
-        """A node that was made before."""
-        return self._known.get(node_id)
-
     def edge(self, kind: SliceKind, member: Member, node: Node) -> BundleEdge:
         near = self.subject_node.node_id if member.via is None else self.id(member.via)
         source, target = (near, node.node_id) if member.outward else (node.node_id, near)

@@ -53,7 +53,11 @@ def find_siblings(relations: Relations, subject: Subject) -> Found:
     rows = [
         Definition(subject.file, subject.document, number)
         for number, symbol in enumerate(symbols)
-        if symbol.parent == own.parent and number != subject.row.number and _is_told(symbol, inside)
+        if symbol.parent == own.parent
+        and number != subject.row.number
+        and _is_told(symbol, inside)
+        # `impl T` is T's own.
+        and not (symbol.kind == "impl" and symbol.name == own.name)
     ]
     rows.sort(key=lambda row: row.symbol.kind_group != own.kind_group)
     return Found(tuple(Member(row, "", outward=True) for row in rows))

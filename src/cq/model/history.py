@@ -1,0 +1,14 @@
+"""What the newest commits of a repository touched."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class History(msgspec.Struct, frozen=True, array_like=True):
+    """`commits` are the paths each of at most `limit` commits touched, the newest first. `note`: why there are none."""
+
+    head: str = ""
+    limit: int = 0
+    commits: tuple[tuple[str, ...], ...] = ()
+    note: str = ""

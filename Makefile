@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint types layers docs docs-check bench format clean
+.PHONY: help install demo test check lint types layers docs docs-check bench format wheel sbom clean
 
 help:
 	@echo "make demo     install, index this repository, show what it knows"
@@ -15,6 +15,8 @@ help:
 	@echo "make bench    measure (PARTS='syntax …' for some of it)"
 	@echo "make docs     write the generated parts of the docs"
 	@echo "make format   format and fix what can be fixed"
+	@echo "make wheel    build the wheel into dist/"
+	@echo "make sbom     list what it is made of, as CycloneDX, in dist/sbom.json"
 	@echo "make clean    remove everything that make made"
 
 install: $(STAMP)
@@ -81,6 +83,13 @@ bench: $(STAMP)
 format: $(STAMP)
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
+
+wheel: $(STAMP)
+	@$(PIP) wheel --no-deps --wheel-dir dist .
+
+sbom: $(STAMP)
+	@mkdir -p dist
+	@$(BIN)/python packaging/sbom.py dist/sbom.json
 
 clean:
 	@rm -rf $(VENV) build dist bench/results .pytest_cache .ruff_cache .hypothesis .import_linter_cache

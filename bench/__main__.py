@@ -36,6 +36,7 @@ PARTS = {
         "labels",
         "providers",
         "surfaces",
+        "agent",
     )
 }
 RESULTS = Path(__file__).with_name("results")

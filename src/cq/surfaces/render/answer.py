@@ -34,7 +34,7 @@ def render_answer(answer: Answer) -> str:
     else:
         lines += [*render_nothing(answer), ""]
     for section in answer.sections:
-        lines += [*_render_section(section), ""]
+        lines += [*render_section(section), ""]
     lines += render_notes(answer)
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -129,7 +129,7 @@ def render_nothing(answer: Answer) -> list[str]:
     return rows
 
 
-def _render_section(section: Section) -> list[str]:
+def render_section(section: Section) -> list[str]:
     shown = sum(1 for finding in section.findings if isinstance(finding.details, _SITES))
     title = section.title
     if section.total:
@@ -199,7 +199,8 @@ def render_notes(answer: Answer) -> list[str]:
     rows += [
         f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}; {cut.omitted:,} counted only"
         for cut in answer.truncated
-        if cut.scope.rpartition(".")[2] != "answer"
+        # A preview says itself of how many it is.
+        if cut.scope.rpartition(".")[2] != "answer" and cut.cap != "preview"
     ]
     rows += [f"more: cq artifact get {artifact.id}" for artifact in answer.artifacts if artifact.kind in _WORTH_A_LINE]
     return [render_heading("Notes"), *(_INDENT + one_line(row) for row in rows)] if rows else []

@@ -25,7 +25,20 @@ from bench.corpora import CorpusError
 
 PARTS = {
     name: f"bench.{name}"
-    for name in ("syntax", "index", "search", "query", "graph", "graph_typescript", "labels", "providers", "surfaces")
+    for name in (
+        "syntax",
+        "index",
+        "search",
+        "find",
+        "query",
+        "graph",
+        "graph_typescript",
+        "labels",
+        "providers",
+        "retrieval",
+        "surfaces",
+        "agent",
+    )
 }
 RESULTS = Path(__file__).with_name("results")
 

@@ -16,8 +16,7 @@ from typing import Any
 
 from bench.corpora import CorpusError, fetch
 from bench.graph import Document, Question, Server, position, sample
-from cq.graph.links import BY_NAME, link_units
-from cq.graph.names import Method, find_by_name, find_imported, find_methods
+from cq.graph.links import link_calls
 from cq.graph.unit import Unit
 from cq.model.edge import SymbolRef
 from cq.model.facts import Symbol
@@ -76,24 +75,7 @@ def read_documents(tree: Path) -> list[Document]:
 
 def link(documents: Sequence[Document]) -> dict[str, list[SymbolRef]]:
     """What every call means, with the candidates of those on unknown receivers."""
-    units = [Unit(d.path, d.facts.code) for d in documents if d.facts.code is not None]
-    all_links = link_units(units)
-    methods: dict[str, list[Method]] = defaultdict(list)
-    for unit in units:
-        for name, method in find_methods(unit):
-            methods[name].append(method)
-    imported = {path for links in all_links.values() for path in find_imported(links)}
-    found: dict[str, list[SymbolRef]] = {}
-    for unit in units:
-        links = all_links[unit]
-        near = find_imported(links)
-        found[unit.path] = [
-            find_by_name(ref, unit.path, site, methods[ref.name], near, imported.__contains__)
-            if (ref := links.refs[number]).evidence == BY_NAME
-            else ref
-            for number, site in zip(links.calls, unit.code.sites, strict=True)
-        ]
-    return found
+    return link_calls([Unit(d.path, d.facts.code) for d in documents if d.facts.code is not None])
 
 
 def find_truth(documents: Sequence[Document], answers: Sequence[Sequence[tuple[str, int, int]]]) -> list[set[Place]]:

@@ -19,8 +19,7 @@ from typing import Any
 import msgspec
 
 from bench.corpora import fetch
-from cq.graph.links import is_by_name, link_units
-from cq.graph.names import Method, find_by_name, find_imported, find_methods
+from cq.graph.links import link_calls
 from cq.graph.unit import Unit
 from cq.model.edge import SymbolRef
 from cq.model.facts import Call, FileFacts
@@ -54,7 +53,7 @@ class Document(msgspec.Struct, frozen=True):
 def run(results: dict[str, Any]) -> None:
     documents = dict(read_documents(fetch(CORPUS)))
     started = time.process_time()
-    refs = link(documents)
+    refs = link_calls([document.unit for document in documents.values()])
     seconds = time.process_time() - started
     labels = [msgspec.json.decode(line, type=Label) for line in LABELS.read_bytes().splitlines()]
     judged = Counter[str]()
@@ -93,26 +92,6 @@ def read_documents(tree: Path) -> Iterator[tuple[str, Document]]:
             facts = extract_facts(source.text, "rust")
             assert facts.code is not None
             yield name, Document(source.text, facts, Unit(name, facts.code))
-
-
-def link(documents: dict[str, Document]) -> dict[str, list[SymbolRef]]:
-    """What every call means, candidates by name filled in."""
-    all_links = link_units([document.unit for document in documents.values()])
-    methods: dict[str, list[Method]] = {}
-    for unit in all_links:
-        for name, method in find_methods(unit):
-            methods.setdefault(name, []).append(method)
-    imported = {path for links in all_links.values() for path in find_imported(links)}
-    found: dict[str, list[SymbolRef]] = {}
-    for unit, links in all_links.items():
-        near = find_imported(links)
-        found[unit.path] = [
-            find_by_name(ref, unit.path, site, methods.get(ref.name, ()), near, imported.__contains__)
-            if is_by_name(ref := links.refs[number])
-            else ref
-            for number, site in zip(links.calls, unit.code.sites, strict=True)
-        ]
-    return found
 
 
 def judge(documents: dict[str, Document], refs: dict[str, list[SymbolRef]], label: Label) -> dict[str, int]:

@@ -7,10 +7,13 @@ evenly from the files of a corpus, so two runs ask the same.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.corpora import CORPORA, fetch
+from cq import Workspace
 from cq.indexing.location import find_cache_dir
 from cq.model.config import ProvidersConfig
 from cq.model.errors import ProviderError
@@ -72,7 +75,18 @@ def run(results: dict[str, Any]) -> None:
             "met": pyrefly["coverage"] == "partial",
         }
     )
+    precise, agreement = measure_precise("django", ("pyrefly", "ty"), tools)
+    goals.append(
+        {
+            "goal": "Django: under 3% of the calls that `cq index --precise` resolves are read differently by ty",
+            "measured": f"{agreement['differ']} of {agreement['both resolve']}",
+            "met": agreement["differ"] <= 0.03 * agreement["both resolve"],
+        }
+    )
+    script, _ = measure_precise("rxjs", ("typescript",), tools)
     results["tables"] = {
+        "`cq index --precise`: calls that our own resolution left open": [*precise, *script],
+        "What two servers say of the same open calls of Django": [agreement],
         f"{POSITIONS:,} identifiers of {FILES} files: seconds, and milliseconds per question": rows,
         "QuerySet in Django, asked of a server that has just started": project,
         "The same 3,000 definitions": [_compare(found, "ty", "pyrefly"), _compare(found, "ty", "basedpyright")],
@@ -147,6 +161,54 @@ def _measure_project(provider: str) -> dict[str, Any]:
         "coverage": references.coverage.state,
         "seconds": seconds,
         "subtypes": len(subtypes.items),
+    }
+
+
+def measure_precise(
+    corpus: str, providers: Sequence[str], tools: Path | None
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Each server asked about all open calls of a fresh index; and what the first two say of the same call."""
+    root = fetch(corpus).parent if CORPORA[corpus].tree else fetch(corpus)
+    rows: list[dict[str, Any]] = []
+    with TemporaryDirectory() as folder, Workspace.open(root, index_dir=folder) as workspace:
+        calls = workspace.status().counts["calls"]
+        for provider in providers:
+            workspace._registry = Registry(root, ProvidersConfig(allow=(provider,)), tools=tools)
+            started = time.perf_counter()
+            report = workspace.resolve()
+            seconds = time.perf_counter() - started
+            rows += [
+                {
+                    "server": provider,
+                    "corpus": corpus,
+                    "calls": calls,
+                    "open": source.asked,
+                    "resolved here": source.resolved,
+                    "outside": source.external,
+                    "no answer": source.failed,
+                    "seconds": seconds,
+                }
+                for source in report.sources
+            ]
+            close_sessions()
+        with workspace._reading() as (reader, tree):
+            said = [
+                dict(statements)
+                for path in reader.linked_paths(tree.id)
+                for calls_ in reader.evidence(tree.id, path).values()
+                for statements in calls_.values()
+            ]
+    one, two = (f"lsp.{provider}" for provider in (*providers, "")[:2])
+    both = [(each[one], each[two]) for each in said if one in each and two in each]
+    same = sum(
+        (a.target, bool(a.module)) == (b.target, bool(b.module)) or (a.target is b.target is None) for a, b in both
+    )
+    return rows, {
+        "servers": f"{one}, {two}",
+        "both resolve": len(both),
+        "differ": len(both) - same,
+        "only the first": sum(one in each and two not in each for each in said),
+        "only the second": sum(two in each and one not in each for each in said),
     }
 
 

@@ -6,17 +6,26 @@ The manual page `cq.1` is made as a whole. In the pages a generated part stands 
 
 from __future__ import annotations
 
+import atexit
+import io
+import os
 import re
+import shlex
+import shutil
 import sys
+import tempfile
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from cq import __version__
 from cq.query.vocabulary import ATTRIBUTES, METAVARIABLE, TOKENS
 from cq.surfaces.cli import COMMANDS
-from cq.surfaces.render import render_table
+from cq.surfaces.render import render_block, render_table
 from cq.surfaces.render.languages import render_languages
 from cq.workspace import Workspace
 
@@ -123,11 +132,46 @@ def _render_attributes(_: str) -> str:
     return render_table(["attribute", "meaning", "of"], rows) + "\n"
 
 
+def _render_run(words: str) -> str:
+    """What a command prints about the sources of the package `mcp`, whose version is pinned: the same on every run."""
+    from cq.surfaces import cli
+
+    argv = shlex.split(words)
+    out = io.StringIO()
+    before, os.environ["NO_COLOR"] = os.getcwd(), "1"  # noqa: PTH109
+    os.chdir(_copy_sample())
+    try:
+        with redirect_stdout(out):
+            sys.argv = ["cq", *argv]
+            if cli.main(argv) != 0:
+                raise SystemExit(f"docs: `cq {words}` finds nothing")
+    finally:
+        os.chdir(before)
+    text = re.sub(r"; [\d,.]+ ms\b", "", out.getvalue()).replace(str(_copy_sample().parent), "~")
+    text = re.sub(r"(?<=[:-])[0-9a-f]{16,32}\b", "…", text)  # names made from the content of answers
+    return render_block([f"$ cq {words}", *text.rstrip("\n").split("\n")]) + "\n"
+
+
+@cache
+def _copy_sample() -> Path:
+    """A repository of its own, with an index that goes with it."""
+    spec = find_spec("mcp")
+    if spec is None or spec.origin is None:
+        raise SystemExit("docs: the package mcp is not installed")
+    base = Path(tempfile.mkdtemp(prefix="cq-docs-"))
+    atexit.register(shutil.rmtree, base, ignore_errors=True)
+    os.environ["XDG_CACHE_HOME"] = str(base / "cache")
+    shutil.copytree(Path(spec.origin).parent, base / "sdk" / "mcp", ignore=shutil.ignore_patterns("__pycache__"))
+    (base / "sdk" / ".hg").mkdir()  # where the repository begins
+    return base / "sdk"
+
+
 GENERATORS: dict[str, Callable[[str], str]] = {
     "options": _render_options,
     "languages": _render_languages,
     "tokens": _render_tokens,
     "attributes": _render_attributes,
+    "run": _render_run,
 }
 
 

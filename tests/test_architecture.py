@@ -51,6 +51,7 @@ def test_public_names():
     assert cq.__all__ == [
         "Answer",
         "CallsOptions",
+        "FindOptions",
         "Page",
         "ReadOptions",
         "SearchOptions",

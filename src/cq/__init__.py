@@ -9,6 +9,7 @@ TYPE_CHECKING = False  # of `typing`, which would cost more than all the rest of
 if TYPE_CHECKING:
     from cq import query
     from cq.features.calls import CallsOptions
+    from cq.features.find import FindOptions
     from cq.features.page import Page
     from cq.features.read import ReadOptions
     from cq.features.search import SearchOptions
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
     from cq.workspace import Workspace
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "CallsOptions", "Page", "ReadOptions", "SearchOptions", "Workspace", "__version__", "query"]
+__all__ = [
+    "Answer", "CallsOptions", "FindOptions", "Page", "ReadOptions", "SearchOptions", "Workspace", "__version__",
+    "query",
+]  # fmt: skip
 
 _HOMES = {
     "Answer": "cq.model.answer",
     "CallsOptions": "cq.features.calls",
+    "FindOptions": "cq.features.find",
     "Page": "cq.features.page",
     "ReadOptions": "cq.features.read",
     "SearchOptions": "cq.features.search",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from cq.features.side_effects import EffectsOptions
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
+    from cq.indexing.ingest import IngestReport
     from cq.indexing.location import Place
     from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Progress, Report, Settings
@@ -347,11 +348,9 @@ class Workspace:
         Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
         process of its own makes them meanwhile (`embed` makes them now).
         """
-        from cq.features.files import IndexedFiles
         from cq.features.find import FindOptions, find
         from cq.features.find.lookup import parse_lookup
         from cq.features.find.semantic import Semantic
-        from cq.features.relations import Relations
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
@@ -366,7 +365,7 @@ class Workspace:
             with self._reading() as (reader, tree):
                 key = self._name_state(tree)
                 semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
-                relations = Relations(reader, tree, IndexedFiles(reader, tree))
+                relations = self._find_relations(reader, tree)
                 answer = find(relations, reader, tree, options, self.config().find, semantic)
                 return cast("FindAnswer", finish(answer, tree=tree))
 
@@ -461,11 +460,8 @@ class Workspace:
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
                 relations = self._find_relations(reader, tree)
-                return finish(find_calls(relations.files, options, relations), tree=tree)
-                files = IndexedFiles(reader, tree)
-                relations = Relations(reader, tree, files)
-                enrich = self._enrich(files, options.target, options.servers, options.page)
-                answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
+                enrich = self._enrich(relations.files, options.target, options.servers, options.page)
+                answer, _ = _remember(reader, options, lambda: (find_calls(relations.files, options, relations), {}))
                 return finish(enrich(answer), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
@@ -641,8 +637,11 @@ class Workspace:
     def run(self, plan: Plan, *, measure: str = "text", place: tuple[str, ...] = ()) -> Answer:
         """Every step of a plan over one generation of the index, merged. `cq.features.plan` reads plans."""
         from cq.features.plan import run_plan
+        from cq.model.plan import FindStep
 
         with self._asking("run") as finish:
+            if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
+                self._embed_few()  # what is written now is seen by the reader that is opened next
             with self._sharing() as (tree, _):
                 ask = self._ask_step(place)
                 answer = run_plan(plan, ask, measure=measure, place=place)
@@ -671,7 +670,7 @@ class Workspace:
 
     def _ask_step(self, place: tuple[str, ...]) -> Callable[[AnyStep, Page], Answer | str]:
         """What answers the steps of a plan, by the methods above; for one that is not there, why."""
-        from cq.features.questions import make_question
+        from cq.features.questions import list_results, make_question
 
         def ask(step: AnyStep, page: Page) -> Answer | str:
             for folder in getattr(step, "inside", ()):
@@ -681,7 +680,10 @@ class Workspace:
                     raise UsageError(f"in {folder} does not exist", hint="paths are named from the root")
             name, question, options = make_question(step, page, place, get_language_id)
             method = getattr(self, name, None)
-            return "this version of cq cannot do it yet" if method is None else method(question, **options)
+            if method is None:
+                return "this version of cq cannot do it yet"
+            answer: Answer = method(question, **options)
+            return list_results(answer, self._shared[2]) if self._shared else answer
 
         return ask
 
@@ -806,6 +808,22 @@ class Workspace:
             return export_index(
                 reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings
             )
+
+    def export_scip(self, out: str | Path) -> ExportReport:
+        """Writes definitions, certain references and relationships as a SCIP index into the file `out`."""
+        from cq import __version__
+        from cq.features.export.scip import export_scip
+
+        self._keep_fresh()
+        with self._reading() as (reader, tree):
+            return export_scip(reader, tree, out, version=__version__)
+
+    def ingest(self, file: str | Path | None) -> IngestReport:
+        """Takes a SCIP index as evidence of what calls mean, in place of one taken before; None: none any more."""
+        from cq.indexing.ingest import ingest_scip
+
+        self._keep_fresh()
+        return ingest_scip(self._open_place().file, self.root, None if file is None else Path(file))
 
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
         """Whether the index is whole; with `artifacts`, whether that export is."""

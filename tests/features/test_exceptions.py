@@ -65,6 +65,32 @@ def test_along_the_calls_to_who_catches_it(tmp_path: Path):
     )
 
 
+def test_tests_and_examples_are_no_callers(tmp_path: Path):
+    check_exceptions(
+        tmp_path,
+        """
+        #- app.py
+        def f():
+            x = 1
+            raise ValueError
+            #< leaves ValueError
+        #- tests/test_app.py
+        from app import f
+        def test_f():
+            f()
+            raise KeyError
+            #< uncaught KeyError
+        def test_all():
+            test_f()
+        """,
+    )
+    with open_fixture(tmp_path / "again", "#- app.py\ndef f():\n    x = 1\n    raise ValueError") as workspace:
+        answer = workspace.exceptions("app.py:2")  # x stands in f
+        assert answer.insight is not None
+        assert answer.insight.target is not None
+        assert answer.insight.target.name == "f"
+
+
 def test_what_a_try_protects_and_what_it_does_not(tmp_path: Path):
     check_exceptions(
         tmp_path,

@@ -93,6 +93,7 @@ def test_python_by_its_own_tables(workspace: Workspace):
     }
     assert facts(workspace.scopes("Box.get"))["Box.get"]["unknown"] == ("missing",)
     assert list(facts(workspace.scopes("early"))) == ["lambda"]
+    assert list(facts(workspace.scopes("a.py:6"))) == ["outer", "outer.inner"]  # the function that `total` stands in
     assert len(facts(workspace.scopes("a.py"))) == 6
     assert workspace.scopes("a.py").summary["closures"] == 1
 

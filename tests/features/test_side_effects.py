@@ -154,6 +154,12 @@ def test_what_is_asked_about(tmp_path: Path):
         #- app/sub/b.py
         print(len([]))
         def f(): pass
+        #- quiet.py
+        def g(): print(1)
+        #- README.md
+        ```python
+        print("shown")
+        ```
         """
     with open_fixture(tmp_path, snippet) as workspace:
         assert workspace.side_effects().summary["io"] == 2
@@ -163,6 +169,8 @@ def test_what_is_asked_about(tmp_path: Path):
         assert (only.summary["io"], only.summary["pure"]) == (1, 1)
         assert [section.collapsed for section in only.sections] == [False, True]
         assert workspace.side_effects("nowhere").found == 0
+        quiet = workspace.side_effects("quiet.py")
+        assert (quiet.found, quiet.degraded[0].category) == (0, "nothing")
 
 
 class Loaded(ast.NodeVisitor):

@@ -99,6 +99,15 @@ def test_what_a_source_says_again_replaces_what_it_said(workspace: Workspace):
     assert callers(workspace, "A.go") == [("thing.go", "possible", ("name",))]
 
 
+def test_the_status_tells_who_was_asked_and_a_file_that_is_gone_is_forgotten(workspace: Workspace):
+    say(workspace, Statement(0, GO, A_GO), source="lsp.ty")
+    assert workspace.status().evidence == {"lsp.ty (1)": 1}
+    (workspace.root / "b.py").unlink()
+    workspace.refresh()
+    put_evidence(workspace._open_place().file, workspace.root, "scip", "", [("a.py", "", [])])
+    assert workspace.status().evidence == {"scip": 1}
+
+
 def test_a_target_that_is_no_file_of_the_tree_is_left_out(workspace: Workspace):
     assert say(workspace, Statement(0, GO, Candidate("gone.py", 0, "f"))) == 0
     assert callers(workspace, "A.go") == [("thing.go", "possible", ("name",))]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cq.model.provider import Hover, Parameter, Reply, Token
+from cq.model.provider import Expansion, Hint, Hover, Parameter, Place, Reply, Runnable, Token
 from cq.providers.answers import Target, apply_token_edits, decode_tokens
 from cq.providers.documents import Document
 from cq.providers.hover import parse_hover
@@ -69,6 +69,7 @@ CAPABILITIES = {
     },
     "workspaceSymbolProvider": {"resolveProvider": True},
     "codeActionProvider": {"resolveProvider": True},
+    "inlayHintProvider": {"resolveProvider": True},
     "diagnosticProvider": {"workspaceDiagnostics": True},
 }
 
@@ -107,6 +108,32 @@ def test_references_without_a_definition_to_take_out_are_partial():
     assert (read("references", found).coverage.state, len(read("references", found).items)) == ("partial", 1)
     found["textDocument/definition"] = places
     assert read("references", found).items == ()
+
+
+def test_a_hint_is_resolved_where_the_server_leaves_something_for_later():
+    bare = {"position": SPAN["start"], "label": ": int", "kind": 1, "data": 7}
+    found = Methods({"textDocument/inlayHint": [bare], "inlayHint/resolve": {**bare, "tooltip": "a **whole** number"}})
+    assert read("hints", found).items == (Hint(6, ": int", "type", "a **whole** number"),)
+    found = Methods({"textDocument/inlayHint": [bare], "inlayHint/resolve": ServerError("no")})
+    assert read("hints", found).items == (Hint(6, ": int", "type"),)
+
+
+def test_what_rust_analyzer_alone_offers():
+    expanded = {"name": "vec", "expansion": "Vec::new()"}
+    assert read("macro", expanded).items == (Expansion("vec", "Vec::new()"),)
+    assert read("macro", None).coverage.state == "unresolved"
+    where = {"targetUri": URI, "targetRange": SPAN, "targetSelectionRange": SPAN}
+    row = {
+        "label": "test f",
+        "kind": "cargo",
+        "location": where,
+        "args": {"cargoArgs": ["test"], "executableArgs": [1]},
+    }
+    reply = read("runnables", [row, {"label": "run", "kind": "shell"}, 7])
+    assert reply.items == (
+        Runnable("test f", "cargo", Place("a.py", 6, 7), ("test", "1")), Runnable("run", "shell"),
+    )  # fmt: skip
+    assert reply.dropped == 1
 
 
 ROW = {"range": SPAN, "message": "m", "severity": 2, "code": 7}
@@ -189,6 +216,12 @@ def test_hovers_of_each_server_are_contracts(code: str):
     names = " ".join(parameter.name for parameter in hover.parameters)
     assert (hover.kind, hover.signature, names, hover.returns, hover.type) == HOVERS[code]
     assert hover.doc == "Doc."
+
+
+def test_a_module_before_the_contract_is_not_the_contract():
+    hover = parse_hover("```rust\ntoy::Cell<i32>\n```\n\n```rust\nfn bump(&mut self) -> i32\n```\n---\nDoc.")
+    assert (hover.signature, hover.returns, hover.doc) == ("fn bump(&mut self) -> i32", "i32", "Doc.")
+    assert parse_hover("```rust\nmod toy\n```").kind == "mod"
 
 
 def test_defaults_and_types_of_parameters():

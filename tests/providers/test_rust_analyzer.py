@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cq.providers.planes import ask
 from cq.providers.programs import Detection
 from cq.providers.registry import Site
 from cq.providers.rust_analyzer import describe_crates, make_spec, measure_coverage
-from tests.support.servers import stub_session, write_tree
+from cq.providers.session import Session
+from tests.support.servers import PATIENT, stub_session, write_tree
 
 TREE = """
 //- Cargo.toml
@@ -87,3 +89,21 @@ def test_its_own_state_decides_how_far_it_is_believed(
     session = stub_session(tmp_path, "good")
     session.server_status = status
     assert measure_coverage(session, plane).state == state
+
+
+def test_it_is_asked_once_it_has_read_the_project(tmp_path: Path):
+    tree = write_tree(tmp_path, "#- a.py\n$0x = 1\n")
+    seen: list[bool] = []
+
+    def is_ready(session: Session) -> bool:
+        """By the second look."""
+        seen.append(bool(session.pid))
+        return len(seen) > 2
+
+    session = stub_session(tmp_path, "good", ready=is_ready)
+    try:
+        (reply,) = ask(session, "hover", [tree.target()], PATIENT)
+    finally:
+        session.close()
+    assert reply.answered
+    assert seen == [True, True, True]

@@ -11,11 +11,9 @@ from cq import Workspace
 from cq.features.exceptions import ExceptionsOptions
 from cq.features.neighborhood import NeighborhoodOptions
 from cq.features.page import Page
-from cq.graph.links import is_by_name, link_units
-from cq.graph.names import Method, find_by_name, find_imported, find_methods
+from cq.graph.links import link_calls
 from cq.graph.unit import Unit
 from cq.model.answer import Answer, ExceptionDetails
-from cq.model.edge import SymbolRef
 from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.model.neighborhood import Bundle
 from cq.source.language import detect_language
@@ -48,7 +46,8 @@ def check_calls(snippet: str, main: str = "main.py") -> None:
     files = {main if path == "main" else path: text.encode() for path, text in fixture.files.items()}
     facts = {path: check_document(text, detect_language(path)) for path, text in files.items()}
     found: dict[tuple[str, int], str] = {}
-    for path, refs in link_calls(facts).items():
+    units = [Unit(path, document.code) for path, document in facts.items() if document.code is not None]
+    for path, refs in link_calls(units).items():
         for call, ref in zip(facts[path].calls, refs, strict=True):
             names = ", ".join(
                 (f"{place.path}:" if place.path != path else "") + (place.name or "module") for place in ref.candidates
@@ -64,28 +63,6 @@ def check_calls(snippet: str, main: str = "main.py") -> None:
     assert said == marked, "\n".join(
         f"{at}: {said[at]!r}, not {marked[at]!r}" for at in marked if said[at] != marked[at]
     )
-
-
-def link_calls(facts: dict[str, FileFacts]) -> dict[str, list[SymbolRef]]:
-    """What every call of a repository means, by path."""
-    units = [Unit(path, document.code) for path, document in facts.items() if document.code is not None]
-    all_links = link_units(units)
-    methods: dict[str, list[Method]] = {}
-    for unit in units:
-        for name, method in find_methods(unit):
-            methods.setdefault(name, []).append(method)
-    imported = {path for links in all_links.values() for path in find_imported(links)}
-    found: dict[str, list[SymbolRef]] = {}
-    for unit in units:
-        links = all_links[unit]
-        refs = found[unit.path] = []
-        for number, site in zip(links.calls, unit.code.sites, strict=True):
-            ref = links.refs[number]
-            if is_by_name(ref):
-                near = find_imported(links)
-                ref = find_by_name(ref, unit.path, site, methods.get(ref.name, ()), near, imported.__contains__)
-            refs.append(ref)
-    return found
 
 
 def facts_of(language: str, source: str) -> FileFacts:

@@ -87,6 +87,17 @@ def test_every_tool_over_stdio(root: Path, mode: str):
         assert "def save(row, *, deep=False):\n    return row[save]" in source.content[1].text
         same = await client.call_tool("codebase_search", {"query": "symbol = save"})
         assert same.structured_content["command"] == "read"
+        idea = await client.call_tool("codebase_search", {"query": "saving a row"})
+        assert idea.structured_content["command"] == "find"
+        assert "answered by find, generation " in idea.content[0].text
+        assert any("def save" in piece.text for piece in idea.content[1:])
+        around = await client.call_tool("codebase_context", {"target": "save"})
+        assert around.structured_content["command"] == "neighborhood"
+        assert any(piece.text.startswith("## Callers (1") for piece in around.content[1:])
+        way = await client.call_tool("codebase_context", {"what": "path", "target": "main", "to": "save"})
+        assert way.structured_content["found"] == 1
+        checked = await client.call_tool("codebase_check", {"path": ["src"]})
+        assert checked.structured_content["command"] == "diagnostics"
         status = await client.call_tool("index_status", {})
         assert status.structured_content["files"] == 2
 
@@ -112,13 +123,36 @@ def test_nothing_found_is_an_answer(root: Path):
         ("codebase_search", {"query": "x", "budget": 1}, "budget: "),
         ("codebase_search", {"query": "x", "path": ["a"] * 21}, "path: "),
         ("codebase_search", {"query": "symbol = x", "page": 2}, "takes no page"),
+        ("codebase_search", {"query": "how is it done", "page": 2}, "takes no page"),
         ("codebase_context", {"what": "callers", "target": "x"}, "what: "),
+        ("codebase_context", {"target": "x", "path": ["a"]}, "what=neighborhood takes no path"),
+        ("codebase_context", {"target": "x", "to": "y"}, "takes no to"),
+        ("codebase_context", {"target": "x", "what": "path"}, "needs `to`"),
         ("index_status", {"x": 1}, "unknown argument 'x'"),
     ],
 )
 def test_arguments_that_change_nothing_are_refused(tool: str, arguments: dict[str, Any], words: str):
     with pytest.raises(ValueError, match=re.escape(words)):
         parse_arguments(tool, arguments)
+
+
+@pytest.mark.parametrize(
+    ("query", "command"),
+    [
+        ("how are passwords hashed?", "find"),
+        ("password hashing", "find"),
+        ("where the CSRF token is checked", "find"),
+        ("class QuerySet", "search"),
+        ("raise ValueError", "search"),
+        ("get_or_create", "search"),
+        ("QuerySet.filter", "search"),
+        ("save the_row", "search"),
+        ("password", "search"),
+        ("symbol = A > b", "read"),
+    ],
+)
+def test_what_is_asked_in_words_is_found_by_meaning(query: str, command: str):
+    assert parse_arguments("codebase_search", {"query": query})[0] == command
 
 
 def test_no_argument_is_taken_for_an_option():

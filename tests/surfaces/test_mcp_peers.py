@@ -23,6 +23,7 @@ CALLS = {
     "codebase_query": ["query=entity=function"],
     "codebase_context": ["what=calls", "target=save", 'path=["src/"]'],
     "codebase_read": ["target=src/db.py"],
+    "codebase_check": ['path=["src/db.py"]'],
     "index_status": [],
 }
 DOCS = Path(__file__).parents[2] / "docs" / "mcp.md"

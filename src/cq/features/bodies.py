@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from cq.features.target import Definition
 from cq.model.facts import Symbol
 
 
@@ -34,3 +35,12 @@ class Bodies:
             if offset < self._symbols[number].body_end:
                 yield number
             at = self._parents[at]
+
+
+def find_holder(row: Definition) -> Definition:
+    """The definition itself where it bears a body, else the one whose body it stands in; itself at root level."""
+    symbols = row.file.symbols[row.document]
+    if symbols[row.number].body_start >= 0:
+        return row
+    around = next(Bodies(symbols).around(row.symbol.name_start), row.number)
+    return Definition(row.file, row.document, around)

@@ -188,18 +188,17 @@ def find_hazards(files: Files, options: CallsOptions, name: str) -> list[Site]:
     """Calls that are given the name as a string or a value and may call it later; by path and place."""
     is_wanted = PathFilter(options.include, options.exclude, options.inside)
     found: dict[tuple[str, int, int], Site] = {}
-    for hazard in _HAZARDS:
-        for file in files.calls(hazard):
-            if not is_wanted(file.path) or name.encode() not in file.text:
+    for file in files.calls_beside(_HAZARDS, name):
+        if not is_wanted(file.path) or name.encode() not in file.text:
+            continue
+        for document, calls in enumerate(file.calls):
+            if options.languages and file.documents[document].language not in options.languages:
                 continue
-            for document, calls in enumerate(file.calls):
-                if options.languages and file.documents[document].language not in options.languages:
-                    continue
-                for number, call in enumerate(calls):
-                    plain = call.receiver in ("", "operator", "functools", "builtins")
-                    if call.name == hazard and plain and _is_passed(call, name):
-                        site = Site(file, document, number)
-                        found[site.key] = site
+            for number, call in enumerate(calls):
+                plain = call.receiver in ("", "operator", "functools", "builtins")
+                if call.name in _HAZARDS and plain and _is_passed(call, name):
+                    site = Site(file, document, number)
+                    found[site.key] = site
     return [found[key] for key in sorted(found)]
 
 

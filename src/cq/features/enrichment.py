@@ -115,7 +115,7 @@ def _guess(servers: Servers, text: str) -> Definition | None:
 
 def _what(reply: Reply[Any]) -> str:
     words = "callers" if reply.plane == "incoming_calls" else "callees"
-    return f"{words} by lsp.{reply.provider}{_doubt(reply)}"
+    return f"{words} by {reply.source}{_doubt(reply)}"
 
 
 def _doubt(reply: Reply[Any]) -> str:

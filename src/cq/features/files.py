@@ -145,6 +145,7 @@ class Files(Protocol):
     def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]: ...
     def definitions(self, name: str) -> list[tuple[HeldFile, int, int]]: ...
     def calls(self, name: str) -> Iterator[HeldFile]: ...
+    def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]: ...
     def get(self, path: str) -> HeldFile | None: ...
     def near_names(self, name: str) -> list[str]: ...
     def skipped(self) -> dict[str, int]: ...
@@ -197,6 +198,14 @@ class IndexedFiles:
     def calls(self, name: str) -> Iterator[HeldFile]:
         """Files that may call something of this name."""
         return map(self._hold, self._reader.find_files(self._tree.id, self._reader.find_names(name, "called")))
+
+    def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]:
+        """Files that may call something of one of these names, and may hold the literal."""
+        found = {content for name in names for content in self._reader.find_names(name, "called")}
+        holding = self._reader.find_trigram(literal)
+        if holding is not None:
+            found.intersection_update(holding)
+        return map(self._hold, self._reader.find_files(self._tree.id, found))
 
     def users(self, name: str) -> Iterator[HeldFile]:
         """Files whose code has exactly this identifier, other than to define it."""
@@ -288,6 +297,10 @@ class DiskFiles:
 
     def calls(self, name: str) -> Iterator[HeldFile]:
         return (file for file in self.candidates(None) if name.encode() in file.text)
+
+    def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]:
+        del names
+        return self.calls(literal)
 
     def get(self, path: str) -> HeldFile | None:
         return next((file for file in self.candidates(None) if file.path == path), None)

@@ -51,14 +51,14 @@ _PYTHON = {
 _ECMASCRIPT = {
     "network": "fetch XMLHttpRequest WebSocket EventSource http https http2 net tls dgram dns axios",
     "process": """child_process process.exit process.kill process.chdir process.nextTick setTimeout setInterval
-        setImmediate queueMicrotask requestAnimationFrame eval Function worker_threads cluster Worker vm alert""",
+        setImmediate queueMicrotask requestAnimationFrame eval worker_threads cluster Worker vm alert""",
     "io": "console fs fs/promises readline process.stdout process.stderr process.stdin indexedDB sqlite3 prompt",
     "environment": "process.env process.cwd process.argv os dotenv location navigator import.meta.env",
     "registration": """window.addEventListener document.addEventListener addEventListener process.on process.once
         customElements.define self.addEventListener navigator.serviceWorker.register describe it test beforeEach
         afterEach beforeAll afterAll jest vi""",
     "state": "document window localStorage sessionStorage history globalThis Object.assign",
-    "pure": """Object Array Map Set WeakMap WeakSet RegExp Date Error TypeError RangeError SyntaxError URL
+    "pure": """Function Object Array Map Set WeakMap WeakSet RegExp Date Error TypeError RangeError SyntaxError URL
         URLSearchParams Promise Symbol Number String Boolean BigInt JSON Math Proxy Intl Uint8Array Int8Array
         Uint16Array Int32Array Uint32Array Float32Array Float64Array ArrayBuffer DataView TextEncoder TextDecoder
         parseInt parseFloat isNaN encodeURIComponent decodeURIComponent AbortController path url util events

@@ -188,8 +188,8 @@ def read_field(answer: Answer, field: str) -> str:
     wanted = _TOP.get(answer.command, ())
     places = [
         finding
-        for section in answer.sections
-        if section.kind not in _ASIDE and (not wanted or section.kind in wanted)
+        for section in _find_sections(answer)
+        if not wanted or section.kind in wanted
         for finding in section.findings
         if finding.location
     ]

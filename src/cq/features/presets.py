@@ -47,7 +47,7 @@ def parse_subject(text: str) -> tuple[str, str]:
     """`function:NAME` as (kind, name); UsageError for anything else."""
     kind, colon, name = text.partition(":")
     if not colon or not name.strip() or kind not in KINDS:
-        close = get_close_matches(kind, KINDS, n=1) if colon else []
+        close = get_close_matches(kind, KINDS, n=1) if colon and kind not in KINDS else []
         hint = (f"did you mean {close[0]!r}? " if close else "") + "e.g. function:save, class:Store, path:src/app"
         raise UsageError(f"--target {text!r} is no function:…, class:…, module:… or path:…", hint=hint)
     return kind, name.strip()

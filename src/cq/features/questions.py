@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from cq.features.page import Page
+from cq.model.answer import Answer, Finding, NodeDetails, Section
+from cq.model.find import FindAnswer
 from cq.model.plan import (
     AnyStep,
     BytecodeStep,
@@ -23,7 +27,25 @@ from cq.model.plan import (
     SignatureStep,
 )
 
-_AROUND = 3000  # tokens without which a neighborhood shows next to nothing of its slices
+if TYPE_CHECKING:
+    from cq.features.relations import Relations
+
+_AROUND = 3000  # tokens without which a neighborhood shows next to nothing of its slices, a search by idea no source
+
+
+def list_results(answer: Answer, relations: Relations) -> Answer:
+    """What `cq find` found as a section, like that of every other question; its results stand beside sections."""
+    if not isinstance(answer, FindAnswer):
+        return answer
+    rows: list[Finding] = []
+    for row in answer.results:
+        held = relations.hold(row.file)
+        if held is not None:
+            start, name = held.lines.offset(row.start_line), row.qualified_name or row.name
+            details = NodeDetails(name, row.kind, held.role, symbol_id=row.symbol_id)
+            rows.append(Finding("result", f"{row.kind} {name}", held.locate(start, start), row.score, details=details))
+    section = Section("Results", "results", len(answer.results), tuple(rows))
+    return msgspec.structs.replace(answer, sections=(section, *answer.sections))
 
 
 def make_question(
@@ -37,7 +59,8 @@ def make_question(
 
             options = SearchOptions(
                 step.text, step.mode, languages=languages, inside=step.inside, include=step.include,
-                exclude=step.exclude, kinds=step.kind, include_strings=step.include_strings, page=page, place=place,
+                exclude=step.exclude, kinds=step.kind, include_strings=step.include_strings, page=page,
+                servers=False, place=place,
             )  # fmt: skip
             options.check()
             return "search", options, {}
@@ -49,7 +72,7 @@ def make_question(
 
             return "calls", CallsOptions(
                 step.target, languages, step.inside, step.include, step.exclude, step.family, step.certain, page,
-                place=place,
+                servers=False, place=place,
             ), {}  # fmt: skip
         case NeighborhoodStep():
             from cq.features.neighborhood import NeighborhoodOptions
@@ -91,6 +114,11 @@ def make_question(
 
             return "bytecode", BytecodeOptions(step.target, page), {}
         case FindStep():
-            return "find", step.query, {}
+            from cq.features.find import FindOptions
+
+            budget = max(page.budget, _AROUND)
+            return "find", FindOptions(
+                step.query, step.path, languages, step.kind, step.limit, budget, mode=step.mode
+            ), {}  # fmt: skip
         case ContextStep():
             return "context", step.target, {}

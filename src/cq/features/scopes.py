@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cq.features.bodies import Bodies
+from cq.features.bodies import Bodies, find_holder
 from cq.features.files import Files, HeldFile
 from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
@@ -89,8 +89,7 @@ def find_code(files: Files, text: str) -> tuple[HeldFile | None, list[Definition
     held = files.get(text)
     if held is not None:
         return held, []
-    targets = find_targets(files, text)
-    targets = [row for row in targets if row.symbol.body_start >= 0] or targets
+    targets = [find_holder(row) for row in find_targets(files, text)]
     return (targets[0].file if targets else None), targets
 
 

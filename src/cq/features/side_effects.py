@@ -22,6 +22,7 @@ from cq.model.answer import SCHEMA_VERSION, Answer, EffectDetails, Finding, Insi
 from cq.model.code import Code, Value
 from cq.model.edge import Candidate, SymbolRef
 from cq.model.facts import Call, Symbol
+from cq.model.status import Degraded
 from cq.syntax.loading import LANGUAGES, find_late
 
 MAX_DEPTH = 4  # calls below one at root level whose code is looked at
@@ -58,6 +59,7 @@ class _Effect(NamedTuple):
     end: int
     evidence: str
     through: tuple[str, ...] = ()
+    shown: int = -1  # where the line begins that is shown: of a chain of calls, that of the name
 
 
 class _Row(NamedTuple):
@@ -105,6 +107,7 @@ def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
         found=len(listed),
         insight=Insight(None, slices, budget=budget) if rows else None,
         sections=tuple(sections),
+        degraded=() if rows else (Degraded("side-effects", "info", "nothing", "loading it only defines things"),),
         truncated=tuple(cut),
     )
 
@@ -115,7 +118,7 @@ def _reason(row: _Row) -> tuple[str, str]:
 
 def _rank(row: _Row, often: Counter[tuple[str, str]]) -> tuple[bool, int, bool]:
     """Sources first, the strongest effect first; what happens over and over for one reason after what does not."""
-    return row.module.role == "test", EFFECTS.index(row.found.effect), often[_reason(row)] > _OFTEN
+    return row.module.role in ("test", "doc"), EFFECTS.index(row.found.effect), often[_reason(row)] > _OFTEN
 
 
 def _describe(row: _Row) -> Finding:
@@ -124,7 +127,7 @@ def _describe(row: _Row) -> Finding:
         found.effect, found.what, module.scope_name(found.start), module.language, module.role, found.evidence,
         found.through,
     )  # fmt: skip
-    line = module.file.line_at(found.start).strip()
+    line = module.file.line_at(max(found.shown, found.start)).strip()
     through = f" ({found.through[-1]})" if found.through else ""
     location = module.file.locate(found.start, found.end)
     return Finding(found.effect, f"{line[:160]}{through}", location, details=details)
@@ -267,7 +270,10 @@ class _Judge:
         if key not in self._modules:
             held, codes = self.relations.hold(path), self.relations.codes(path)
             code = codes[document] if document < len(codes) else None
-            known = held is not None and held.documents[document].language in LANGUAGES
+            stored = held.documents[document] if held is not None else None
+            # A block in a page of Markdown is shown, not loaded.
+            shown = stored is None or (stored.segment is not None and stored.segment.kind == "fence")
+            known = stored is not None and not shown and stored.language in LANGUAGES
             self._modules[key] = _Module(self, held, document, code) if held and known and code is not None else None
         return self._modules[key]
 
@@ -293,7 +299,7 @@ class _Judge:
             effect, evidence = "pure", "syntax"  # a function called where it is written: what it does stands for itself
         if not effect:
             effect, evidence = ("registration", "name") if REGISTERING.fullmatch(call.name) else ("unknown", evidence)
-        return _Effect(effect, what, start, end, evidence, through)
+        return _Effect(effect, what, start, end, evidence, through, call.name_start)
 
     def judge_definition(self, place: Candidate) -> tuple[str, tuple[str, ...]]:
         """The nearest effect of what a function does or calls, and the way to it; "" for none within some calls."""

@@ -92,9 +92,9 @@ class Dialect:
         todo = list(kinds)
         while todo:
             kind = todo.pop()
-            if type(kind) is str and kind[0] not in "'#=":
+            if type(kind) is str and kind[:1] not in "'#=":
                 found[kind] = None
-            elif type(kind) is str and kind[0] == "'":
+            elif type(kind) is str and kind[:1] == "'":
                 todo.append(self.parse_type(kind[1:]))
             elif type(kind) is list:
                 todo += kind[1:]

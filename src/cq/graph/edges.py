@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
-from cq.graph.names import Method, find_by_name, find_imported
-from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.names import Method, find_by_name, find_imported, fits
+from cq.graph.unit import ANYWHERE, ROOT, Unit, qualify
 from cq.model.code import Code, Parameter
-from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, SymbolRef
+from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Call, FileFacts, Reference, References, Symbol
 
 
@@ -23,6 +23,7 @@ class Index(Protocol):
     def symbols(self, path: str) -> Sequence[Sequence[Symbol]]: ...
     def references(self, path: str) -> Sequence[References]: ...
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]: ...
+    def has_referrers(self, key: int) -> bool: ...
     def find_methods(self, name: str) -> Sequence[tuple[str, int, str, tuple[Parameter, ...]]]: ...
 
 
@@ -35,8 +36,13 @@ class Edges:
         self._code: dict[str, Sequence[Code | None]] = {}
         self._units: dict[tuple[str, int], Unit | None] = {}
         self._methods: dict[str, list[Method]] = {}
+        self._fitting: dict[tuple[str, Shape], list[Method]] = {}
         self._imported: dict[str, bool] = {}
-        self._filled: dict[str, dict[tuple[int, int], SymbolRef]] = {}  # calls whose candidates go by name
+        self._qualified: dict[tuple[str, int], dict[int, str]] = {}
+        self._near: dict[tuple[str, int], set[str]] = {}
+        self._symbols: dict[str, Sequence[Sequence[Symbol]]] = {}
+        self._mentioned: dict[tuple[str, int], dict[str, list[int]]] = {}
+        self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
 
     def find_out(self, source: Candidate, *, possible: bool = True) -> list[Edge]:
         """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too.
@@ -88,8 +94,11 @@ class Edges:
         """Who goes over all files need not hold them all."""
         self._links.pop(path, None)
         self._filled.pop(path, None)
+        self._symbols.pop(path, None)
         for document in range(len(self._code.pop(path, ()))):
             self._units.pop((path, document), None)
+            self._qualified.pop((path, document), None)
+            self._mentioned.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
@@ -97,8 +106,69 @@ class Edges:
         for path, _ in self._find_referrers(target, possible):
             for document, links in enumerate(self._all(path)):
                 if links is not None:
-                    found += [edge for edge in _relations(path, document, links) if target in edge.ref.candidates]
+                    meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
+                    found += _relations(path, document, links, meant) if meant else ()
         return sorted(found, key=lambda edge: (edge.source.path, edge.source.document))
+
+    def find_usages_into(self, target: Candidate, known: Iterable[Edge]) -> list[Edge]:
+        """Definitions that name the target and have no certain edge to it among those known, as one edge each."""
+        if not target.name:
+            return []
+        taken = {edge.source for edge in known if edge.ref.status == "resolved"} | {target}
+        found: list[Edge] = []
+        for path in sorted({target.path, *(path for path, _ in self._index.find_referrers(target_key(target)))}):
+            for document, links in enumerate(self._all(path)):
+                if links is None:
+                    continue
+                names = {local for local, number in links.imports if target in links.refs[number].candidates}
+                if (path, document) == (target.path, target.document):
+                    names.add(target.name.rpartition(".")[2].partition("#")[0])
+                usages = self._usages(path, document, names) if names else ()
+                found += [edge for edge in usages if target in edge.ref.candidates and edge.source not in taken]
+        return found
+
+    def find_usages_out(self, source: Candidate, known: Iterable[Edge]) -> list[Edge]:
+        """What a definition names and has no certain edge to among those known."""
+        if self._of(source.path, source.document) is None:
+            return []
+        taken = {edge.ref.candidates for edge in known if edge.ref.status == "resolved"} | {(source,)}
+        usages = self._usages(source.path, source.document, None)
+        return [edge for edge in usages if edge.source == source and edge.ref.candidates not in taken]
+
+    def _usages(self, path: str, document: int, names: set[str] | None) -> Iterator[Edge]:
+        """Functions and classes that code names without calling them there: handed over, assigned, compared. Of all
+        names or of these; what is read off a receiver is not looked at."""
+        mentions = self._mentions(path, document)
+        wanted = mentions if names is None else names & mentions.keys()
+        if not wanted:
+            return
+        if path not in self._symbols:
+            self._symbols[path] = self._index.symbols(path)
+        symbols, own = self._symbols[path][document], self._names(path, document)
+        defined = set(own.values())
+        seen: set[tuple[str, tuple[Candidate, ...]]] = set()
+        for start, name in sorted((at, word) for word in wanted for at in mentions[word]):
+            ref = self._find_name(path, document, _innermost(symbols, start), name, start, "reference")
+            places = tuple(
+                place for place in ref.candidates
+                if place.name and (place.path != path or place.document != document or place.name in defined)
+            )  # fmt: skip
+            holder = _around(symbols, own, start)
+            if places and (holder, places) not in seen:
+                seen.add((holder, places))
+                used = SymbolRef(name, ref.status, ref.evidence, ref.confidence, places)
+                yield Edge("usages", Candidate(path, document, holder), used)
+
+    def _mentions(self, path: str, document: int) -> dict[str, list[int]]:
+        """Where a document names what it neither calls, imports nor annotates with, by name."""
+        key = (path, document)
+        if key not in self._mentioned:
+            references = self._index.references(path)[document]
+            found: dict[str, list[int]] = {}
+            for name, start in references.of_role("reference"):
+                found.setdefault(name, []).append(start)
+            self._mentioned[key] = found
+        return self._mentioned[key]
 
     def find_links(self, path: str) -> Sequence[Links | None]:
         """What the code of a file means, of every document."""
@@ -204,17 +274,12 @@ class Edges:
         """The number of a definition in its document's symbols as they are now; -1 for the module."""
         if not place.name:
             return -1
-        unit = self._unit(place.path, place.document)
-        if unit is not None:
-            for symbol, name in unit.qualified_names.items():
-                if name == place.name:
-                    return symbol
-        return None
+        names = self._names(place.path, place.document)
+        return next((symbol for symbol, name in names.items() if name == place.name), None)
 
     def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
         """The inverse of find_symbol."""
-        unit = self._unit(path, document)
-        name = "" if symbol < 0 else None if unit is None else unit.qualified_names.get(symbol)
+        name = "" if symbol < 0 else self._names(path, document).get(symbol)
         return None if name is None else Candidate(path, document, name)
 
     # -- inside ----------------------------------------------------------------------------------
@@ -232,6 +297,15 @@ class Edges:
         if path not in self._code:
             self._code[path] = self._index.code(path)
         return self._code[path]
+
+    def _names(self, path: str, document: int) -> dict[int, str]:
+        """Of a document's definitions, by symbol."""
+        key = (path, document)
+        if key not in self._qualified:
+            codes = self._codes(path)
+            code = codes[document] if document < len(codes) else None
+            self._qualified[key] = {} if code is None else qualify(code)
+        return self._qualified[key]
 
     def _unit(self, path: str, document: int) -> Unit | None:
         key = (path, document)
@@ -257,7 +331,7 @@ class Edges:
             every = self._all(path)
             for call in calls:
                 document, number = call >> 24, call & 0xFFFFFF
-                links = every[document]
+                links = every[document] if document < len(every) else None
                 if links is not None:
                     source = Candidate(path, document, links.scopes[number])
                     yield from (e for e in self._calls(source, links, number, possible) if target in e.ref.candidates)
@@ -271,33 +345,42 @@ class Edges:
         if number in links.constructors:
             kind = "instantiates"
             yield Edge("calls", source, links.refs[links.constructors[number]], number)
-        code = self._codes(source.path)[source.document]
-        if code is not None and code.sites[number].kind == "decorator":
+        if number in links.decorators:
             kind = "decorates"
         yield Edge(kind, source, ref, number)
         if number in links.callbacks:
             yield Edge("calls", source, links.refs[links.callbacks[number]], number)
 
     def _fill(self, path: str, document: int, number: int, links: Links, ref: SymbolRef) -> SymbolRef:
-        known = self._filled.setdefault(path, {}) if is_by_name(ref) else {}
-        if (document, number) in known:
-            return known[document, number]
-        code = self._codes(path)[document] if is_by_name(ref) else None
-        if code is None:
+        if not is_by_name(ref):
             return ref
-        methods = self._methods.get(ref.name)
+        filled = self._filled.setdefault(path, {})
+        key = (document, ref.name, links.shapes[number])
+        if key not in filled:
+            filled[key] = self._find_methods(path, document, links, ref, links.shapes[number])
+        return filled[key]
+
+    def _find_methods(self, path: str, document: int, links: Links, ref: SymbolRef, shape: Shape) -> SymbolRef:
+        methods = self._fitting.get((ref.name, shape))
         if methods is None:
-            methods = self._methods[ref.name] = [
-                Method(Candidate(at, inner, name), parameters)
-                for at, inner, name, parameters in self._index.find_methods(ref.name)
+            methods = self._fitting[ref.name, shape] = [m for m in self._named(ref.name) if fits(m.parameters, *shape)]
+        near = self._near.get((path, document))
+        if near is None:
+            near = self._near[path, document] = find_imported(links)
+        return find_by_name(ref, path, methods, near, self._is_imported)
+
+    def _named(self, name: str) -> list[Method]:
+        methods = self._methods.get(name)
+        if methods is None:
+            methods = self._methods[name] = [
+                Method(Candidate(at, inner, full), parameters)
+                for at, inner, full, parameters in self._index.find_methods(name)
             ]
-        found = find_by_name(ref, path, code.sites[number], methods, find_imported(links), self._is_imported)
-        known[document, number] = found
-        return found
+        return methods
 
     def _is_imported(self, path: str) -> bool:
         if path not in self._imported:
-            self._imported[path] = bool(self._index.find_referrers(imported_key(path)))
+            self._imported[path] = self._index.has_referrers(imported_key(path))
         return self._imported[path]
 
     def find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
@@ -337,11 +420,22 @@ def _unknown(name: str) -> SymbolRef:
     return SymbolRef(name, "unresolved")
 
 
-def _relations(path: str, document: int, links: Links) -> Iterator[Edge]:
-    """The edges of a document that are no calls; what it imports is imported by the module."""
+def _relations(path: str, document: int, links: Links, meant: Collection[int] | None = None) -> Iterator[Edge]:
+    """The edges of a document that are no calls, of all or of these references; what it imports is imported by the
+    module."""
     for kind in RELATIONS:
         for name, number in getattr(links, kind):
+            if meant is not None and number not in meant:
+                continue
             yield Edge(kind, Candidate(path, document, "" if kind == "imports" else name), links.refs[number])
+
+
+def _around(symbols: Sequence[Symbol], names: dict[int, str], offset: int) -> str:
+    """The definition that an offset stands in, be it in its head; "" for the module."""
+    number = bisect_right(symbols, offset, key=lambda symbol: symbol.start) - 1
+    while number >= 0 and not (number in names and offset < symbols[number].end):
+        number = symbols[number].parent
+    return names.get(number, "")
 
 
 def _innermost(symbols: Sequence[Symbol], offset: int) -> int:

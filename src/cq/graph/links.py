@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cq.graph.corpus import WholeCorpus
 from cq.graph.link import Linker
-from cq.graph.names import find_imported
+from cq.graph.names import Method, find_by_name, find_imported, find_methods, find_shape, fits
 from cq.graph.resolve import Meaning, Resolver
 from cq.graph.unit import Unit, part_key
-from cq.model.edge import CONFIDENCE, Candidate, Links, SymbolRef
+from cq.model.edge import CONFIDENCE, Candidate, Links, Shape, SymbolRef
 
 BY_NAME = "name"  # evidence of a call whose candidates are looked up when somebody asks
 
@@ -23,6 +23,24 @@ def link_units(units: Sequence[Unit], paths: Iterable[str] = ()) -> dict[Unit, L
     return {unit: make_links(resolver, unit) for unit in units}
 
 
+def link_calls(units: Sequence[Unit]) -> dict[str, list[SymbolRef]]:
+    """What every call means, by path, with the candidates of those on unknown receivers."""
+    all_links = link_units(units)
+    methods: dict[str, list[Method]] = {}
+    for unit in units:
+        for name, method in find_methods(unit):
+            methods.setdefault(name, []).append(method)
+    imported = {path for links in all_links.values() for path in find_imported(links)}
+    found: dict[str, list[SymbolRef]] = {}
+    for unit, links in all_links.items():
+        near = find_imported(links)
+        refs = found[unit.path] = [links.refs[number] for number in links.calls]
+        for number, shape in links.shapes.items():
+            fitting = [method for method in methods.get(refs[number].name, ()) if fits(method.parameters, *shape)]
+            refs[number] = find_by_name(refs[number], unit.path, fitting, near, imported.__contains__)
+    return found
+
+
 def make_links(resolver: Resolver, unit: Unit) -> Links:
     """Once the linker has settled. Calls on unknown receivers keep their name alone: which methods have it is known
     to the index, and changes without this document."""
@@ -33,6 +51,9 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
         return refs.setdefault(make_ref(name, meaning), len(refs))
 
     calls: list[int] = []
+    by_name: set[int] = set()
+    shapes: dict[int, Shape] = {}
+    decorators: list[int] = []
     constructors: dict[int, int] = {}
     callbacks: dict[int, int] = {}
     linker, known = resolver.linker, dict[object, tuple[int, int]]()
@@ -46,7 +67,13 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
             made = resolver.construct(values) if meaning.places else None
             found = (add(site.name, meaning), -1 if made is None else add(site.name, made))
             known[cell, site.name] = found
+            if meaning.evidence == BY_NAME and not meaning.places:
+                by_name.add(found[0])
         calls.append(found[0])
+        if found[0] in by_name:
+            shapes[number] = find_shape(site)
+        if site.kind == "decorator":
+            decorators.append(number)
         if found[1] >= 0:
             constructors[number] = found[1]
         called = resolver.callbacks(unit, number, values)
@@ -78,6 +105,7 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     return Links(
         tuple(refs), tuple(calls), tuple(names.get(site.scope, "") for site in unit.code.sites), constructors,
         callbacks, tuple(imports), tuple(inherits), tuple(overrides), tuple(type_uses), tuple(raises),
+        tuple(decorators), shapes,
     )  # fmt: skip
 
 

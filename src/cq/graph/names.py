@@ -8,7 +8,7 @@ import msgspec
 
 from cq.graph.unit import Unit
 from cq.model.code import Definition, Parameter, Site
-from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, Candidate, Links, SymbolRef
+from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, Candidate, Links, Shape, SymbolRef
 
 
 class Method(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -38,20 +38,16 @@ def _parameters(definition: Definition) -> tuple[Parameter, ...]:
 def find_by_name(
     ref: SymbolRef,
     path: str,
-    site: Site,
     methods: Iterable[Method],
     near: Collection[str],
     is_imported: Callable[[str], bool],
 ) -> SymbolRef:
-    """The reference with the methods that could take the call, the nearest first: in the same file, in one that it
+    """The reference with those methods, which could take the call, the nearest first: in the same file, in one that it
     imports (`near`), in the same folder. What no file imports is known in its own only."""
-    count, keywords = _shape(site)
     fitting = sorted(
         (distance(path, method.place.path, near), method.place)
         for method in methods
-        if fits(method.parameters, count, keywords)
-        and (method.place.path == path or is_imported(method.place.path))
-        and _are_kin(path, method.place.path)
+        if (method.place.path == path or is_imported(method.place.path)) and _are_kin(path, method.place.path)
     )
     if not fitting:
         return SymbolRef(ref.name, "unresolved")
@@ -84,8 +80,7 @@ def find_imported(links: Links) -> set[str]:
     return {candidate.path for _, number in links.imports for candidate in links.refs[number].candidates}
 
 
-def _shape(site: Site) -> tuple[int, tuple[str, ...]]:
-    """How many arguments a call passes by position, -1 when that is open, and the names of the others."""
+def find_shape(site: Site) -> Shape:
     spread = any(type(value) is list and value[0] == "*" for value in site.args)
     return -1 if spread else len(site.args), tuple(sorted(key for key, _ in site.keywords))
 

@@ -35,6 +35,7 @@ def put_evidence(index: Path, root: Path, source: str, version: str, said: Itera
                 rows = _make_rows(reader, tree.id, statements)
                 writer.put_evidence(tree.id, path, source, version, text_hash, rows)
                 kept += sum(len(row.calls) for row in rows if not row.role)
+            writer.forget_evidence(tree.id)
             writer.note_change(tree.id)
             writer.commit()
         except BaseException:

@@ -22,7 +22,7 @@ from cq.indexing.refresh import Progress
 from cq.model.edge import Candidate
 from cq.model.evidence import Statement
 from cq.model.facts import Call
-from cq.model.provider import Place, Reply
+from cq.model.provider import Place, Reply, name_source
 from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.registry import Registry
@@ -107,9 +107,10 @@ class _Run:
             done = 0
             for language, questions in by_language.items():
                 whole = any(each.resolve for each in self.registry.select(language, "definition"))
-                for batch in _split(questions, _WHOLE if whole else _BATCH):
+                for batch in _split(questions, min(_WHOLE if whole else _BATCH, self.most)):
                     size = sum(len(question.calls) for question in batch)
-                    if time.monotonic() >= self.deadline or done + size > self.most:
+                    # A file is asked about as a whole, also one with more calls than the budget has room for.
+                    if time.monotonic() >= self.deadline or (done and done + size > self.most):
                         break
                     self.tell(Progress("precise", done, total))
                     if not self._ask(batch):
@@ -158,7 +159,7 @@ class _Run:
         found: set[str] = set()
         for provider in self.registry.select(language, "definition"):
             version = self.registry.detect(provider).version
-            found |= self.reader.asked(self.tree, f"lsp.{provider.id}", version)
+            found |= self.reader.asked(self.tree, name_source(provider.id), version)
         return found
 
     def _ask(self, batch: list[_Question]) -> bool:
@@ -178,9 +179,9 @@ class _Run:
             size = sum(len(question.calls) for question in questions)
             mine = replies[at : at + size]
             at += size
-            source = next((f"lsp.{reply.provider}" for reply in mine if reply.provider and not reply.failed), "")
+            source = next((reply.source for reply in mine if reply.provider and not reply.failed), "")
             if not source:
-                self._count(f"lsp.{mine[0].provider}", asked=size, failed=size)
+                self._count(mine[0].source, asked=size, failed=size)
                 continue
             statements, counts = self._read(questions, mine)
             self._count(source, **counts)
@@ -204,7 +205,7 @@ class _Run:
 
     def _count(self, source: str, **counts: int) -> None:
         if source not in self.counts:
-            provider = next(each for each in self.registry.providers if each.id == source.removeprefix("lsp."))
+            provider = next(each for each in self.registry.providers if name_source(each.id) == source)
             self.versions[source], self.counts[source] = self.registry.detect(provider).version, {}
         mine = self.counts[source]
         for name, count in counts.items():

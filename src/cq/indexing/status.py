@@ -96,6 +96,7 @@ def read_status(reader: Reader, tree: Tree, place: Place, freshness: Freshness, 
         measure(place.file),
         place.temporary,
         tuple(events),
+        {f"{source} ({version})" if version else source: n for source, version, n in reader.evidence_sources(tree.id)},
     )
 
 

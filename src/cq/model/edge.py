@@ -10,16 +10,18 @@ EDGE_KINDS = (
 STATUSES = ("unresolved", "resolved", "ambiguous", "external")
 MAX_CANDIDATES = 25
 
-# How a single link was found, the surest first; the number is how often it is right, measured against type
-# checkers (bench part `graph`). `name` is never a single link: the receiver is unknown, only the name fits.
+# How a single link was found, the surest first; the number is how often it is right: measured (bench part `graph`)
+# on Django, Sphinx and SQLAlchemy where pyrefly and ty agree. Behind it, how many links were looked at and how many
+# were wrong; nothing is believed more than .99. The last three are never single links: `name` means that the receiver
+# is unknown and only the name fits.
 CONFIDENCE: dict[str, float] = {
-    "scope": 0.99,
-    "import": 0.99,
-    "mro": 0.98,
-    "constructor": 0.97,
-    "annotation": 0.97,
-    "attribute": 0.95,
-    "inferred": 0.93,
+    "scope": 0.99,  # 896, 0
+    "import": 0.99,  # 2,826, 0
+    "mro": 0.99,  # 1,814, 0
+    "constructor": 0.99,  # 626, 0
+    "annotation": 0.99,  # 1,542, 0
+    "attribute": 0.99,  # 2,103, 12: all of a class whose attribute is set to another
+    "inferred": 0.91,  # 20, 1
     "element": 0.85,
     "parameter": 0.7,
     "name": 0.3,
@@ -62,6 +64,10 @@ class Edge(msgspec.Struct, frozen=True, gc=False, array_like=True):
     call: int = -1
 
 
+# Of a call: how many arguments it passes by position, -1 when that is open, and the names of the others.
+Shape = tuple[int, tuple[str, ...]]
+
+
 class Links(msgspec.Struct, frozen=True, array_like=True):
     """All references of one document. Numbers are indices into `refs`, where every meaning stands once; names are those
     of Candidate. Calls with evidence `name` have no candidates here: methods of that name are looked up by who asks."""
@@ -76,6 +82,8 @@ class Links(msgspec.Struct, frozen=True, array_like=True):
     overrides: tuple[tuple[str, int], ...]  # method, the one it takes the place of
     type_uses: tuple[tuple[str, int], ...]  # definition, a type in its annotations
     raises: tuple[tuple[str, int], ...]  # definition, what it raises
+    decorators: tuple[int, ...]  # the calls that are decorators
+    shapes: dict[int, Shape]  # call with evidence `name` -> what it passes
 
 
 # The fields of Links that are (definition, reference) pairs; each is called what its edges are.

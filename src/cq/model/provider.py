@@ -78,6 +78,23 @@ class Hint(msgspec.Struct, frozen=True):
     offset: int
     label: str
     kind: str = ""  # type parameter
+    tooltip: str = ""
+
+
+class Expansion(msgspec.Struct, frozen=True):
+    """What a macro call becomes."""
+
+    name: str
+    text: str
+
+
+class Runnable(msgspec.Struct, frozen=True):
+    """Something that can be run, as a server says. cq lists it and runs nothing."""
+
+    label: str
+    kind: str
+    place: Place | None = None
+    args: tuple[str, ...] = ()
 
 
 class Related(msgspec.Struct, frozen=True):
@@ -166,8 +183,17 @@ class Reply(msgspec.Struct, Generic[Item], frozen=True):
     failed: bool = False  # it was not asked, or could not answer: another time it may
 
     @property
+    def source(self) -> str:
+        return name_source(self.provider)
+
+    @property
     def answered(self) -> bool:
         return self.coverage.state != "unresolved"
+
+
+def name_source(provider: str) -> str:
+    """The name of evidence: `lsp.ty`. Servers that are only configured are called so already."""
+    return f"lsp.{provider.removeprefix('lsp.')}"
 
 
 class Capabilities(msgspec.Struct, frozen=True):

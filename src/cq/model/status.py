@@ -58,6 +58,7 @@ class Status(msgspec.Struct, frozen=True):
     index_bytes: int
     temporary: bool
     degraded: tuple[Degraded, ...] = ()
+    evidence: dict[str, int] = {}  # who has been asked what calls mean -> files, as they are now or were
     embeddings: EmbeddingState | None = None  # where it was asked for
 
 

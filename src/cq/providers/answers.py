@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cq.model.provider import Action, Diagnostic, HierarchyItem, Hint, Outline, Place, Related, Token
+from cq.model.provider import (
+    Action,
+    Diagnostic,
+    Expansion,
+    HierarchyItem,
+    Hint,
+    Outline,
+    Place,
+    Related,
+    Runnable,
+    Token,
+)
 from cq.providers.documents import Document, Texts
 from cq.providers.hover import parse_hover
 from cq.providers.rpc import ServerError
@@ -174,9 +185,36 @@ class Reader:
                 dropped += 1
             else:
                 kind = {1: "type", 2: "parameter"}.get(_int(item, "kind"), "")
-                found.append(Hint(offset, text[:MAX_TEXT], kind))
+                found.append(Hint(offset, text[:MAX_TEXT], kind, _markup(item.get("tooltip"))[:MAX_TEXT]))
         found.sort(key=lambda hint: (hint.offset, hint.label))
         return Found(found, dropped)
+
+    def expansion(self, target: Target, uri: str, result: Any) -> Found:
+        del target, uri
+        match result:
+            case {"name": str(name), "expansion": str(text)}:
+                return Found([Expansion(name[:500], text[:MAX_TEXT])])
+            case _:
+                return Found([], int(result is not None))
+
+    def runnables(self, target: Target, uri: str, result: Any) -> Found:
+        del target, uri
+        found: list[Runnable] = []
+        for item in as_list(result):
+            match item:
+                case {"label": str(label), "kind": str(kind)}:
+                    match item.get("location"):
+                        case {"targetUri": where, "targetSelectionRange": span}:
+                            place = self._place(where, span)
+                        case _:
+                            place = None
+                    args = item.get("args")
+                    keys = ("cargoArgs", "executableArgs") if isinstance(args, dict) else ()
+                    words = [str(word)[:500] for key in keys for word in as_list(args.get(key))[:100]]
+                    found.append(Runnable(label[:500], kind, place, tuple(words)))
+                case _:
+                    continue
+        return Found(found, len(as_list(result)) - len(found))
 
     def diagnostics(self, target: Target, uri: str, result: Any) -> Found:
         del target

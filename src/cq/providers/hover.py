@@ -12,6 +12,7 @@ _KIND = re.compile(r"^\(([a-z][a-z ]{0,30})\)\s*")
 # TypeScript `Base.run(sql: string): number`.
 _FUNCTION = re.compile(r"\b(?:async\s+)?(?:def|function|fn|func)\b[\s\w.#$]*|^(?:bound method )?[\w.#$]+(?=[<(\[])")
 _LINK = re.compile(r"\[([^\]\n]*)\]\(file:[^)\n]*\)")
+_PATH = re.compile(r"[\w:<>, &']+")
 _WORD = re.compile(
     r"^(?:pub(?:\([^)]*\))?\s+|export\s+|declare\s+|async\s+)*"
     r"(class|interface|enum|type|struct|trait|const|let|var|module|namespace|def|function|fn|static|mod|impl)\b"
@@ -24,6 +25,9 @@ def parse_hover(text: str, start: int = -1, end: int = -1) -> Hover:
     # Links name places of this machine; pyrefly ends with a line of nothing else.
     text = _LINK.sub(r"\1", re.sub(r"\n+Go to \[[^\n]*$", "", text))
     fence = _FENCE.search(text)
+    # rust-analyzer names the module in a block of its own, before the one that says what it is.
+    if fence and fence[1] == "rust" and _PATH.fullmatch(fence[2].strip()):
+        fence = _FENCE.search(text, fence.end()) or fence
     if fence is None:
         return Hover(text, doc=text.strip(), start=start, end=end)
     code, doc = fence[2].strip()[:_MAX_CODE], text[fence.end() :].strip().lstrip("-").strip()

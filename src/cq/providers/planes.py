@@ -22,8 +22,9 @@ from cq.providers.session import BUDGETS, MAX_OPEN, Budget, Session
 
 _DOCUMENTS_AT_ONCE = 32
 _SETTLING = 0.3  # seconds
+_MAX_RESOLVED = 500  # hints of one document
 _MAX_KEPT = 200_000  # numbers of tokens, for one document
-_LISTINGS = {"symbols", "tokens", "hints", "diagnostics", "actions"}  # kinds of which null is "none"
+_LISTINGS = {"symbols", "tokens", "hints", "diagnostics", "actions", "runnables"}  # kinds of which null is "none"
 
 
 class Plane(NamedTuple):
@@ -59,6 +60,8 @@ PLANES = {
     "diagnostics": Plane("textDocument/diagnostic", "diagnostic", "diagnostics", Reader.diagnostics),
     "workspace_diagnostics": Plane("workspace/diagnostic", "diagnostic", "diagnostics", Reader.diagnostics, heavy=True),
     "actions": Plane("textDocument/codeAction", "codeAction", "actions", Reader.actions),
+    "macro": Plane("rust-analyzer/expandMacro", "expandMacro", "macros", Reader.expansion, names=True),
+    "runnables": Plane("experimental/runnables", "runnables", "runnables", Reader.runnables),
 }
 
 
@@ -79,6 +82,8 @@ def ask(
         missing = missing_capability(session, plane)
     if missing:
         return [Reply(session.spec.id, plane, Coverage("unresolved", missing))] * len(targets)
+    if not session.spec.ready(session):
+        session.wait_for(lambda: session.spec.ready(session), min(deadline, time.monotonic() + budget.first))
     replies: list[Reply[Any]] = []
     for group in _split(targets):
         try:
@@ -181,7 +186,7 @@ class _Asker:
         match self.plane:
             case "references":
                 return self._ask_references()
-            case "document_symbols":
+            case "document_symbols" | "runnables":
                 return self._of_documents(method)
             case "workspace_symbols":
                 return self._resolve_symbols(self._call(method, [{"query": target.query} for target in self.targets]))
@@ -192,7 +197,7 @@ class _Asker:
             case "tokens":
                 return self._ask_tokens()
             case "hints":
-                return self._over_spans(method)
+                return self._resolve_hints(self._over_spans(method))
             case "diagnostics":
                 return self._ask_diagnostics()
             case "workspace_diagnostics":
@@ -305,6 +310,19 @@ class _Asker:
             for index, item in zip(bare, resolved, strict=True):
                 if not isinstance(item, ServerError):
                     results[at][index] = item
+        return results
+
+    def _resolve_hints(self, results: list[Any]) -> list[Any]:
+        """What a hint leaves for later, where the server says that it does."""
+        server = self.session.capabilities.server.get("inlayHintProvider")
+        if not (isinstance(server, dict) and server.get("resolveProvider")):
+            return results
+        for result in results:
+            bare = [at for at, item in enumerate(as_list(result)) if isinstance(item, dict) and "tooltip" not in item]
+            resolved = self._call("inlayHint/resolve", [result[at] for at in bare[:_MAX_RESOLVED]])
+            for at, item in zip(bare, resolved, strict=False):
+                if isinstance(item, dict):
+                    result[at] = item
         return results
 
     def _ask_diagnostics(self) -> list[Any]:

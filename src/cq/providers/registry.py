@@ -31,7 +31,9 @@ from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
 from cq.source.language import EXTENSIONS
 
-SERVER_KINDS = tuple(dict.fromkeys(plane.kind for plane in PLANES.values()))
+# What any server may offer; the rest is one server's own.
+_SPECIAL = ("macros", "runnables")
+SERVER_KINDS = tuple(dict.fromkeys(plane.kind for plane in PLANES.values() if plane.kind not in _SPECIAL))
 # Answered without a server: the plane and its kind.
 LOCAL_PLANES = {"scopes": "scopes", "bytecode": "bytecode"}
 _UNUSED = "its settings in the configuration are not used: the repository is not trusted"

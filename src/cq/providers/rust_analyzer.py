@@ -20,7 +20,7 @@ from cq.source.read import read_bytes
 
 _MAX_MANIFESTS = 2000
 _MAX_MANIFEST = 1024 * 1024
-_SYMBOLS = {"document_symbols", "workspace_symbols", "tokens"}
+_SYMBOLS = {"document_symbols", "workspace_symbols", "tokens", "runnables"}
 
 
 def detect(site: Site) -> Detection:
@@ -48,7 +48,9 @@ def make_spec(site: Site, detection: Detection) -> ServerSpec:
         {"rust": "rust"},
         settings={"rust-analyzer": options},
         options=options,
+        unadvertised=frozenset({"expandMacroProvider", "runnablesProvider"}),
         coverage=measure_coverage,
+        ready=lambda session: session.server_status.get("quiescent") is True,
     )
 
 
@@ -149,7 +151,7 @@ PROVIDER = Provider(
     "rust-analyzer (Rust)",
     10,
     ("rust",),
-    SERVER_KINDS,
+    (*SERVER_KINDS, "macros", "runnables"),
     "rust-analyzer",
     detect,
     serve(make_spec),

@@ -59,6 +59,8 @@ class ServerSpec(msgspec.Struct, frozen=True):
     unadvertised: frozenset[str] = frozenset()  # capabilities it has and does not name
     slow_start: bool = False  # written in JavaScript
     coverage: Callable[[Session, str], Coverage] = lambda _session, _plane: Coverage("complete")
+    # Whether it has read the project, for one that says so and knows nothing before. It is waited for as for an answer.
+    ready: Callable[[Session], bool] = lambda _session: True
 
 
 class Session:
@@ -536,7 +538,7 @@ CLIENT_CAPABILITIES: dict[str, Any] = {
         "documentSymbol": {**_DYNAMIC, "hierarchicalDocumentSymbolSupport": True, "symbolKind": _SYMBOL_KINDS},
         "callHierarchy": _DYNAMIC,
         "typeHierarchy": _DYNAMIC,
-        "inlayHint": _DYNAMIC,
+        "inlayHint": {**_DYNAMIC, "resolveSupport": {"properties": ["tooltip", "label.tooltip"]}},
         "semanticTokens": {
             **_DYNAMIC,
             "requests": {"range": True, "full": {"delta": True}},

@@ -95,6 +95,17 @@ class Reader:
     def close(self) -> None:
         self._db.close()
 
+    def traced(self, trace: Trace) -> Reader:
+        """The same, noting what is read; it lives as long as this one, and has no memory that would answer instead."""
+        other = copy(self)
+        other.memory, other._evidence = None, {}
+        other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
+        return other
+
+    def check(self, trace: Trace) -> int:
+        """See Trace.check."""
+        return trace.check(self._db)
+
     def check_memory(self) -> None:
         """Forgets everything once another connection has written."""
         self._db.execute("SELECT count(*) FROM tree")  # only a read begins the transaction that the number is about
@@ -103,17 +114,6 @@ class Reader:
             self._version = version
             self._evidence = {}
             self.memory = {}
-
-    def traced(self, trace: Trace) -> Reader:
-        """The same, remembering what is read; it lives as long as this one. What is kept would not be read."""
-        other = copy(self)
-        other._evidence, other.memory = {}, None
-        other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
-        return other
-
-    def check(self, trace: Trace) -> int:
-        """See Trace.check."""
-        return trace.check(self._db)
 
     def tree(self) -> Tree | None:
         row = self._db.execute(
@@ -422,6 +422,10 @@ class Reader:
             found[path] = found.get(path, array("I")) + array("I", calls)
         return list(found.items())
 
+    def has_referrers(self, tree: int, key: int) -> bool:
+        sql = "SELECT 1 FROM target t JOIN link l ON l.id=t.link AND l.tree=? WHERE t.key=? LIMIT 1"
+        return self._db.execute(sql, (tree, key)).fetchone() is not None
+
     def find_methods(self, tree: int, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
         """(path, document, qualified name, parameters) of every method of that name; by path."""
         rows = self._db.execute(
@@ -512,6 +516,9 @@ class LinkedTree:
 
     def find_referrers(self, key: int) -> list[tuple[str, array[int]]]:
         return self._reader.find_referrers(self._tree, key)
+
+    def has_referrers(self, key: int) -> bool:
+        return self._reader.has_referrers(self._tree, key)
 
     def find_methods(self, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
         return self._reader.find_methods(self._tree, name)

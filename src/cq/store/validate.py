@@ -527,4 +527,4 @@ def load_links(reader: Reader, tree: int, path: str) -> tuple[list[Links | None]
     # The table has no index by file; every row of it that should be there is looked up.
     sql = "SELECT 1 FROM target WHERE key=? AND link=?"
     keys = {key for key in array("q", row[1]) if reader._db.execute(sql, (key, row[0])).fetchone()}
-    return reader.links(tree, path), keys
+    return reader.own_links(tree, path), keys

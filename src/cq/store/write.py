@@ -255,6 +255,13 @@ class Writer:
             ],
         )  # fmt: skip
 
+    def forget_evidence(self, tree: int) -> None:
+        """Of files that are gone."""
+        for table in ("evidence", "asked"):
+            self._db.execute(
+                f"DELETE FROM {table} WHERE tree=? AND path NOT IN (SELECT path FROM file WHERE tree=?)", (tree, tree)
+            )
+
     def drop_evidence(self, tree: int, source: str) -> None:
         """All that a source has said."""
         for table in ("evidence", "asked"):

@@ -63,28 +63,38 @@ class Targets:
         return known.get((place.document, place.name))
 
     def _name(self, held: HeldFile) -> Iterator[tuple[tuple[int, str], Target]]:
-        codes = self._reader.code(self._tree.id, held.path)
-        for document, symbols in enumerate(held.symbols):
+        for document, name, number in find_places(self._reader, self._tree, held):
             path = held.identities[document].virtual_path if document else held.path
-            uid = held.name_chunk(document, 0)
-            module = Candidate(module_symbol_id(path, uid), uid, symbol_key(path, "", "module"), None, "module", 1.0)
-            yield (document, ""), Target(module, True)
-            code = codes[document] if document < len(codes) else None
-            names = {} if code is None else qualify(code)
-            taken = set(names.values())
-            for number, symbol in enumerate(symbols):
-                name = names.get(number)
-                if name is None:
-                    # A value: known by its dotted name, where the code has no other definition of that.
-                    name = symbol.qualified_name
-                    if name in taken or not is_looked_up(symbol, symbols):
-                        continue
-                    taken.add(name)
-                symbol_id, uid = held.name_symbol(document, number)
-                key, group = symbol_key(path, symbol.qualified_name, symbol.kind_group), symbol.kind_group
-                signature = signature_key(symbol.qualified_name, symbol.signature)
-                candidate = Candidate(symbol_id, uid, key, signature, group, 1.0)  # pyright: ignore[reportArgumentType]
-                yield (document, name), Target(candidate, symbol.exported)
+            if number < 0:
+                uid, key = held.name_chunk(document, 0), symbol_key(path, "", "module")
+                module = Candidate(module_symbol_id(path, uid), uid, key, None, "module", 1.0)
+                yield (document, name), Target(module, True)
+                continue
+            symbol = held.symbols[document][number]
+            symbol_id, uid = held.name_symbol(document, number)
+            key, group = symbol_key(path, symbol.qualified_name, symbol.kind_group), symbol.kind_group
+            signature = signature_key(symbol.qualified_name, symbol.signature)
+            candidate = Candidate(symbol_id, uid, key, signature, group, 1.0)  # pyright: ignore[reportArgumentType]
+            yield (document, name), Target(candidate, symbol.exported)
+
+
+def find_places(reader: Reader, tree: Tree, held: HeldFile) -> Iterator[tuple[int, str, int]]:
+    """(document, name, number) of every definition of a file that links can lead to; -1 for the module itself."""
+    codes = reader.code(tree.id, held.path)
+    for document, symbols in enumerate(held.symbols):
+        yield document, "", -1
+        code = codes[document] if document < len(codes) else None
+        names = {} if code is None else qualify(code)
+        taken = set(names.values())
+        for number, symbol in enumerate(symbols):
+            name = names.get(number)
+            if name is None:
+                # A value: known by its dotted name, where the code has no other definition of that.
+                name = symbol.qualified_name
+                if name in taken or not is_looked_up(symbol, symbols):
+                    continue
+                taken.add(name)
+            yield document, name, number
 
 
 class Document(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.embed import Passage
-from cq.features.find.rank import Ranked, Vectors
+from cq.features.find.scoring import Ranked, Vectors
 from cq.model.find import ScoreParts
 from cq.store.vectors import decode_rows
 from cq.syntax import embedding_text

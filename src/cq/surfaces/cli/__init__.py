@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
     "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
     "validate": ("cq.surfaces.cli.validate", "whether the index, or an export of it, is whole"),
+    "ingest": ("cq.surfaces.cli.ingest", "take what another indexer knows as evidence (SCIP)"),
     "export": ("cq.surfaces.cli.export", "the index as artifacts, for other programs"),
     "artifact": ("cq.surfaces.cli.artifact", "what recent answers were too short for"),
     "facts": ("cq.surfaces.cli.facts", "what one file says about itself: symbols, calls, imports, chunks"),
@@ -65,7 +66,7 @@ ALIASES = {"nb": "neighborhood"}
 
 # How --help sorts them; a command that is in none of these is a question.
 GROUPS = {
-    "the index": ("index", "status", "watch", "validate", "export", "doctor", "languages"),
+    "the index": ("index", "status", "watch", "validate", "export", "ingest", "doctor", "languages"),
     "for programs": ("mcp", "schema", "artifact"),
     "to feel at home": ("init", "completion", "daemon", "config"),
 }

@@ -41,9 +41,12 @@ GUIDANCE = """\
 
 This repository is indexed by cq (tools `codebase_*`, or the command `cq`). Prefer them to grep and to whole files:
 
-- where a name is defined and used: `codebase_search` (`cq search NAME`)
-- who calls a function, with arguments: `codebase_context` what=calls (`cq calls NAME`)
+- where a name is defined and used, or code about an idea: `codebase_search` (`cq search NAME`, `cq find 'words'`)
+- everything around a symbol: `codebase_context` (`cq neighborhood NAME`); who calls it, with what: what=calls
+  (`cq calls NAME`); what may break when it changes: what=impact (`cq impact NAME`)
 - exact source of a symbol, outline of a file: `codebase_read` (`cq read Class.method`, `cq read path`)
+- code by structure: `codebase_query` (`cq q 'entity=function has="await $X"'`)
+- after an edit, what is wrong with it: `codebase_check` (`cq diagnostics path`)
 
 Answers are fresh, ranked and within a token budget; what is left out is counted, `page` gets the rest.
 """

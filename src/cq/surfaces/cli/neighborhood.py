@@ -14,6 +14,7 @@ from cq.features.page import Page
 from cq.model.errors import UsageError
 from cq.surfaces.cli.options import (
     add_freshness_options,
+    add_measure_option,
     add_place_options,
     add_server_options,
     find_languages,
@@ -21,6 +22,7 @@ from cq.surfaces.cli.options import (
     open_workspace,
     print_answer,
     read_count,
+    read_measure,
     repeat_place,
 )
 from cq.surfaces.render.progress import MODES, ProgressLine
@@ -47,6 +49,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--budget", metavar="TOKENS", type=read_count, help="how long the answer may be (default: 8000)"
     )
+    add_measure_option(parser)
     default = os.environ.get("CQ_FORMAT", "")
     parser.add_argument(
         "--format", choices=FORMATS, default=default if default in FORMATS else "md", help="md (default), for people; …"
@@ -71,7 +74,7 @@ def run(args: Namespace) -> int:
         tuple(dict.fromkeys(filter(None, slices))),
         args.depth,
         parse_expand(",".join(args.expand)) if args.expand else (),
-        Page(0, args.budget or Page().budget, measure="json" if args.format == "json" else "text"),
+        Page(0, args.budget or Page().budget, measure=read_measure(args)),
         place=repeat_place(args),
     )
     options.check()

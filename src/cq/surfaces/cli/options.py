@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +116,7 @@ def _add_size_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit
     parser.add_argument(
         "--budget", metavar="TOKENS", type=read_count, help="how long the answer may be (default: 8000)"
     )
+    add_measure_option(parser)
     parser.add_argument("--page", metavar="N", type=read_count, default=1, help="the next findings")
     parser.add_argument("--all", action="store_true", help="everything on one page, however long")
     default = os.environ.get("CQ_FORMAT", "")
@@ -194,8 +195,18 @@ def read_page(args: Namespace, limit: int) -> Page:
         args.limit or (0 if everything else limit),
         args.budget or (0 if everything else Page().budget),
         args.page,
-        "json" if args.format in ("json", "jsonl") else "text",
+        read_measure(args),
     )
+
+
+def add_measure_option(parser: ArgumentParser) -> None:
+    """For a program that shows an answer as text, which it takes as JSON to have all of it: the MCP server."""
+    parser.add_argument("--measure", choices=("text", "json"), help=SUPPRESS)
+
+
+def read_measure(args: Namespace) -> str:
+    """What the budget counts."""
+    return args.measure or ("json" if args.format in ("json", "jsonl") else "text")
 
 
 def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[Answer], str] | None = None) -> int:
@@ -265,6 +276,7 @@ def read_budget(text: str) -> int:
 
 def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | None = None, **more: Any) -> Workspace:
     """What is not among the command's options keeps its default."""
+    from cq.surfaces.render import terminal
     from cq.workspace import Workspace
 
     given = vars(args)
@@ -278,7 +290,9 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     options["trusted"] = bool(given.get("trust"))
     options["auto_refresh"] = not given.get("no_refresh")
     options["max_stale"] = given.get("max_stale") or 0.0
-    return Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
+    workspace = Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
+    terminal.root = workspace.root
+    return workspace
 
 
 def read_seconds(text: str) -> float:

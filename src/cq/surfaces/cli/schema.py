@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from cq.indexing.embedding import EmbedReport
+from cq.indexing.ingest import IngestReport
 from cq.indexing.refresh import Report
 from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
@@ -49,6 +50,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "export": (ExportReport, "the answer of cq export"),
     "find": (FindAnswer, "the answer of cq find"),
     "index": (Indexed, "the answer of cq index"),
+    "ingest": (IngestReport, "the answer of cq ingest"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
     "plan": (Plan, "a plan of cq run"),
     "q": (Answer, "the answer of cq q"),

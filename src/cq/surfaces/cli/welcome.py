@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
+from cq.features.page import Page
+from cq.features.rank import RankOptions
 from cq.surfaces.cli.options import add_place_options, open_workspace
 from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.status import render_welcome
 from cq.workspace import is_repository
+
+_MOST = 5  # definitions that others depend on
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -26,7 +30,9 @@ def run(args: Namespace) -> int:
             return 0
         try:
             status, entry_points = workspace.status(), workspace.entry_points()
+            ranks = workspace.rank(RankOptions(page=Page(_MOST)))
         finally:
             progress.clear()
-    sys.stdout.write(render_welcome(status, entry_points))
+    most = [row for section in ranks.sections for row in section.findings if row.location is not None][:_MOST]
+    sys.stdout.write(render_welcome(status, entry_points, most))
     return 0

@@ -24,7 +24,7 @@ from cq.model.errors import REGISTRY, CqError
 from cq.model.status import Degraded
 from cq.surfaces.mcp.content import render_pieces
 from cq.surfaces.mcp.process import Done, run_command
-from cq.surfaces.mcp.tools import INSTRUCTIONS, TOOLS, describe_tools, parse_arguments
+from cq.surfaces.mcp.tools import INSTRUCTIONS, TOOLS, WIDER, describe_tools, parse_arguments
 from cq.workspace import Workspace, find_root
 
 Context = ServerRequestContext[Any, Any]
@@ -44,13 +44,14 @@ TEMPLATES = {
 PROMPTS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "explain_symbol": (
         "Explain a symbol", ("symbol",),
-        "Explain `{symbol}`: read it with codebase_read, then see who calls it with codebase_context (what=calls). Say "
+        "Explain `{symbol}`: read it with codebase_read, then see what is around it with codebase_context. Say "
         "what it does, what it expects of its callers, and what is surprising; cite path:line.",
     ),
     "what_breaks_if": (
         "What breaks if a symbol changes", ("symbol", "change"),
-        "I want to change `{symbol}`: {change}. List every call site with codebase_context (what=calls), page by page, "
-        "and say for each whether it breaks and why; then the tests that cover it. Cite path:line.",
+        "I want to change `{symbol}`: {change}. See what depends on it with codebase_context (what=impact), list every "
+        "call site (what=calls), page by page, and say for each whether it breaks and why; then the tests that cover "
+        "it. Cite path:line.",
     ),
     "where_to_start": (
         "Where to start in this repository", (),
@@ -106,7 +107,7 @@ class _Surface:
             if code == "INTERNAL":
                 await _log(context, "error", message)
             return _refuse(code, message)
-        answer = msgspec.json.decode(done.out, type=TOOLS[params.name][1])
+        answer = msgspec.json.decode(done.out, type=WIDER.get(argv[0], TOOLS[params.name][1]))
         events: tuple[Degraded, ...] = answer.degraded
         for event in events:
             await _log(context, event.severity, event.message)

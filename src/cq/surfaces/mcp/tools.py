@@ -12,10 +12,11 @@ import msgspec
 from msgspec import Meta
 
 from cq.model.answer import Answer
+from cq.model.find import FindAnswer
 from cq.model.status import Status
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
@@ -28,9 +29,10 @@ class Tool(Protocol):
 
 
 class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
-    """Find a name or text: definitions first, then calls, imports, uses; comments and strings counted apart. Use it
-    instead of grep. `symbol = Class > method` gives the source of one definition. `path`: directories, files, globs.
-    Example: {"query": "get_or_create", "path": ["src/"]}"""
+    """Find code; use it instead of grep. A name or text: every mention, definitions first, then calls, imports, uses.
+    A question in words: the code about it, how it is connected, its source. `symbol = Class > method`: that source.
+    The answer says which of these it was. `path`: directories, files, globs.
+    Examples: {"query": "get_or_create", "path": ["src/"]}, {"query": "how are passwords hashed"}"""
 
     query: Text
     path: Names = []
@@ -40,34 +42,47 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
 
     def command(self) -> list[str]:
         if re.match(r"symbol\s*=", self.query):
-            extra = [name for name in ("path", "languages") if getattr(self, name)] + ["page"] * (self.page > 1)
-            if extra:
-                # Rather refused than ignored.
-                raise ValueError(f"`symbol = …` takes no {', '.join(extra)}: name the file in the query")
+            _refuse(self, "`symbol = …`", "path", "languages", "page")
             return ["read", f"--budget={self.budget}", "--", self.query]
+        if is_question(self.query):
+            _refuse(self, "a question in words", "page")
+            paths = [f"--path={one}" for one in self.path]
+            languages = [f"--lang={','.join(self.languages)}"] if self.languages else []
+            return ["find", *paths, *languages, f"--budget={self.budget}", "--", self.query]
         return ["search", *_filter(self.path, self.languages), *_page(self.budget, self.page), "--", self.query]
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
-    """What is around one symbol. what=calls: every call site with its arguments and caller; impact: what depends on it
-    and may break, tests apart; graph: what it depends on and what depends on it; types: super- and subtypes, members.
-    `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter callers.
+    """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site with
+    its arguments and caller; references: every use; impact: what depends on it and may break, tests apart; graph: what
+    it depends on and what depends on it; types: super- and subtypes, members; path: how it reaches `to`.
+    `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
-    # Commands about one symbol; a new one is one more word here and in the description.
-    what: Literal["calls", "impact", "graph", "types"]
     target: Text
+    # Commands about one symbol; a new one is one more word here and in the description.
+    what: Literal["neighborhood", "calls", "references", "impact", "graph", "types", "path"] = "neighborhood"
+    to: Annotated[str, Meta(max_length=2000)] = ""
     path: Names = []
     languages: Names = []
     budget: Budget = 8000
     page: PageNumber = 1
 
     def command(self) -> list[str]:
-        extra = [name for name in ("path", "languages") if getattr(self, name)]
-        if extra and self.what != "calls":
-            raise ValueError(f"what={self.what} takes no {', '.join(extra)}")
-        options = [*_filter(self.path, self.languages), *_page(self.budget, self.page)]
-        return [self.what, *options, "--", self.target]
+        of = f"what={self.what}"
+        if self.what != "path":
+            _refuse(self, of, "to")
+        elif not self.to:
+            raise ValueError("what=path needs `to`: the symbol that is reached")
+        if self.what not in ("calls", "references"):
+            _refuse(self, of, "path", "languages")
+        if self.what in ("neighborhood", "path"):
+            _refuse(self, of, "page")
+        if self.what == "path":
+            _refuse(self, of, "budget")
+            return ["path", "--", self.target, self.to]
+        paging = _page(self.budget, self.page)[: 2 if self.what == "neighborhood" else 3]
+        return [self.what, *_filter(self.path, self.languages), *paging, "--", self.target]
 
 
 class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -80,7 +95,7 @@ class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
     page: PageNumber = 1
 
     def command(self) -> list[str]:
-        return ["q", *_page(self.budget, self.page), "--", self.query]
+        return ["q", *_page(self.budget, self.page)[1:], "--", self.query]  # which counts text as it is
 
 
 class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,6 +107,19 @@ class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
 
     def command(self) -> list[str]:
         return ["read", f"--budget={self.budget}", "--", self.target]
+
+
+class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
+    """What is wrong with code: syntax errors, and what type checkers say where they are installed. Ask after an edit.
+    Example: {"path": ["src/app.py"]}"""
+
+    path: Names = []
+    severity: Literal["error", "warning", "info", "hint"] = "warning"
+    budget: Budget = 8000
+    page: PageNumber = 1
+
+    def command(self) -> list[str]:
+        return ["diagnostics", f"--severity={self.severity}", *_page(self.budget, self.page), "--", *self.path]
 
 
 class IndexStatus(msgspec.Struct, forbid_unknown_fields=True):
@@ -107,25 +135,24 @@ TOOLS: dict[str, tuple[type[Tool], Any]] = {
     "codebase_query": (CodebaseQuery, Answer),
     "codebase_context": (CodebaseContext, Answer),
     "codebase_read": (CodebaseRead, Answer),
+    "codebase_check": (CodebaseCheck, Answer),
     "index_status": (IndexStatus, Status),
 }
 
+# Where a command answers with more than the tool's others do.
+WIDER = {"find": FindAnswer}
+
 INSTRUCTIONS = (
     "cq answers questions about the code of this repository from an index that is always fresh. Search before reading "
-    "files; read symbols, not files; follow calls with codebase_context."
+    "files; read symbols, not files; codebase_context says what is around a symbol; codebase_check after edits."
 )
 
 # What every answer holds. Its full schema is long and the same for all: `cq schema answer`.
 _OUTPUT = {
     Answer: {
         "type": "object",
-        "properties": {
-            "command": {"type": "string"},
-            "found": {"type": "integer"},
-            "sections": {"type": "array"},
-            "degraded": {"type": "array"},
-        },
-        "required": ["schema_version", "command", "run", "summary"],
+        "properties": {"command": {"type": "string"}, "found": {"type": "integer"}},
+        "required": ["command", "run", "summary"],
     },
     Status: {"type": "object", "required": ["freshness", "files", "counts"]},
 }
@@ -177,10 +204,30 @@ def _shorten(kind: type[Tool]) -> dict[str, Any]:
     }
 
 
+def is_question(text: str) -> bool:
+    """Whether it is asked in words rather than named: two or more plain words that do not begin like code."""
+    words = text.rstrip("?!. ").split()
+    plain = all(re.fullmatch(r"(?:[A-Z]?[a-z]+(?:['’-][a-z]+)*|[AI]|[A-Z]{2,5}s?),?", word) for word in words)
+    return len(words) > 1 and plain and words[0] not in _CODE
+
+
+_CODE = frozenset({
+    "class", "def", "import", "from", "function", "fn", "const", "let", "var", "return", "async", "await", "struct",
+    "impl", "enum", "interface", "type", "trait", "raise", "throw", "new", "export", "public", "private", "static",
+})  # fmt: skip
+
+
+def _refuse(given: Tool, what: str, *names: str) -> None:
+    """ValueError for arguments that would do nothing: rather refused than ignored."""
+    extra = [name for name in names if getattr(given, name) not in ([], "", 1, 8000)]
+    if extra:
+        raise ValueError(f"{what} takes no {', '.join(extra)}")
+
+
 def _filter(path: list[str], languages: list[str]) -> list[str]:
     given = [f"--include={one}" if re.search(r"[*?\[]", one) else f"--in={one}" for one in path]
     return given + ([f"--lang={','.join(languages)}"] if languages else [])
 
 
 def _page(budget: int, page: int) -> list[str]:
-    return [f"--budget={budget}", f"--page={page}"]
+    return ["--measure=text", f"--budget={budget}", f"--page={page}"]

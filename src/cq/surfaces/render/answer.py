@@ -20,6 +20,7 @@ from cq.model.answer import (
     SourceDetails,
 )
 from cq.surfaces.render import one_line, render_block, render_heading, show_path, show_source
+from cq.surfaces.render.terminal import highlight, show_place
 
 _INDENT = "    "
 _SHOWN_EVENTS = 6
@@ -34,7 +35,7 @@ def render_answer(answer: Answer) -> str:
     else:
         lines += [*render_nothing(answer), ""]
     for section in answer.sections:
-        lines += [*_render_section(section), ""]
+        lines += [*render_section(section), ""]
     lines += render_notes(answer)
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -129,7 +130,7 @@ def render_nothing(answer: Answer) -> list[str]:
     return rows
 
 
-def _render_section(section: Section) -> list[str]:
+def render_section(section: Section) -> list[str]:
     shown = sum(1 for finding in section.findings if isinstance(finding.details, _SITES))
     title = section.title
     if section.total:
@@ -144,7 +145,7 @@ def render_finding(finding: Finding) -> list[str]:
     where, details = finding.location, finding.details
     if where is None:
         return [_INDENT + show_path(one_line(finding.message))]
-    place = f"{show_path(where.path)}:{where.start_line}:{where.start_col}"
+    place = show_place(where.path, where.start_line, where.start_col)
     text = show_source(finding.message)
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
@@ -183,7 +184,8 @@ def _render_contract(place: str, details: HoverDetails, text: str) -> list[str]:
 
 
 def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:
-    rows = [f"{place} to line {last}", render_block(details.source.splitlines(), details.language)]
+    source = highlight("\n".join(map(show_source, details.source.splitlines())), details.language)
+    rows = [f"{place} to line {last}", render_block(source.split("\n"), details.language)]
     rows += [f"read on: cq read {details.more}"] if details.more else []
     return rows + [f"also: {other.kind} {other.name} {other.path}:{other.line}" for other in details.others]
 
@@ -199,7 +201,8 @@ def render_notes(answer: Answer) -> list[str]:
     rows += [
         f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}; {cut.omitted:,} counted only"
         for cut in answer.truncated
-        if cut.scope.rpartition(".")[2] != "answer"
+        # A preview says itself of how many it is.
+        if cut.scope.rpartition(".")[2] != "answer" and cut.cap != "preview"
     ]
     rows += [f"more: cq artifact get {artifact.id}" for artifact in answer.artifacts if artifact.kind in _WORTH_A_LINE]
     return [render_heading("Notes"), *(_INDENT + one_line(row) for row in rows)] if rows else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.model.answer import Target
+from cq.model.answer import Finding, NodeDetails, Target
 from cq.model.config import Configuration
 from cq.model.status import Check, Freshness, Status
 from cq.surfaces.render import one_line, render_heading, render_table
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cq.indexing.precise import PreciseReport
     from cq.indexing.refresh import Report
 
+_IDEA = "cq find 'what you look for, in words'"
 _MOST_LANGUAGES = 30  # rows; a status is read at one glance
 
 
@@ -52,7 +53,7 @@ def render_status(status: Status) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_welcome(status: Status, entry_points: Sequence[Target]) -> str:
+def render_welcome(status: Status, entry_points: Sequence[Target], most: Sequence[Finding]) -> str:
     """A first look: what is here, where it begins, what to ask. Every command can be pasted."""
     shares = [f"{row.language} {row.files:,}" for row in status.languages[:6]]
     more = len(status.languages) - 6
@@ -69,13 +70,24 @@ def render_welcome(status: Status, entry_points: Sequence[Target]) -> str:
             f"    {row.location.path}:{row.location.start_line}: {one_line(row.signature)}" for row in entry_points
         ]
         lines.append("")
-    name = entry_points[0].name if entry_points else "NAME"
+    if most:
+        lines += [render_heading("What most of it depends on"), ""]
+        lines += [
+            f"    {row.location.path}:{row.location.start_line}: {one_line(row.message)}"
+            for row in most
+            if row.location
+        ]
+        lines.append("")
+    details = most[0].details if most else None
+    known = details.name if isinstance(details, NodeDetails) else ""
+    name = known or (entry_points[0].name if entry_points else "NAME")
     path = entry_points[0].location.path if entry_points else "PATH"
     lines += [
         render_heading("What to ask"),
         "",
         f"    {f'cq search {name}':<40} where a name or text is defined, called, used",
-        f"    {f'cq calls {name}':<40} who calls it, with what",
+        f"    {f'cq neighborhood {name}':<40} everything around it; `cq calls`, `cq impact` for more",
+        f"    {_IDEA:<40} code about an idea",
         f"    {f'cq read {path}':<40} the outline of a file; with a name, its source",
         f"    {'cq init claude':<40} let an agent ask (cursor, vscode)",
         f"    {'cq --help':<40} every question",

@@ -1,4 +1,5 @@
-"""What is raised, what catches it, and what nobody catches along the calls, each with one way as its witness."""
+"""Follows exceptions along the calls: from where they are raised up to who catches them, and down to what may leave a
+definition."""
 
 from __future__ import annotations
 
@@ -7,34 +8,15 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from cq.features.bodies import Bodies
-from cq.features.graph import describe_target
-from cq.features.page import Page, count_tokens, take
 from cq.features.relations import CALLS, POSSIBLE, Relations
-from cq.features.target import Definition, find_part, find_targets, say_nothing
-from cq.model.answer import (
-    SCHEMA_VERSION,
-    Answer,
-    ExceptionDetails,
-    Finding,
-    Insight,
-    Run,
-    Section,
-    Slice,
-    Truncation,
-)
 from cq.model.edge import Candidate, Edge, SymbolRef
-from cq.model.errors import UsageError
 from cq.model.facts import Call
 from cq.source.role import find_role
-from cq.syntax.handlers import LANGUAGES, Guard, Handler, Handlers, Named, Raised, find_handlers, may_raise
+from cq.syntax.handlers import LANGUAGES, Guard, Handlers, Named, Raised, find_handlers, may_raise
 
-MAX_DEPTH = 12
 MAX_NODES = 400  # definitions below a target whose code is looked at
 MAX_STEPS = 60_000  # callers looked at in one question
-_STATUSES = ("uncaught", "leaves", "open", "caught", "handled", "again", "value")
 _ASSERTING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesMessage", "raises", "suppress"})
 _MANAGING = ("contextmanager", "asynccontextmanager")
 
@@ -57,51 +39,11 @@ _STANDARD = {
     "sqlite3.OperationalError": "sqlite3.DatabaseError", "sqlite3.IntegrityError": "sqlite3.DatabaseError",
     "dataclasses.FrozenInstanceError": "AttributeError", "argparse.ArgumentTypeError": "Exception",
     "argparse.ArgumentError": "Exception", "copy.Error": "Exception", "csv.Error": "Exception",
-    "smtplib.SMTPException": "OSError", "contextlib.suppress": "object",
+    "smtplib.SMTPException": "OSError",
 }  # fmt: skip
 
 
-class ExceptionsOptions(msgspec.Struct, frozen=True):
-    """Of a definition, of a path or module, or (`target` empty) of the whole tree. `depth` counts calls, both ways."""
-
-    target: str = ""
-    depth: int = 6
-    page: Page = Page(40)
-
-    def check(self) -> None:
-        self.page.check()
-        if not 1 <= self.depth <= MAX_DEPTH:
-            raise UsageError(f"--depth {self.depth} is out of range", hint=f"it is 1 to {MAX_DEPTH}")
-
-
-def find_exceptions(relations: Relations, options: ExceptionsOptions) -> Answer:
-    """What nobody catches first, then handlers that hide things, then everything else raised and caught."""
-    options.check()
-    targets: list[Definition] = []
-    paths = find_part(relations.paths(), options.target) if options.target else relations.paths()
-    if not paths:
-        targets = find_targets(relations.files, options.target)
-        if not targets:
-            return say_nothing(relations.files, "exceptions", options.target)
-        paths = [targets[0].file.path]
-    ways = _Ways(relations, options.depth)
-    inside = _find_inside(relations, targets)
-    raised: list[_Site] = []
-    handled: list[_Caught] = []
-    passed = 0
-    for path in paths:
-        for code in ways.find_codes(path):
-            held = [item for item in code.handlers.raised if inside.holds(path, code.document, code.scope(item.start))]
-            raised += [ways.follow(code, item) for item in held]
-            for guard in code.handlers.guards:
-                if guard.kind == "try" and inside.holds(path, code.document, code.scope(guard.start)):
-                    handled += [_Caught(code, handler) for handler in guard.handlers]
-            passed += sum(1 for at in code.handlers.passed if inside.holds(path, code.document, code.scope(at)))
-    escapes = ways.find_escapes(inside.nodes) if targets else []
-    return _make_answer(relations, options, ways, targets, raised, handled, escapes, passed)
-
-
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
     """A type of exception: a class of the repository, or a name. `known` is False for what could be anything."""
 
     label: str
@@ -109,71 +51,31 @@ class _Kind(NamedTuple):
     known: bool = True
 
 
-class _Site(NamedTuple):
+class Site(NamedTuple):
     """Something raised, and what becomes of it."""
 
-    code: _Code
+    code: Code
     raised: Raised
-    kind: _Kind
+    kind: Kind
     status: str
     caught_at: tuple[str, ...] = ()
     witness: tuple[str, ...] = ()
     doubt: bool = False
 
-
-class _Caught(NamedTuple):
-    code: _Code
-    handler: Handler
-
     @property
-    def flags(self) -> tuple[str, ...]:
-        handler, types = self.handler, [named.name.rpartition(".")[2] for named in self.handler.types]
-        python = handler.kind != "catch"
-        flags = ["bare"] if python and not types else []
-        flags += ["empty"] if handler.empty else []
-        broad = python and (not types or "Exception" in types or "BaseException" in types)
-        flags += ["broad"] if broad and not handler.reraises else []
-        return (*flags, *(["reraises"] if handler.reraises else []))
+    def node(self) -> Candidate:
+        return Candidate(self.code.path, self.code.document, self.code.scope(self.raised.start))
 
 
-class _Escape(NamedTuple):
+class Escape(NamedTuple):
     """An exception that may leave the target, raised at `site`, by the calls of `down`."""
 
     node: Candidate
-    origin: _Site
+    origin: Site
     down: tuple[str, ...]
 
 
-class _Inside:
-    """The definitions a question is about; without targets every one is."""
-
-    def __init__(self, nodes: Sequence[Candidate], all_: bool) -> None:
-        self.nodes = nodes
-        self._places = frozenset(nodes)
-        self._all = all_
-
-    def holds(self, path: str, document: int, name: str) -> bool:
-        return self._all or Candidate(path, document, name) in self._places
-
-
-def _find_inside(relations: Relations, targets: list[Definition]) -> _Inside:
-    """A target with all that is defined in it."""
-    if not targets:
-        return _Inside((), True)
-    row = targets[0]
-    center = relations.node(row)
-    nodes = [center]
-    symbols = row.file.symbols[row.document]
-    inner = {row.number}
-    for number, symbol in enumerate(symbols):
-        if symbol.parent in inner:
-            inner.add(number)
-            place = relations.edges.find_place(row.file.path, row.document, number)
-            nodes += [place] if place is not None else []
-    return _Inside(tuple(dict.fromkeys(nodes)), False)
-
-
-class _Code:
+class Code:
     """One document: what it raises and catches, by the definition that does."""
 
     def __init__(self, relations: Relations, path: str, document: int) -> None:
@@ -231,21 +133,21 @@ class _Code:
         return self._names[number]
 
 
-class _Ways:
+class Ways:
     """Follows exceptions along the calls; keeps what it has read for the length of one question."""
 
     def __init__(self, relations: Relations, depth: int) -> None:
         self.relations, self.depth = relations, depth
         self.steps = self.cut = self.lost = 0
-        self._codes: dict[tuple[str, int], _Code | None] = {}
+        self._codes: dict[tuple[str, int], Code | None] = {}
         self._callers: dict[Candidate, list[tuple[Edge, Call]]] = {}
         self._above: dict[Candidate | str, tuple[frozenset[Candidate | str], bool]] = {}
-        self._types: dict[tuple[str, int, int], _Kind] = {}
-        self._managers: dict[tuple[str, int, int], tuple[_Kind, ...]] = {}
+        self._types: dict[tuple[str, int, int], Kind] = {}
+        self._managers: dict[tuple[str, int, int], tuple[Kind, ...]] = {}
         self._climbs: dict[tuple[Candidate, Candidate | str, bool], tuple[str, tuple[str, ...], tuple[str, ...], bool]]
         self._climbs = {}
 
-    def find_codes(self, path: str) -> list[_Code]:
+    def find_codes(self, path: str) -> list[Code]:
         """Of the documents of a file, those that raise or catch."""
         held = self.relations.hold(path)
         if held is None:
@@ -253,35 +155,35 @@ class _Ways:
         found = [n for n, document in enumerate(held.documents) if may_raise(held.text, document.language)]
         return [code for number in found if (code := self.code(path, number)) is not None]
 
-    def code(self, path: str, document: int) -> _Code | None:
+    def code(self, path: str, document: int) -> Code | None:
         key = (path, document)
         if key not in self._codes:
             held = self.relations.hold(path)
             known = held is not None and held.documents[document].language in LANGUAGES
-            self._codes[key] = _Code(self.relations, path, document) if known else None
+            self._codes[key] = Code(self.relations, path, document) if known else None
         return self._codes[key]
 
-    def follow(self, code: _Code, raised: Raised) -> _Site:
+    def follow(self, code: Code, raised: Raised) -> Site:
         """From where it is raised up to where it is caught, or to where nobody is left who could."""
         kind = self._find_kind(code, raised)
         if raised.kind in ("error", "reraise"):
-            return _Site(code, raised, kind, "value" if raised.kind == "error" else "again")
+            return Site(code, raised, kind, "value" if raised.kind == "error" else "again")
         where, doubt = self._catch(code, raised.start, kind)
         if where:
-            return _Site(code, raised, kind, "handled", (where,))
+            return Site(code, raised, kind, "handled", (where,))
         node = Candidate(code.path, code.document, code.scope(raised.start))
-        status, witness, caught, unsure = self.climb(node, kind, code.role == "test")
-        return _Site(code, raised, kind, status, caught, witness, doubt or unsure)
+        status, witness, caught, unsure = self.climb(node, kind, is_aside(node))
+        return Site(code, raised, kind, status, caught, witness, doubt or unsure)
 
-    def climb(self, node: Candidate, kind: _Kind, tests: bool) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
-        """(status, witness, caught at, doubt): the shortest way up along which nothing catches it. Tests call what
-        they like: they are followed only where the code is a test itself."""
+    def climb(self, node: Candidate, kind: Kind, tests: bool) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
+        """(status, witness, caught at, doubt): the shortest way up along which nothing catches it. Tests and examples
+        call what they like: they are followed only where the code is such itself."""
         key = (node, kind.key, tests)
         if key not in self._climbs:
             self._climbs[key] = self._climb(node, kind, tests)
         return self._climbs[key]
 
-    def _climb(self, node: Candidate, kind: _Kind, tests: bool) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
+    def _climb(self, node: Candidate, kind: Kind, tests: bool) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
         seen: dict[Candidate, tuple[tuple[str, ...], bool]] = {node: ((), False)}
         frontier, caught, deeper = [node], dict[str, None](), False
         for distance in range(self.depth + 1):
@@ -317,9 +219,9 @@ class _Ways:
             return "open", (), tuple(caught), True
         return "caught", (), tuple(caught), False
 
-    def find_escapes(self, nodes: Sequence[Candidate]) -> list[_Escape]:
+    def find_escapes(self, nodes: Sequence[Candidate]) -> list[Escape]:
         """What may leave each of the nodes, raised in it or by what it calls, by the shortest way."""
-        calls: dict[Candidate, list[tuple[Candidate, _Code, int]]] = {}
+        calls: dict[Candidate, list[tuple[Candidate, Code, int]]] = {}
         frontier = list(nodes)
         for _ in range(self.depth):
             ahead: list[Candidate] = []
@@ -330,46 +232,46 @@ class _Ways:
                 calls[node] = self._find_callees(node)
                 ahead += [target for target, _, _ in calls[node] if target not in calls]
             frontier = list(dict.fromkeys(ahead))
-        escapes: dict[Candidate, dict[Candidate | str, _Escape]] = {}
+        escapes: dict[Candidate, dict[Candidate | str, Escape]] = {}
         for node in {*calls, *frontier}:
             escapes[node] = self._find_own(node)
         order = sorted(calls)
         for _ in range(self.depth):
-            fresh: list[tuple[Candidate, _Escape]] = []
+            fresh: list[tuple[Candidate, Escape]] = []
             for node in order:
                 for target, code, at in calls[node]:
                     for key, escape in escapes.get(target, {}).items():
                         if key not in escapes[node] and not self._catch(code, at, escape.origin.kind)[0]:
                             label = self.relations.label
                             step = f"{label(node)} calls {label(target)} at {code.place(at)}"
-                            fresh.append((node, _Escape(node, escape.origin, (step, *escape.down))))
+                            fresh.append((node, Escape(node, escape.origin, (step, *escape.down))))
             if not fresh:
                 break
             for node, escape in fresh:
                 escapes[node].setdefault(escape.origin.kind.key, escape)
-        found: dict[tuple[Candidate, Candidate | str], _Escape] = {}
+        found: dict[tuple[Candidate, Candidate | str], Escape] = {}
         for node in nodes:
             for key, escape in escapes.get(node, {}).items():
                 found.setdefault((node, key), escape)
         return sorted(found.values(), key=lambda e: (nodes.index(e.node), len(e.down), e.origin.kind.label))
 
-    def _find_own(self, node: Candidate) -> dict[Candidate | str, _Escape]:
+    def _find_own(self, node: Candidate) -> dict[Candidate | str, Escape]:
         code = self.code(node.path, node.document)
-        found: dict[Candidate | str, _Escape] = {}
+        found: dict[Candidate | str, Escape] = {}
         for raised in code.handlers.raised if code is not None else ():
             if code is None or raised.kind in ("error", "reraise") or code.scope(raised.start) != node.name:
                 continue
             kind = self._find_kind(code, raised)
             where, doubt = self._catch(code, raised.start, kind)
             if not where:
-                found.setdefault(kind.key, _Escape(node, _Site(code, raised, kind, "", doubt=doubt), ()))
+                found.setdefault(kind.key, Escape(node, Site(code, raised, kind, "", doubt=doubt), ()))
         return found
 
-    def _find_callees(self, node: Candidate) -> list[tuple[Candidate, _Code, int]]:
+    def _find_callees(self, node: Candidate) -> list[tuple[Candidate, Code, int]]:
         code = self.code(node.path, node.document)
         if code is None:
             return []
-        found: list[tuple[Candidate, _Code, int]] = []
+        found: list[tuple[Candidate, Code, int]] = []
         for edge in self.relations.edges.find_out(node, possible=False):
             call = self.relations.call(edge)
             if edge.kind in CALLS and call is not None and edge.ref.confidence > POSSIBLE:
@@ -386,9 +288,9 @@ class _Ways:
             rows.sort(key=lambda row: (-row[0].ref.confidence, row[0].source, row[1].start))
             self._callers[node] = rows
         rows = self._callers[node]
-        return rows if tests else [row for row in rows if find_role(row[0].source.path) != "test"]
+        return rows if tests else [row for row in rows if not is_aside(row[0].source)]
 
-    def _catch(self, code: _Code, offset: int, kind: _Kind) -> tuple[str, bool]:
+    def _catch(self, code: Code, offset: int, kind: Kind) -> tuple[str, bool]:
         """(where it is caught, "" if it is not; whether something may have)."""
         doubt = False
         for guard in code.guards(offset):
@@ -409,7 +311,7 @@ class _Ways:
                     return f"{code.place(handler.start)} {handler.kind}", doubt
         return "", doubt
 
-    def _compare(self, kind: _Kind, types: tuple[_Kind, ...]) -> str:
+    def _compare(self, kind: Kind, types: tuple[Kind, ...]) -> str:
         above, is_open = self._find_above(kind)
         maybe = False
         for wanted in types:
@@ -420,7 +322,7 @@ class _Ways:
             maybe = maybe or is_open or not wanted.known
         return "maybe" if maybe else "no"
 
-    def _find_above(self, kind: _Kind) -> tuple[frozenset[Candidate | str], bool]:
+    def _find_above(self, kind: Kind) -> tuple[frozenset[Candidate | str], bool]:
         """All it is an instance of, and whether there may be more."""
         if not kind.known:
             return frozenset((kind.key,)), True
@@ -450,41 +352,41 @@ class _Ways:
             self._above[kind.key] = frozenset(found), is_open
         return self._above[kind.key]
 
-    def _find_kind(self, code: _Code, raised: Raised) -> _Kind:
+    def _find_kind(self, code: Code, raised: Raised) -> Kind:
         if raised.kind in ("panic", "unwrap"):
-            return _Kind("panic", "panic")
+            return Kind("panic", "panic")
         if raised.call_end >= 0 and (found := code.call(raised.call_end)) is not None:
             kind = self._find_class(self.relations.edges.find_call(code.path, code.document, found[0]))
             if kind is not None:
                 return kind
         if not raised.name:
-            return _Kind("", "?", False)
+            return Kind("", "?", False)
         return self._find_type(code, Named(raised.name, raised.name_start))
 
-    def _find_type(self, code: _Code, named: Named) -> _Kind:
+    def _find_type(self, code: Code, named: Named) -> Kind:
         key = (code.path, code.document, named.start)
         if key not in self._types:
             ref = self.relations.edges.find_dotted(code.path, code.document, named.name, named.start)
             kind = self._find_class(ref)
             if kind is None and ref.status == "unresolved" and _is_exception(named.name):
-                kind = _Kind(named.name, named.name)
-            self._types[key] = kind or _Kind(named.name, f"?{named.name}", False)
+                kind = Kind(named.name, named.name)
+            self._types[key] = kind or Kind(named.name, f"?{named.name}", False)
         return self._types[key]
 
-    def _find_class(self, ref: SymbolRef) -> _Kind | None:
+    def _find_class(self, ref: SymbolRef) -> Kind | None:
         place = ref.resolved
         if place is not None:
             symbol = self.relations.symbol(place)
-            return _Kind(place.name, place) if symbol is not None and symbol.kind_group == "class" else None
+            return Kind(place.name, place) if symbol is not None and symbol.kind_group == "class" else None
         outside = _outside(ref)
-        return _Kind(outside, outside) if outside else None
+        return Kind(outside, outside) if outside else None
 
-    def _find_suppressed(self, code: _Code, guard: Guard) -> tuple[_Kind, ...]:
+    def _find_suppressed(self, code: Code, guard: Guard) -> tuple[Kind, ...]:
         """What a context manager does not let out: by its name, or by the code around its `yield` or in `__exit__`."""
         key = (code.path, code.document, guard.manager[0])
         if key not in self._managers:
             found = code.call(guard.manager[1])
-            types: tuple[_Kind, ...] = ()
+            types: tuple[Kind, ...] = ()
             if found is not None and found[1].name in _ASSERTING:
                 types = tuple(self._find_type(code, named) for named in guard.arguments)
             elif found is not None:
@@ -493,24 +395,30 @@ class _Ways:
             self._managers[key] = types
         return self._managers[key]
 
-    def _read_manager(self, place: Candidate) -> tuple[_Kind, ...]:
+    def _read_manager(self, place: Candidate) -> tuple[Kind, ...]:
         row, code = self.relations.definition(place), self.code(place.path, place.document)
         if row is None or code is None:
             return ()
-        found: list[_Kind] = []
+        found: list[Kind] = []
         if row.symbol.kind_group == "class":
             leaving = {f"{place.name}.__exit__", f"{place.name}.__aexit__"}
             for flow in row.file.flows[row.document]:
                 if flow.kind == "return" and row.file.text.startswith(b"True", max(flow.value_start, 0)):
-                    found += [_Kind("BaseException", "BaseException")] if code.scope(flow.start) in leaving else []
+                    found += [Kind("BaseException", "BaseException")] if code.scope(flow.start) in leaving else []
         elif any(decorator.rpartition(".")[2].startswith(_MANAGING) for decorator in row.symbol.decorators):
             for at in code.handlers.yields:
                 if code.scope(at) == place.name:
                     for guard in code.guards(at):
                         for handler in guard.handlers:
                             types = tuple(self._find_type(code, named) for named in handler.types)
-                            found += () if handler.reraises else types or (_Kind("BaseException", "BaseException"),)
+                            found += () if handler.reraises else types or (Kind("BaseException", "BaseException"),)
         return tuple(found)
+
+
+def is_aside(node: Candidate) -> bool:
+    """Code that runs the rest: tests, also those that Rust keeps in a module beside the code, and examples."""
+    inner = node.path.endswith(".rs") and node.name.startswith(("tests.", "test."))
+    return inner or find_role(node.path) in ("test", "doc")
 
 
 def _outside(ref: SymbolRef) -> str:
@@ -521,155 +429,3 @@ def _outside(ref: SymbolRef) -> str:
 def _is_exception(name: str) -> bool:
     real = getattr(builtins, name, None)
     return isinstance(real, type) and issubclass(real, BaseException)
-
-
-_TITLES = {
-    "escapes": "Escapes",
-    "uncaught": "Uncaught",
-    "bare": "Bare Handlers",
-    "empty": "Empty Handlers",
-    "broad": "Broad Handlers",
-    "raised": "Raised",
-    "handlers": "Handlers",
-}
-
-
-def _make_answer(
-    relations: Relations,
-    options: ExceptionsOptions,
-    ways: _Ways,
-    targets: list[Definition],
-    raised: list[_Site],
-    handled: list[_Caught],
-    escapes: list[_Escape],
-    passed: int,
-) -> Answer:
-    open_sites = [site for site in raised if site.status in ("uncaught", "leaves", "open")]
-    groups: dict[str, list[_Site | _Caught | _Escape]] = {title: [] for title in _TITLES}
-    groups["escapes"] += escapes
-    if not targets:
-        groups["uncaught"] += sorted(open_sites, key=_order_site)
-    groups["raised"] += sorted((s for s in raised if targets or s not in open_sites), key=_order_site)
-    for caught in sorted(handled, key=lambda item: (item.code.role == "test", item.code.path, item.handler.start)):
-        flag = next((name for name in ("bare", "empty", "broad") if name in caught.flags), "handlers")
-        groups[flag].append(caught)
-    rows = [(name, item) for name, items in groups.items() for item in items]
-
-    def make(row: tuple[str, _Site | _Caught | _Escape]) -> Finding:
-        item = row[1]
-        if isinstance(item, _Escape):
-            return _describe_escape(relations, ways, item)
-        return _describe_site(item) if isinstance(item, _Site) else _describe_handler(item)
-
-    shown, budget, cut = take(rows, options.page, make)
-    first = (budget.page - 1) * options.page.size
-    names = [name for name, _ in rows[first : first + len(shown)]]
-    sections = tuple(
-        Section(title, kind, len(groups[kind]), findings)
-        for kind, title in _TITLES.items()
-        if (findings := tuple(f for name, f in zip(names, shown, strict=True) if name == kind))
-    )
-    counts = {status: sum(1 for site in raised if site.status == status) for status in _STATUSES}
-    flags = {name: sum(1 for item in handled if name in item.flags) for name in ("bare", "empty", "broad", "reraises")}
-    slices = {
-        "raised": Slice(len(raised), "places that raise"),
-        "uncaught": Slice(len(open_sites), "that nothing here is sure to catch"),
-        "handlers": Slice(len(handled), "handlers"),
-        **{name: Slice(count, f"{name} handlers") for name, count in flags.items() if name != "reraises"},
-        "escapes": Slice(len(escapes), "ways in which an exception may leave it"),
-        "passed": Slice(passed, "`?` that pass an error on"),
-    }
-    if ways.cut:
-        limit = MAX_STEPS if ways.steps > MAX_STEPS else MAX_NODES
-        cut.append(Truncation("exceptions", "calls", limit, limit + ways.cut, ways.cut))
-    if ways.lost:
-        cut.append(Truncation("exceptions", "depth", options.depth, options.depth + 1, ways.lost))
-    budget = msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150)
-    found = len(raised) + len(handled) + len(escapes)
-    return Answer(
-        SCHEMA_VERSION,
-        "exceptions",
-        Run(generation=relations.files.generation),
-        {
-            "query": options.target or "exceptions",
-            "raised": len(raised),
-            "handlers": len(handled),
-            "by_status": {status: count for status, count in counts.items() if count},
-            **flags,
-            "escapes": len(escapes),
-            "passed": passed,
-        },
-        found=found,
-        insight=Insight(describe_target(targets) if targets else None, slices, budget=budget) if found else None,
-        sections=sections,
-        truncated=tuple(cut),
-    )
-
-
-def _order_site(site: _Site) -> tuple[bool, int, bool, bool, str, int]:
-    """Sources first; what certainly goes up before what only may; abstract methods, which raise by design, last."""
-    return (
-        site.code.role == "test", _STATUSES.index(site.status), site.kind.key == "NotImplementedError",
-        site.doubt, site.code.path, site.raised.start,
-    )  # fmt: skip
-
-
-_SAYS = {
-    "uncaught": "nothing catches it on the way to {top}",
-    "leaves": "leaves {scope}, which nothing here calls",
-    "open": "not followed to its end",
-    "caught": "caught by callers",
-    "handled": "caught at {where}",
-    "again": "raises again what it caught",
-    "value": "an error as a value",
-}
-
-
-def _describe_site(site: _Site) -> Finding:
-    code, raised = site.code, site.raised
-    scope = code.scope(raised.start)
-    top = site.witness[-1].partition(" ")[0] if site.witness else "the top of the module"
-    says = _SAYS[site.status].format(
-        top=top, scope=scope or "the module", where=site.caught_at[0] if site.caught_at else ""
-    )
-    says += f", at {', '.join(site.caught_at[:2])}" if site.status == "caught" and site.caught_at else ""
-    flags = [*(["cause"] if raised.cause else []), *(["maybe_caught"] if site.doubt else [])]
-    flags += ["abstract"] if site.kind.key == "NotImplementedError" else []
-    details = ExceptionDetails(
-        raised.kind, site.kind.label or raised.name, scope, code.language, code.role, site.status,
-        site.caught_at[:5], site.witness, tuple(flags),
-    )  # fmt: skip
-    what = site.kind.label or raised.name or "it"
-    doubt = " (may be)" if site.doubt and site.status == "uncaught" else ""
-    message = f"{raised.kind} {what} in {scope or 'the module'}: {says}{doubt}"
-    return Finding("raised", message, code.file.locate(raised.start, raised.end), details=details)
-
-
-def _describe_handler(item: _Caught) -> Finding:
-    code, handler = item.code, item.handler
-    types = ", ".join(named.name for named in handler.types)
-    details = ExceptionDetails(
-        handler.kind, types, code.scope(handler.start), code.language, code.role, flags=item.flags
-    )
-    line = code.file.line_at(handler.start).strip()
-    words = f" ({', '.join(item.flags)})" if item.flags else ""
-    return Finding("handler", f"{line}{words}", code.file.locate(handler.start, handler.end), details=details)
-
-
-def _describe_escape(relations: Relations, ways: _Ways, escape: _Escape) -> Finding:
-    site = escape.origin
-    code, raised = site.code, site.raised
-    status, up, caught, doubt = ways.climb(escape.node, site.kind, find_role(escape.node.path) == "test")
-    what, scope = site.kind.label or raised.name or "something", code.scope(raised.start)
-    says = {
-        "caught": f"caught by callers, at {', '.join(caught[:2])}",
-        "leaves": "nothing here calls it",
-        "open": "callers not followed to their end",
-    }.get(status, f"uncaught on the way to {up[-1].partition(' ')[0]}" if up else "uncaught")
-    details = ExceptionDetails(
-        raised.kind, what, scope, code.language, code.role, status, caught[:5],
-        (*reversed(up), *escape.down), ("maybe_caught",) if doubt or site.doubt else (),
-    )  # fmt: skip
-    through = f" through {len(escape.down)} call{'s' * (len(escape.down) != 1)}" if escape.down else ""
-    message = f"{what} may leave {escape.node.name or 'the module'}, raised in {scope or 'the module'}{through}; {says}"
-    return Finding("escape", message, code.file.locate(raised.start, raised.end), details=details)

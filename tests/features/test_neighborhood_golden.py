@@ -11,6 +11,7 @@ from inline_snapshot import snapshot
 from bench.corpora import CorpusError, fetch
 from cq import Workspace
 from cq.features.neighborhood import NeighborhoodOptions
+from cq.features.page import Page
 from cq.model.neighborhood import Bundle
 
 
@@ -22,7 +23,7 @@ def find(tmp_path: Path, corpus: str, folder: str, target: str) -> dict[str, lis
         pytest.skip(str(error))
     shutil.copytree(tree / folder, tmp_path / "repo" / folder)
     with Workspace.open(tmp_path / "repo", index_dir=tmp_path / "index") as workspace:
-        answer = workspace.neighborhood(NeighborhoodOptions(target, top_k=12, lsp=False))
+        answer = workspace.neighborhood(NeighborhoodOptions(target, top_k=12, lsp=False, page=Page(0, 0)))
     assert isinstance(answer.bundle, Bundle)
     found: dict[str, list[str]] = {}
     for part in answer.bundle.slices:

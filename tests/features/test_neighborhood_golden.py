@@ -197,11 +197,11 @@ def test_a_type_of_ruff(tmp_path: Path):
             "tests": [
                 "tests/main.rs:37 contains",
                 "tests/main.rs:67 contains_point",
-                "tests/serde.rs:64 invalid_range_deserialization",
-                "tests/serde.rs:24 range_serialization",
                 "tests/main.rs:50 cover",
                 "tests/main.rs:57 cover_offset",
                 "tests/main.rs:43 intersect",
+                "tests/serde.rs:64 invalid_range_deserialization",
+                "tests/serde.rs:24 range_serialization",
             ],
         }
     )

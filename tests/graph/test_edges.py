@@ -169,3 +169,36 @@ def test_usages_name_a_definition_without_any_other_edge_to_it(tmp_path: Path):
         "alone": [],
     }
     assert named == ["Kind", "Other"]
+
+
+VALUES = """
+#- limits.py
+LIMIT = 3
+#- again.py
+from limits import LIMIT as MOST
+#- app.py
+from limits import LIMIT
+from again import MOST
+from os import sep
+print(LIMIT, MOST, sep)
+#- lim.ts
+export const TOP = 4
+#- app.ts
+import { TOP } from "./lim"
+console.log(TOP)
+"""
+
+
+def test_an_imported_value_is_of_the_module_that_binds_it(tmp_path: Path):
+    files = parse_fixture(VALUES).files
+    with open_edges(tmp_path, VALUES) as edges:
+
+        def at(path: str, piece: str) -> tuple[str, list[Candidate]] | None:
+            ref = edges.find_at(path, files[path].rindex(piece))
+            return None if ref is None else (ref.status, list(ref.candidates))
+
+        assert at("app.py", "LIMIT") == ("resolved", [Candidate("limits.py", 0, "LIMIT")])
+        assert at("app.py", "MOST") == ("resolved", [Candidate("limits.py", 0, "")])  # it has another name there
+        assert at("app.py", "sep") == ("external", [])
+        assert at("app.ts", "TOP") == ("resolved", [Candidate("lim.ts", 0, "TOP")])
+        assert edges.find_near("app.py", 0) == {"limits.py"}

@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
+import msgspec
+
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
 from cq.graph.unit import ANYWHERE, ROOT, Unit, qualify
@@ -401,10 +403,11 @@ class Edges:
             value = bind.value
             if type(value) is list and value[0] == "import":
                 for local, number in links.imports:
-                    if local == name and len(binds) == 1:
-                        return links.refs[number]
-                    if local == name:
-                        places |= dict.fromkeys(links.refs[number].candidates)
+                    ref = self._name_value(links.refs[number], value[3]) if local == name else None
+                    if ref is not None and len(binds) == 1:
+                        return ref
+                    if ref is not None:
+                        places |= dict.fromkeys(ref.candidates)
             elif type(value) is list and value[0] == "def":
                 places[Candidate(path, document, unit.qualified_names[unit.definitions[value[1]].symbol])] = None
             else:
@@ -414,6 +417,13 @@ class Edges:
             return SymbolRef(name, "unresolved")
         status = "resolved" if len(places) == 1 else "ambiguous"
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
+
+    def _name_value(self, ref: SymbolRef, name: str) -> SymbolRef:
+        """Links know the module that a value is imported from, not the value."""
+        home = self._unit(ref.candidates[0].path, ref.candidates[0].document) if ref.evidence == "value" else None
+        if home is None or name not in home.scopes[ROOT]:
+            return ref
+        return msgspec.structs.replace(ref, candidates=(Candidate(home.path, home.document, name),))
 
 
 def _unknown(name: str) -> SymbolRef:

@@ -37,6 +37,7 @@ class Meaning(NamedTuple):
 
 UNRESOLVED = Meaning("unresolved", "")
 BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
+_IMPORTS = 10  # how many imports of imports are followed to a value
 
 
 class Resolver:
@@ -117,7 +118,32 @@ class Resolver:
         """Every name that an import binds, with what it means; "*" for all of a module."""
         for bind in unit.code.binds:
             if type(bind.value) is list and bind.value[0] == "import":
-                yield bind.name, self._ask(unit, lambda bind=bind: self.linker.bound(unit, bind))
+                meaning = self._ask(unit, lambda bind=bind: self.linker.bound(unit, bind))
+                if not meaning.places:
+                    homes: list[Unit] = []
+                    self.linker.ask(unit, lambda bind=bind, homes=homes: self._find_home(unit, bind.value, homes))
+                    if homes:
+                        meaning = Meaning("resolved", "value", ((homes[0], ROOT),))
+                yield bind.name, meaning
+
+    def _find_home(self, unit: Unit, value: Value, homes: list[Unit]) -> Values:
+        """The module of the repository that binds an imported name to a value, along imports of it."""
+        for _ in range(_IMPORTS):
+            _, level, module, name = value
+            found = self.linker.dialect(unit).resolve_import(self.linker, unit, level, module, "*")
+            source = next(iter(found)) if len(found) == 1 else None
+            if name == "*" or not isinstance(source, Module) or source.unit is None:
+                break
+            unit = source.unit
+            self.linker.record(unit.name_key(name))
+            binds = unit.scopes[ROOT].get(name, ())
+            imports = [bind.value for bind in binds if type(bind.value) is list and bind.value[0] == "import"]
+            if binds and not imports:
+                homes.append(unit)
+            if len(binds) != 1 or not imports:
+                break
+            value = imports[0]
+        return {}
 
     def bases(self, unit: Unit, definition: Definition) -> list[Meaning]:
         """What a class or an interface stands under; what an interface extends or a class implements is a type."""

@@ -26,6 +26,8 @@ CONFIDENCE: dict[str, float] = {
     "parameter": 0.7,
     "name": 0.3,
     "": 0.0,
+    # Not one of the steps above: an import of what is no function, class or module. The module that binds it is meant.
+    "value": 0.99,
 }
 EVIDENCE = tuple(CONFIDENCE)
 

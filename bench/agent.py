@@ -27,9 +27,15 @@ Question = tuple[str, dict[str, Any], str, str, tuple[str, ...]]
 DJANGO: list[Question] = [
     ("codebase_search", {"query": "get_or_create"}, r"query\.py\b[\s\S]*938", "get_or_create",
      ("django/db/models/query.py",)),
-    ("codebase_read", {"target": "QuerySet.get_or_create"}, r"self\._extract_model_params", "def get_or_create",
-     ("django/db/models/query.py",)),
     ("codebase_context", {"what": "calls", "target": "QuerySet.get_or_create"}, r"update_or_create", "get_or_create\\(",
+     ("django/db/models/query.py",)),
+    ("codebase_search", {"query": "how are passwords hashed"}, r"PasswordHasher", "hash.*password|password.*hash",
+     ("django/contrib/auth/hashers.py",)),
+    ("codebase_context", {"what": "references", "target": "SuspiciousOperation"}, r"core/exceptions\.py",
+     "SuspiciousOperation", ("django/core/exceptions.py",)),
+    ("codebase_search", {"query": "where is the CSRF token checked"}, r"csrf", "csrf.*token",
+     ("django/middleware/csrf.py",)),
+    ("codebase_read", {"target": "QuerySet.get_or_create"}, r"self\._extract_model_params", "def get_or_create",
      ("django/db/models/query.py",)),
     ("codebase_context", {"target": "Model.save_base"}, r"Callers[\s\S]*\bsave\b", "save_base",
      ("django/db/models/base.py",)),
@@ -37,17 +43,12 @@ DJANGO: list[Question] = [
      "constant_time_compare", ("django/utils/crypto.py",)),
     ("codebase_context", {"what": "types", "target": "BasePasswordHasher"}, r"ScryptPasswordHasher",
      "BasePasswordHasher", ("django/contrib/auth/hashers.py",)),
-    ("codebase_search", {"query": "how are passwords hashed"}, r"PasswordHasher", "hash.*password|password.*hash",
-     ("django/contrib/auth/hashers.py",)),
     ("codebase_search", {"query": "symbol = Atomic > __exit__"}, r"connection\.savepoint_rollback|in_atomic_block",
      "class Atomic", ("django/db/transaction.py",)),
     ("codebase_query", {"query": "entity=class in=django/db/migrations/operations name=~^Add"}, r"AddField",
      "class Add", ("django/db/migrations/operations/fields.py",)),
-    ("codebase_read", {"target": "django/db/transaction.py"}, r"def atomic", "def ", ("django/db/transaction.py",)),
-    ("codebase_context", {"what": "references", "target": "SuspiciousOperation"}, r"core/exceptions\.py",
-     "SuspiciousOperation", ("django/core/exceptions.py",)),
-    ("codebase_search", {"query": "where is the CSRF token checked"}, r"csrf", "csrf.*token",
-     ("django/middleware/csrf.py",)),
+    ("codebase_read", {"target": "django/db/transaction.py"}, r"def atomic", "def atomic",
+     ("django/db/transaction.py",)),
 ]  # fmt: skip
 RXJS: list[Question] = [
     ("codebase_search", {"query": "switchMap"}, r"operators/switchMap\.ts", "switchMap",
@@ -67,7 +68,7 @@ RXJS: list[Question] = [
     ("codebase_search", {"query": "ObjectUnsubscribedError"}, r"util/ObjectUnsubscribedError\.ts",
      "ObjectUnsubscribedError", ("internal/util/ObjectUnsubscribedError.ts",)),
 ]  # fmt: skip
-_COMMON = 5  # the first of Django: the commonest questions
+_COMMON = 5  # the first of Django: where it is, who calls it, who uses it, and twice code about an idea
 
 
 def run(results: dict[str, Any]) -> None:

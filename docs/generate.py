@@ -148,6 +148,7 @@ def _render_run(words: str) -> str:
     finally:
         os.chdir(before)
     text = re.sub(r"; [\d,.]+ ms\b", "", out.getvalue()).replace(str(_copy_sample().parent), "~")
+    text = re.sub(r"(?<=[:-])[0-9a-f]{16,32}\b", "…", text)  # names made from the content of answers
     return render_block([f"$ cq {words}", *text.rstrip("\n").split("\n")]) + "\n"
 
 

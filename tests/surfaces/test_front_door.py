@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -116,6 +120,41 @@ def test_colours_are_asked_for_or_left(root: Path):
     assert "\x1b[1m" in cq(root, "--color", "always", "search", "save").stdout
     assert "\x1b" not in cq(root, "--color=never", "search", "save", FORCE_COLOR="1").stdout
     assert "\x1b" not in cq(root, "search", "save").stdout
+
+
+def test_colours_change_nothing_but_the_colour(root: Path):
+    (root / "src" / "odd.py").write_text(
+        'def odd(x):  # why\n    """Two\n    lines."""\n    return f"{x} ü" if x else None\n'
+    )
+    for words in (("read", "odd"), ("search", "odd"), ("calls", "save")):
+        plain, painted = cq(root, *words).stdout, cq(root, "--color", "always", *words).stdout
+        assert "\x1b[" in painted
+        assert "\x1b]8" not in painted  # no terminal, no links
+        drop = re.compile(r"\x1b\[[\d;]*m|[\d,.]+ ms")
+        assert drop.sub("", painted) == drop.sub("", plain)
+    assert "\x1b[1;34mdef\x1b[0m odd" in cq(root, "--color", "always", "read", "odd").stdout
+
+
+def test_a_terminal_that_follows_links_gets_them(root: Path):
+    def ask(**more: str) -> str:
+        main, child = pty.openpty()
+        with subprocess.Popen(
+            [sys.executable, "-m", "cq", "read", "save"], cwd=root, env=environment(root) | more, stdout=child,
+            stderr=subprocess.DEVNULL,
+        ) as process:  # fmt: skip
+            os.close(child)
+            said = b""
+            with suppress(OSError):  # the end of a terminal
+                while part := os.read(main, 1 << 16):
+                    said += part
+            process.wait()
+        os.close(main)
+        return said.decode()
+
+    linked = ask(TERM="xterm-kitty")
+    assert f"\x1b]8;;file://{socket.gethostname()}{root}/src/db.py\x1b\\" in linked
+    assert "\x1b]8" not in ask(TERM="xterm")
+    assert "\x1b" not in ask(TERM="xterm-kitty", NO_COLOR="1")
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,12 @@ class Definition(msgspec.Struct, frozen=True):
         return self.file.symbols[self.document][symbol.parent] if symbol.parent >= 0 else None
 
     @property
-    def order(self) -> tuple[int, bool, int, str, int]:
-        """What people mean most likely first: sources before tests, code before values, outer before inner."""
+    def order(self) -> tuple[int, bool, int, str, bool, int]:
+        """What people mean most likely first: sources before tests, code before values, outer before inner; of
+        overloads in a file the one that has the code."""
         symbol = self.symbol
-        return (
-            ROLE_ORDER.get(self.file.role, 2), symbol.kind in _VALUES, symbol.depth, self.file.path, symbol.name_start,
-        )  # fmt: skip
+        role, is_value = ROLE_ORDER.get(self.file.role, 2), symbol.kind in _VALUES
+        return role, is_value, symbol.depth, self.file.path, symbol.body_start < 0, symbol.name_start
 
     def is_called(self, dotted: str) -> bool:
         """Whether `a.b.c` names it: by the end of its qualified name behind the module's."""

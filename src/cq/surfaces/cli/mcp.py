@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from argparse import ArgumentParser, Namespace
 from importlib.util import find_spec
@@ -35,6 +36,7 @@ def run(args: Namespace) -> int:
         raise UsageError("--token-file means nothing without --http", hint="see `cq mcp --help`")
     address = _read_address(args.http) if args.http else None
     token = _read_token(args.token_file) if args.token_file else ""
+    os.environ["NO_COLOR"] = "1"  # answers are for a program, whatever this one was started in
     _start_daemon()
     try:
         if address is None:

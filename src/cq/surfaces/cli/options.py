@@ -276,6 +276,7 @@ def read_budget(text: str) -> int:
 
 def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | None = None, **more: Any) -> Workspace:
     """What is not among the command's options keeps its default."""
+    from cq.surfaces.render import terminal
     from cq.workspace import Workspace
 
     given = vars(args)
@@ -289,7 +290,9 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     options["trusted"] = bool(given.get("trust"))
     options["auto_refresh"] = not given.get("no_refresh")
     options["max_stale"] = given.get("max_stale") or 0.0
-    return Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
+    workspace = Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
+    terminal.root = workspace.root
+    return workspace
 
 
 def read_seconds(text: str) -> float:

@@ -21,7 +21,7 @@ def render_jsonl(values: list[Any]) -> str:
 def render_heading(text: str, level: int = 2) -> str:
     """A Markdown heading, bold where a terminal shows it."""
     heading = f"{'#' * level} {text}"
-    return f"\x1b[1m{heading}\x1b[0m" if _has_colour() else heading
+    return f"\x1b[1m{heading}\x1b[0m" if has_colour() else heading
 
 
 def render_block(lines: list[str], language: str = "text") -> str:
@@ -57,7 +57,7 @@ def show_source(line: str) -> str:
     return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in line)
 
 
-def _has_colour() -> bool:
+def has_colour() -> bool:
     """NO_COLOR outranks FORCE_COLOR, which outranks what the terminal says of itself."""
     if os.environ.get("NO_COLOR"):
         return False

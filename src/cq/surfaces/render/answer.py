@@ -20,6 +20,7 @@ from cq.model.answer import (
     SourceDetails,
 )
 from cq.surfaces.render import one_line, render_block, render_heading, show_path, show_source
+from cq.surfaces.render.terminal import highlight, show_place
 
 _INDENT = "    "
 _SHOWN_EVENTS = 6
@@ -144,7 +145,7 @@ def render_finding(finding: Finding) -> list[str]:
     where, details = finding.location, finding.details
     if where is None:
         return [_INDENT + show_path(one_line(finding.message))]
-    place = f"{show_path(where.path)}:{where.start_line}:{where.start_col}"
+    place = show_place(where.path, where.start_line, where.start_col)
     text = show_source(finding.message)
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
@@ -183,7 +184,8 @@ def _render_contract(place: str, details: HoverDetails, text: str) -> list[str]:
 
 
 def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:
-    rows = [f"{place} to line {last}", render_block(details.source.splitlines(), details.language)]
+    source = highlight("\n".join(map(show_source, details.source.splitlines())), details.language)
+    rows = [f"{place} to line {last}", render_block(source.split("\n"), details.language)]
     rows += [f"read on: cq read {details.more}"] if details.more else []
     return rows + [f"also: {other.kind} {other.name} {other.path}:{other.line}" for other in details.others]
 

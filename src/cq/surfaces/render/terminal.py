@@ -1,0 +1,82 @@
+"""What only a terminal shows: colours, links, highlighted source. Taken away, the text is the same."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+from cq.surfaces.render import has_colour, show_path
+
+root = Path()  # of the answer; links are absolute
+_MOST_BYTES = 200_000  # of source that is highlighted
+_STRONG, _QUIET, _TEXT, _PLACE = "1;34", "2", "32", "36"
+
+
+def show_place(path: str, line: int, col: int) -> str:
+    """`path:line:col`, on a terminal in colour, and where it can follow links, as one to the file."""
+    text = f"{show_path(path)}:{line}:{col}"
+    if not has_colour():
+        return text
+    text = _paint(text, _PLACE)
+    if not _follows_links():
+        return text
+    target = f"file://{socket.gethostname()}{quote(os.fspath(root / path))}"
+    return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def highlight(source: str, language: str) -> str:
+    """Keywords, strings and comments by the language's own grammar; as it is where there is no colour or no grammar."""
+    if not has_colour() or len(source) > _MOST_BYTES:
+        return source
+    from cq.syntax import get_language
+
+    known = get_language(language)
+    text = source.encode("utf-8", "surrogateescape")
+    tree = known.parse(text) if known else None
+    if tree is None:
+        return source
+    parts: list[str] = []
+    done = 0
+    cursor = tree.walk()
+    while True:
+        node = cursor.node
+        assert node is not None
+        style = _find_style(node.type, named=node.is_named, leaf=node.child_count == 0)
+        if style and node.start_byte >= done:
+            parts.append(text[done : node.start_byte].decode("utf-8", "surrogateescape"))
+            parts.append(_paint(text[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape"), style))
+            done = node.end_byte
+        if (not style and cursor.goto_first_child()) or cursor.goto_next_sibling():
+            continue
+        while cursor.goto_parent():
+            if cursor.goto_next_sibling():
+                break
+        else:
+            break
+    return "".join(parts) + text[done:].decode("utf-8", "surrogateescape")
+
+
+def _find_style(kind: str, *, named: bool, leaf: bool) -> str:
+    if "comment" in kind:
+        return _QUIET
+    if named and "string" in kind and (leaf or kind in ("string", "string_literal", "raw_string_literal")):
+        return _TEXT
+    return _STRONG if leaf and not named and kind.isalpha() else ""
+
+
+def _paint(text: str, style: str) -> str:
+    """Line by line: a pager shows a line by itself."""
+    return "\n".join(f"\x1b[{style}m{line}\x1b[0m" if line else line for line in text.split("\n"))
+
+
+def _follows_links() -> bool:
+    """Terminals that say they are one that does (OSC 8); the others would show it as garbage."""
+    given = os.environ
+    known = given.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "vscode", "ghostty")
+    known |= given.get("TERM", "").startswith(("xterm-kitty", "foot", "alacritty"))
+    known |= bool(given.get("WT_SESSION") or given.get("KONSOLE_VERSION"))
+    version = given.get("VTE_VERSION", "")
+    return sys.stdout.isatty() and (known or (version.isdecimal() and int(version) >= 5000))

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.corpora import CORPORA
 from cq.embed import load_embedder, load_reranker
 from cq.embed.weights import load_manifest
 from training.blend import CANDIDATES, POOL, mrr
 from training.fetch import CACHE, is_excluded
 from training.lexical import Fielded
-from training.pairs import reported_sets
+from training.pairs import crate_of, reported_sets
 from training.sets import Set
 
 _QUESTIONS = int(os.environ.get("CQ_BENCH_QUESTIONS") or 200)
@@ -111,7 +112,10 @@ def _wordllama(found: Set, texts: list[str], lexical: list[NDArray[np.float64]])
 
 def _overlap(found: Set) -> dict[str, Any]:
     """Whether the package is kept out by name, and, where the pairs are at hand, how many say or hold the same."""
-    check: dict[str, Any] = {"package": found.name, "left out by name": str(is_excluded(found.name))}
+    check: dict[str, Any] = {
+        "package": found.name,
+        "left out by name": str(is_excluded(crate_of(CORPORA[found.name].package))),
+    }
     pairs = Path(os.environ.get("CQ_TRAINING_PAIRS") or CACHE / "pairs.tsv.xz")
     if not pairs.is_file():
         return {**check, "same sentence": "no pairs here", "same code": "no pairs here"}

@@ -56,7 +56,7 @@ COPYLEFT = re.compile(
 )
 
 
-REPORTED = {"django": "django", "tokio": "src", "rxjs": "src", "nest": ""}  # corpus -> the part that is no test
+REPORTED = {"django": "django", "tokio": "src", "rxjs": "", "nest": ""}  # corpus -> the part that is no test
 
 
 class Pair(msgspec.Struct, array_like=True):

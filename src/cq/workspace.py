@@ -460,9 +460,7 @@ class Workspace:
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
                 relations = self._find_relations(reader, tree)
-                return finish(find_calls(relations.files, options, relations), tree=tree)
-                files = IndexedFiles(reader, tree)
-                relations = Relations(reader, tree, files)
+                files = relations.files
                 enrich = self._enrich(files, options.target, options.servers, options.page)
                 answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
                 return finish(enrich(answer), tree=tree)

@@ -6,13 +6,14 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint types layers docs docs-check bench format wheel sbom clean
+.PHONY: help install demo test check lint types layers docs docs-check bench train-embeddings format wheel sbom clean
 
 help:
 	@echo "make demo     install, index this repository, show what it knows"
 	@echo "make test     run the tests"
 	@echo "make check    format, lint, types, layers, docs, tests: the one gate"
 	@echo "make bench    measure (PARTS='syntax …' for some of it)"
+	@echo "make train-embeddings  make the models again: minutes with a GPU, hours without"
 	@echo "make docs     write the generated parts of the docs"
 	@echo "make format   format and fix what can be fixed"
 	@echo "make wheel    build the wheel into dist/"
@@ -79,6 +80,17 @@ docs-check: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python -m bench $(PARTS)
+
+# The manifest pins what is fetched; the pairs stay in the cache. Needs torch and tokenizers beside cq itself.
+TRAINING ?= $(HOME)/.cache/cq-training
+train-embeddings: export CQ_TRAINING_CACHE = $(TRAINING)
+train-embeddings: $(STAMP)
+	@$(PIP) install torch tokenizers
+	@$(BIN)/python -m training.fetch
+	@$(BIN)/python -m training.pairs $(TRAINING)/pairs.tsv.xz $(TRAINING)/sets.msgpack
+	@$(BIN)/python -m training.train $(TRAINING)/pairs.tsv.xz $(TRAINING)/sets.msgpack $(TRAINING)/weights
+	@$(BIN)/python -m training.blend $(TRAINING)/weights $(TRAINING)/sets.msgpack django,tokio,rxjs,nest 60
+	@$(BIN)/python -m training.install $(TRAINING)/weights
 
 format: $(STAMP)
 	@$(BIN)/ruff check --quiet --fix-only .

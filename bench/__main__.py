@@ -35,6 +35,7 @@ PARTS = {
         "graph_typescript",
         "labels",
         "providers",
+        "retrieval",
         "surfaces",
         "agent",
     )

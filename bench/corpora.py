@@ -25,7 +25,7 @@ class CorpusError(Exception):
 
 
 class Corpus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    registry: Literal["pypi", "npm"]
+    registry: Literal["pypi", "npm", "debian"]
     package: str
     version: str
     sha256: str
@@ -58,6 +58,8 @@ def _download(corpus: Corpus, scratch: Path) -> Path:
     if corpus.registry == "npm":
         # A package named by version is downloaded as it is: nothing of it runs.
         _run(["npm", "pack", "--silent", "--ignore-scripts", f"{corpus.package}@{corpus.version}"], archives)
+    elif corpus.registry == "debian":
+        _run(["apt-get", "download", "-qq", f"{corpus.package}={corpus.version}"], archives)
     else:
         shims = scratch / "shims"
         shims.mkdir()
@@ -90,9 +92,12 @@ def _unpack(archive: Path, corpus: Corpus, folder: Path, scratch: Path) -> None:
     if digest != corpus.sha256:
         raise CorpusError(f"{archive.name}: sha256 is {digest}, not {corpus.sha256}")
     unpacked = scratch / "unpacked"
-    with tarfile.open(archive) as tar:
-        tar.extractall(unpacked, filter="data")  # refuses names, links and modes that reach outside
-    (top,) = unpacked.iterdir()  # both registries put everything under one folder
+    if corpus.registry == "debian":
+        _run(["dpkg-deb", "-x", str(archive), str(unpacked)], scratch)
+    else:
+        with tarfile.open(archive) as tar:
+            tar.extractall(unpacked, filter="data")  # refuses names, links and modes that reach outside
+    (top,) = unpacked.iterdir()  # the registries put everything under one folder
     try:
         top.rename(folder)
     except OSError:

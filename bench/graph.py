@@ -399,14 +399,16 @@ def judge(edges: Edges, question: Question, ref: SymbolRef, known: set[Symbol]) 
 
 
 def calibrate(singles: dict[str, Counter[str]]) -> list[dict[str, Any]]:
-    """`rate` is as measured; `confidence` what to believe after so few: with one right and one wrong link more."""
+    """`rate` is as measured; `confidence` what to believe after so few, with one right and one wrong link more, and
+    never more than .99."""
     rows: list[dict[str, Any]] = []
     for evidence in CONFIDENCE:
         links, wrong = singles[evidence]["single"], singles[evidence]["wrong single"]
         if links:
+            believed = min(round((links - wrong + 1) / (links + 2), 2), 0.99)
             rows.append({
                 "evidence": evidence, "single links": links, "wrong": wrong, "rate": f"{1 - wrong / links:.2%}",
-                "confidence": round((links - wrong + 1) / (links + 2), 2), "in the product": CONFIDENCE[evidence],
+                "confidence": believed, "in the product": CONFIDENCE[evidence],
             })  # fmt: skip
     return rows
 

@@ -194,7 +194,7 @@ def measure_precise(
         with workspace._reading() as (reader, tree):
             said = [
                 dict(statements)
-                for path, _ in reader.link_keys(tree.id)
+                for path in reader.linked_paths(tree.id)
                 for calls_ in reader.evidence(tree.id, path).values()
                 for statements in calls_.values()
             ]

@@ -13,13 +13,12 @@ import sys
 import tarfile
 import zipfile
 from array import array
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from email.parser import HeaderParser
 from io import BytesIO
 from pathlib import Path
-from subprocess import run
 
 import msgspec
 
@@ -27,14 +26,16 @@ from cq.embed import Passage
 from cq.embed.words import split_words
 from cq.model.facts import FileFacts, Symbol
 from cq.syntax import embedding_text, extract_facts
-from training.fetch import CACHE, HERE, is_excluded
+from training.fetch import CACHE, HERE, PACKAGES, is_excluded
+from training.sets import Query, Set
 
-CAPS = {"python": 1_200, "rust": 6_000, "typescript": 5_000}
+CAPS = {"python": 500, "rust": 5_000, "typescript": 3_000}
 LANGUAGES = {
     ".py": "python", ".rs": "rust", ".ts": "typescript", ".tsx": "tsx", ".mts": "typescript",
     ".js": "javascript", ".mjs": "javascript", ".jsx": "jsx",
 }  # fmt: skip
-SIZES = (200, 400_000)
+SIZES = (200, 300_000)  # bytes of a file
+MAX_READ = {"npm": 900_000, "pypi": 1_500_000}  # bytes of a package; 4 MB elsewhere
 BODY_WORDS = 230  # what the models read, and a little more
 REST_WORDS = 60
 SKIPPED_PATH = re.compile(
@@ -53,6 +54,9 @@ COPYLEFT = re.compile(
     r"\bCC-BY-SA|\bOSL-|\bSSPL|Commons Clause|Business Source|Elastic License|\bCeCILL|Sleepycat|\bproprietary\b",
     re.I,
 )
+
+
+REPORTED = {"django": "django", "tokio": "src", "rxjs": "src", "nest": ""}  # corpus -> the part that is no test
 
 
 class Pair(msgspec.Struct, array_like=True):
@@ -74,7 +78,8 @@ class Archive(msgspec.Struct):
     files: dict[str, bytes]
 
 
-def main(destination: str) -> None:
+def main(destination: Path, sets: Path) -> None:
+    """Writes the pairs, and the sets: packages to choose on and, never chosen on, those that are reported."""
     archives = sorted(
         path for registry in ("pypi", "pypi_rust", "npm", "debian") for path in (CACHE / registry).iterdir()
     )
@@ -82,10 +87,10 @@ def main(destination: str) -> None:
     codes: set[str] = set()
     rows: list[str] = []
     totals: Counter[str] = Counter()
-    with ProcessPoolExecutor(2) as pool, lzma.open(destination, "wt", preset=4, encoding="utf-8") as out:
-        for header, pairs in pool.map(collect, archives, chunksize=4):
+    with ProcessPoolExecutor(2) as pool, lzma.open(destination, "wt", preset=2, encoding="utf-8") as out:
+        for header, pairs in pool.map(collect_once, archives, chunksize=4):
             kept = 0
-            for pair in pairs:
+            for pair in [] if crate_of(header[1]) in PACKAGES["tuning"] else pairs:
                 code = hashlib.sha1(f"{pair.name}\0{pair.body}".encode()).hexdigest()
                 sentences[pair.query] += 1
                 if sentences[pair.query] > 2 or code in codes:
@@ -94,16 +99,49 @@ def main(destination: str) -> None:
                 kept += 1
                 totals[pair.language] += 1
                 out.write("\t".join(msgspec.to_builtins(pair)) + "\n")
-            if kept:
+            if kept or crate_of(header[1]) in PACKAGES["tuning"]:
                 registry, name, version, licence = header
                 rows.append(
                     f'[[package]]\nregistry = "{registry}"\nname = "{name}"\nversion = "{version}"\n'
                     f'licence = "{licence}"\npairs = {kept}\n'
                 )
     (HERE / "manifest.toml").write_text(
-        "# What the models were trained on (and, where packages.toml says `tuning`, chosen on).\n\n" + "\n".join(rows)
+        "# What the models were trained on and, with 0 pairs, chosen on.\n\n" + "\n".join(rows)
     )
     print(dict(totals), sum(totals.values()), len(rows), "packages")
+    sets.write_bytes(msgspec.msgpack.encode([*_tuning_sets(archives), *reported_sets()]))
+
+
+def _tuning_sets(archives: list[Path]) -> Iterator[Set]:
+    for path in archives:
+        # By the file's name first: most archives need not be opened.
+        if any(
+            word in path.name for tuned in PACKAGES["tuning"] for word in [tuned.removeprefix("@").replace("/", "-")]
+        ):
+            archive = read_archive(path)
+            if crate_of(archive.name) in PACKAGES["tuning"]:
+                found = build_set(crate_of(archive.name), "", dict(chosen_files(archive)), 200)
+                if len(found.queries) >= 60:
+                    yield found
+
+
+def reported_sets(questions: int = 500) -> Iterator[Set]:
+    """The pinned packages of the bench that nothing is trained or chosen on."""
+    from bench.corpora import fetch
+
+    for name, tree in REPORTED.items():
+        yield build_set(name, "", read_tree(fetch(name), tree), questions)
+
+
+def collect_once(path: Path) -> tuple[tuple[str, str, str, str], list[Pair]]:
+    """As `collect`, from the cache where this archive was read before."""
+    kept = CACHE / "pairs" / f"{path.parent.name}-{path.name}"
+    if not kept.is_file():
+        kept.parent.mkdir(exist_ok=True)
+        scratch = kept.with_name(kept.name + ".new")
+        scratch.write_bytes(msgspec.msgpack.encode(collect(path)))
+        scratch.rename(kept)
+    return msgspec.msgpack.decode(kept.read_bytes(), type=tuple[tuple[str, str, str, str], list[Pair]])
 
 
 def collect(path: Path) -> tuple[tuple[str, str, str, str], list[Pair]]:
@@ -114,21 +152,18 @@ def collect(path: Path) -> tuple[tuple[str, str, str, str], list[Pair]]:
         print(f"{path.name}: {error!r}", file=sys.stderr)
         return ("", "", "", ""), []
     header = (archive.registry, archive.name, archive.version, archive.licence)
-    if is_excluded(crate_of(archive.name)) or not is_permissive(archive.licence):
+    name = crate_of(archive.name)
+    if is_excluded(name) or not is_permissive(archive.licence):
         return header, []
     pairs: list[Pair] = []
     counts: Counter[str] = Counter()
-    # In an order that mixes folders: a cap then takes a bit of everything.
-    for name in sorted(archive.files, key=lambda name: hashlib.sha1(name.encode()).digest()):
-        text = archive.files[name]
+    for name, text in chosen_files(archive):
         family = family_of(name)
-        if counts[family] >= CAPS[family] or COPYLEFT.search(text[:3000].decode("utf-8", "replace")):
-            continue
-        if any(is_excluded(part) for part in name.removesuffix(".py").split("/")):
+        if counts[family] >= CAPS[family]:
             continue
         for symbol, passage in passages(name, text):
             query, rest = sentence_of(symbol.doc)
-            if query and len(passage.body) >= 60:
+            if query and len(passage.body) >= 60 and counts[family] < CAPS[family]:
                 counts[family] += 1
                 pairs.append(
                     Pair(
@@ -140,6 +175,20 @@ def collect(path: Path) -> tuple[tuple[str, str, str, str], list[Pair]]:
     return header, pairs
 
 
+def chosen_files(archive: Archive) -> Iterator[tuple[str, bytes]]:
+    """In an order that mixes folders, so that a cap takes a bit of everything."""
+    read = 0
+    for name in sorted(archive.files, key=lambda name: hashlib.sha1(name.encode()).digest()):
+        text = archive.files[name]
+        if any(is_excluded(part) for part in name.removesuffix(".py").split("/")):
+            continue
+        if not COPYLEFT.search(text[:3000].decode("utf-8", "replace")):
+            yield name, text
+            read += len(text)
+            if read > MAX_READ.get(archive.registry, 4_000_000):
+                return
+
+
 def passages(path: str, text: bytes) -> Iterator[tuple[Symbol, Passage]]:
     """Every function, class and type of a file as a model reads it, its documentation taken out."""
     facts = extract_facts(text, LANGUAGES[Path(path).suffix])
@@ -148,9 +197,34 @@ def passages(path: str, text: bytes) -> Iterator[tuple[Symbol, Passage]]:
         if chunk.symbol < 0:
             continue
         symbol = facts.symbols[chunk.symbol]
-        if symbol.kind_group in ("function", "method", "class", "type"):
+        if symbol.kind_group in ("function", "method", "class", "type") and symbol.kind != "impl":
             body = re.sub(r"\s+", " ", embedding_text(bare, facts, index))
             yield symbol, Passage(path, symbol.qualified_name, symbol.signature, body)
+
+
+def build_set(name: str, language: str, files: Mapping[str, bytes], queries: int = 500) -> Set:
+    found: list[Passage] = []
+    targets: dict[str, list[int]] = defaultdict(list)
+    for path in sorted(files):
+        for symbol, passage in passages(path, files[path]):
+            sentence, _ = sentence_of(symbol.doc)
+            if sentence and symbol.kind_group in ("function", "method") and len(passage.body) >= 60:
+                targets[sentence].append(len(found))
+            found.append(passage)
+    # An overload is the function, whichever of them bears the documentation.
+    named: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, passage in enumerate(found):
+        named[passage.path, passage.name].append(number)
+    for numbers in targets.values():
+        numbers[:] = sorted({twin for number in numbers for twin in named[found[number].path, found[number].name]})
+    chosen = sorted(targets, key=lambda text: hashlib.sha1(text.encode()).digest())[:queries]
+    return Set(name, language, tuple(found), tuple(Query(text, tuple(targets[text])) for text in chosen))
+
+
+def read_tree(root: Path, tree: str = "") -> dict[str, bytes]:
+    """The sources under a folder that count, by path; tests do not."""
+    named = {path.relative_to(root).as_posix(): path for path in (root / tree).rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in sorted(named.items()) if _wanted(name, path.stat().st_size)}
 
 
 def without_docs(text: bytes, facts: FileFacts) -> bytes:
@@ -197,6 +271,8 @@ def sentence_of(doc: str) -> tuple[str, str]:
 
 def is_permissive(licence: str) -> bool:
     """`A OR B` by its best choice, `A AND B` by its worst."""
+    if "proprietary" in licence.lower():
+        return False
     choices = re.split(r"\bor\b|/", licence, flags=re.I)
     return any(PERMISSIVE.search(choice) and not COPYLEFT.search(choice) for choice in choices)
 
@@ -288,8 +364,7 @@ def _read_sdist(path: Path) -> Archive:
 
 
 def _read_debian(path: Path) -> Archive:
-    data = run(["dpkg-deb", "--fsys-tarfile", path], capture_output=True, check=True).stdout
-    found = _read_tar(data, re.compile(r"/Cargo\.toml$"))
+    found = _read_tar(_member(path.read_bytes(), b"data.tar"), re.compile(r"/Cargo\.toml$"))
     manifest = min((name for name in found if name.endswith("/Cargo.toml")), key=lambda name: name.count("/"))
     info = msgspec.toml.decode(found[manifest])["package"]
     root = manifest.removesuffix("Cargo.toml")
@@ -301,5 +376,16 @@ def _read_debian(path: Path) -> Archive:
     return Archive("debian", package, version.replace("%3a", ":"), _one_line(str(info.get("license", ""))), files)
 
 
+def _member(archive: bytes, name: bytes) -> bytes:
+    """Of an `ar` archive: 8 bytes of magic, then members with a header of 60 bytes, at even offsets."""
+    at = 8
+    while at < len(archive):
+        size = int(archive[at + 48 : at + 58])
+        if archive[at : at + 16].startswith(name):
+            return archive[at + 60 : at + 60 + size]
+        at += 60 + size + size % 2
+    raise ValueError(f"no {name.decode()} in it")
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -460,9 +460,8 @@ class Workspace:
                 return finish(find_calls(self._disk_files(), options))
             with self._reading() as (reader, tree):
                 relations = self._find_relations(reader, tree)
-                files = relations.files
-                enrich = self._enrich(files, options.target, options.servers, options.page)
-                answer, _ = _remember(reader, options, lambda: (find_calls(files, options, relations), {}))
+                enrich = self._enrich(relations.files, options.target, options.servers, options.page)
+                answer, _ = _remember(reader, options, lambda: (find_calls(relations.files, options, relations), {}))
                 return finish(enrich(answer), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
@@ -642,7 +641,7 @@ class Workspace:
 
         with self._asking("run") as finish:
             if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
-                self._prepare_vectors(False)  # what is written now is seen by the generation that is read next
+                self._embed_few()  # what is written now is seen by the generation that is read next
             with self._sharing() as (tree, _):
                 ask = self._ask_step(place)
                 answer = run_plan(plan, ask, measure=measure, place=place)

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from cq.embed import Passage, load_embedder
+from cq.embed import Passage, load_embedder, load_reranker
 from cq.embed.exact import ExactIndex, quantize
 from cq.embed.weights import FOLDER, load_manifest
 from cq.embed.words import Vocabulary, split_words
@@ -79,3 +79,29 @@ def test_what_is_no_number_becomes_nothing():
     codes, scales = quantize(rows)
     assert codes.tolist() == [[64, -127], [0, 0], [0, 0], [0, 0]]
     assert scales[1:].tolist() == [0, 0, 0]
+
+
+def test_the_reranker_reads_question_and_passage_together():
+    reranker = load_reranker()
+    assert reranker is not None
+    passages = [
+        Passage("app/files.py", "read_lines", "def read_lines(path)", "with open(path) as f: return f.readlines()"),
+        Passage("app/auth.py", "validate_token", "def validate_token(token)", "return jwt.decode(token, key)"),
+        Passage("", "", "", "+-*/"),
+    ]
+    together = reranker.score("check that a token is valid", passages)
+    assert together.argmax() == 1
+    assert together[0] == pytest.approx(reranker.score("check that a token is valid", passages[:1])[0], abs=0.002)
+    assert len(reranker.score("", passages)) == 3
+    assert len(reranker.score("anything", [])) == 0
+
+
+def test_a_blend_is_a_chance_in_the_order_of_its_scores():
+    manifest = load_manifest()
+    columns = np.array([[0.9, 0.8, 0.7, 9.0], [0.5, 0.4, 0.4, 2.0], [0.0, 0.1, 0.0, -4.0]])
+    for blend, width in ((manifest.first, 3), (manifest.final, 4)):
+        chances = blend.score(columns[:, :width])
+        assert 1 > chances[0] > 0.5 > chances[1] > chances[2] > 0
+        # The best of a bad lot is not good.
+        assert blend.score(columns[:, :width] * 0.2)[0] < chances[0]
+        assert len(blend.score(columns[:0, :width])) == 0

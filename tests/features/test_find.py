@@ -117,6 +117,11 @@ def test_words_alone(tmp_path: Path):
     assert all(not result.parts.body and not result.parts.signature for result in answer.results)
 
 
+def test_weights_without_a_reranker_are_not_passed_over_in_silence(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "validate_token", weights=(0.9, 0.1), mode="lexical")
+    assert [event.category for event in answer.degraded if event.stage == "rerank"] == ["weights"]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

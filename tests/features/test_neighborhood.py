@@ -484,6 +484,8 @@ def test_a_small_budget_shows_less_and_says_so(workspace: Workspace):
         ({"slices": ("caller",)}, "did you mean 'callers'"),
         ({"expand": (("children", 2),)}, "--expand does not know 'children'"),
         ({"depth": 11}, "a depth of 11 is out of range"),
+        ({"slices": ("tests",), "expand": (("callers", 2),)}, "--expand callers is about a slice that --slices leaves"),
+        ({"slices": ("tests",), "depth": 2}, "--depth is about a slice"),
     ],
 )
 def test_options_that_cannot_be(workspace: Workspace, options: dict[str, object], message: str):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cq import Answer, Workspace
+from cq import Answer, Page, Workspace
 from cq.features import servers
 from cq.features.diagnostics import DiagnosticsOptions
 from cq.features.hover import HoverOptions
@@ -164,6 +164,20 @@ def test_diagnostics_are_of_syntax_and_of_types(workspace: Workspace, alone: Wor
     assert [note.correlation_key for note in answer.degraded] == ["python"]
     with pytest.raises(UsageError, match="--severity"):
         workspace.diagnostics(DiagnosticsOptions(severity="fatal"))
+
+
+def test_many_definitions_of_a_name_are_capped_and_the_next_page_asks_the_same(tmp_path: Path):
+    body = "".join(f"class C{n}:\n    def twin(self): ...\n" for n in range(25))
+    (tmp_path / "a.py").write_text(body + "def use(x):\n" + "    x.twin()\n" * 9)
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        answer = workspace.hover(HoverOptions("twin", servers=False))
+        assert ("definitions", 20, 5) in {(cut.cap, cut.limit, cut.omitted) for cut in answer.truncated}
+        options = ReferencesOptions("twin", inside=("a.py",), page=Page(4), servers=False)
+        answer = workspace.references(options)
+        assert ("definitions", 20, 5) in {(cut.cap, cut.limit, cut.omitted) for cut in answer.truncated}
+        assert answer.sections[-1].findings[0].message == (
+            "cq references twin --in a.py --no-lsp --limit 4 --page 2"
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", ["crash", "silent", "dies", "garbage"])

@@ -41,11 +41,47 @@ def decorated(): ...
 """
 
 
+USAGES = """
+#- base.py
+def handler(): ...
+class Kind: ...
+class Other(Kind): ...
+def alone(): ...
+#- use.py
+import base
+from base import handler as run, Kind, Other
+TABLE = {"run": run}
+def picked():
+    return [run]
+def handed(call, run=None):
+    call(Kind)
+    return run
+def compared(x):
+    return type(x) is Kind or isinstance(x, Other)
+def called():
+    run()
+    return run
+def default(kind=Kind): ...
+class Under(Kind): ...
+def raising():
+    raise Other
+def typed(kind: Kind): ...
+def read():
+    return base.alone
+"""
+
+
 @pytest.fixture
 def edges(tmp_path: Path) -> Iterator[Edges]:
-    root, index = tmp_path / "repo", tmp_path / "i" / "index.db"
+    with open_edges(tmp_path, SNIPPET) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def open_edges(folder: Path, snippet: str) -> Iterator[Edges]:
+    root, index = folder / "repo", folder / "i" / "index.db"
     root.mkdir()
-    for path, text in parse_fixture(SNIPPET).files.items():
+    for path, text in parse_fixture(snippet).files.items():
         (root / path).write_text(text)
     build(index, root, jobs=1)
     with contextlib.closing(database.connect(index)) as connection:
@@ -115,3 +151,21 @@ def test_places_and_symbols_are_inverse(edges: Edges):
     assert number is not None
     assert edges.find_place("shapes.py", 0, number) == place
     assert edges.find_place("shapes.py", 0, -1) == Candidate("shapes.py", 0, "")
+
+
+def test_usages_name_a_definition_without_any_other_edge_to_it(tmp_path: Path):
+    found: dict[str, list[str]] = {}
+    with open_edges(tmp_path, USAGES) as edges:
+        for name in ("handler", "Kind", "Other", "alone"):
+            target = Candidate("base.py", 0, name)
+            usages = edges.find_usages_into(target, edges.find_into(target))
+            found[name] = [f"{edge.source.path}:{edge.source.name} {edge.ref.status}" for edge in usages]
+        out = Candidate("use.py", 0, "compared")
+        named = [edge.ref.name for edge in edges.find_usages_out(out, edges.find_out(out))]
+    assert found == {
+        "handler": ["use.py:picked resolved"],
+        "Kind": ["use.py:handed resolved", "use.py:compared resolved", "use.py:default resolved"],
+        "Other": ["use.py:compared resolved"],
+        "alone": [],
+    }
+    assert named == ["Kind", "Other"]

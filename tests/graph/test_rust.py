@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cq.graph.dialect import Dialect
 from tests.support.checks import check_calls
 
 PAGE = (Path(__file__).parents[1] / "cases" / "graph-rust.md").read_text("utf-8")
@@ -16,3 +17,7 @@ CASES = dict(re.findall(r"^## (.+?)$.*?^```rust\n(.*?)^```$", PAGE, re.MULTILINE
 @pytest.mark.parametrize("title", CASES)
 def test_case(title: str):
     check_calls(CASES[title], "main.rs")
+
+
+def test_a_type_without_a_name_has_none():
+    assert Dialect([]).find_type_names(["", "Foo", "'a"]) == ["Foo"]

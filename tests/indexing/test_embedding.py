@@ -19,7 +19,7 @@ from cq.indexing.embedding import FORMAT_VERSION, JOB_NAME, EmbeddingJob, embed_
 from cq.model.embedding import find_coverage
 from cq.store import database
 from cq.store.read import Reader
-from cq.store.vectors import VectorRows, clamp_levels, decode_rows, encode_rows, from_bytes, to_bytes
+from cq.store.vectors import VectorRows, decode_rows, encode_rows
 from tests.support.index import build
 
 
@@ -210,16 +210,3 @@ def test_rows_come_back_as_they_were():
     assert decode_rows(encode_rows(rows), 16) is None
     assert decode_rows(b"short", 8) is None
     assert decode_rows(encode_rows(rows)[:-1], 8) is None
-
-
-@pytest.mark.parametrize("levels", [-5, 0, 1, 2, 16, 256, 257, 100_000])
-def test_bytes_of_an_export_never_wrap(levels: int):
-    assert 2 <= clamp_levels(levels) <= 256
-    rows = np.array([[-9.0, -1.0, 0.0, 0.5, 1.0, 9.0, np.nan, np.inf]], np.float32)
-    made = to_bytes(rows, -1.0, 1.0, levels)
-    back = from_bytes(made, -1.0, 1.0, levels)
-    assert int(made.max()) <= clamp_levels(levels) - 1
-    assert np.isfinite(back).all()
-    assert back.min() >= -1.0
-    assert back.max() <= 1.0
-    assert (np.abs(back[0, 1:5] - rows[0, 1:5]) <= 2 / (clamp_levels(levels) - 1)).all()

@@ -12,12 +12,14 @@ import pytest
 from cq.features.validate import check_links, validate_index
 from cq.model.artifact import MAX_CANDIDATES, MAX_ROW_BYTES
 from cq.model.edge import CONFIDENCE, Candidate, Links, SymbolRef
+from cq.source.language import EXTENSIONS
 from cq.store.codec import encode_links
 from cq.store.validate import validate_artifacts
 from cq.surfaces.render.validate import render_validation
 from tests.store.conftest import Index, check, read_rows, write_files
 from tests.store.test_validate import codes, edit_lines, run_sql, seal
 from tests.support.fixture import parse_fixture
+from tests.support.samples import find_snippets
 
 LINKED = """
 #- shop/base.py
@@ -255,3 +257,18 @@ def test_damage_to_the_links(linked: Index):
     assert "link" in counts()
     run_sql(linked, "DELETE FROM link")
     assert "link" in counts()
+
+
+def test_odd_code_of_every_language_is_exported_whole(tmp_path: Path, make_index: Callable[..., Index]):
+    files = {
+        f"{language}/{number}{ending}": text.decode()
+        for language, ending in EXTENSIONS.items()
+        for number, text in enumerate(find_snippets(language))
+    }
+    deep = "x" + ".f(" * 2_000 + ")" * 2_000
+    files |= {"deep.py": deep, "deep.ts": deep, "cycle.py": "from cycle import *\nclass A(A): ...\nA().a.b()\n"}
+    index = make_index(write_files(tmp_path / "repo", files))
+    with index.reading() as (reader, tree):
+        assert validate_index(reader, tree).findings == ()
+    index.export(tmp_path / "out")
+    assert check(tmp_path / "out").checked["symbol_edges"] > 100

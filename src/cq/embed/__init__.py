@@ -59,5 +59,7 @@ def load_embedder() -> Embedder:
 
 
 def load_reranker() -> Reranker | None:
-    """The one whose weights are part of the program, if there is one."""
-    return None
+    """The one whose weights are part of the program: about 2 ms a passage on one core."""
+    from cq.embed.weights import load_cross_encoder
+
+    return load_cross_encoder()

@@ -12,7 +12,17 @@ from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
 from cq.features.servers import Servers, find_document
 from cq.features.target import Definition, find_point, find_targets, say_nothing
-from cq.model.answer import SCHEMA_VERSION, Answer, Degradation, Finding, HoverDetails, Insight, Run, Section
+from cq.model.answer import (
+    SCHEMA_VERSION,
+    Answer,
+    Degradation,
+    Finding,
+    HoverDetails,
+    Insight,
+    Run,
+    Section,
+    Truncation,
+)
 from cq.model.provider import Hover, Parameter, Reply
 from cq.model.status import Degraded
 from cq.providers.answers import Target
@@ -34,6 +44,7 @@ def find_hover(relations: Relations, servers: Servers, options: HoverOptions) ->
     options.page.check()
     files, point = relations.files, find_point(relations.files, options.target)
     subjects: list[tuple[Target, Definition | None]] = []
+    capped: list[Truncation] = []
     if point is not None:
         held, offset = point
         document = servers.document(held, find_document(held, offset))
@@ -42,8 +53,10 @@ def find_hover(relations: Relations, servers: Servers, options: HoverOptions) ->
         meant = relations.definition(ref.resolved) if ref and ref.resolved else named[0] if named else None
         subjects.append((Target(document, offset), meant))
     else:
-        rows = find_targets(files, options.target)[:MAX_TARGETS]
-        subjects += [(servers.target(row), row) for row in rows]
+        every = find_targets(files, options.target)
+        subjects += [(servers.target(row), row) for row in every[:MAX_TARGETS]]
+        if len(every) > MAX_TARGETS:
+            capped.append(Truncation("targets", "definitions", MAX_TARGETS, len(every), len(every) - MAX_TARGETS))
     replies = servers.ask("hover", [target for target, _ in subjects]) if subjects else []
     found = [
         finding
@@ -71,7 +84,7 @@ def find_hover(relations: Relations, servers: Servers, options: HoverOptions) ->
         ),
         sections=sections,
         degraded=_advise(replies) if servers.registry else (),
-        truncated=tuple(cut),
+        truncated=(*capped, *cut),
     )
 
 

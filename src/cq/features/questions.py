@@ -59,7 +59,8 @@ def make_question(
 
             options = SearchOptions(
                 step.text, step.mode, languages=languages, inside=step.inside, include=step.include,
-                exclude=step.exclude, kinds=step.kind, include_strings=step.include_strings, page=page, place=place,
+                exclude=step.exclude, kinds=step.kind, include_strings=step.include_strings, page=page,
+                servers=False, place=place,
             )  # fmt: skip
             options.check()
             return "search", options, {}
@@ -71,7 +72,7 @@ def make_question(
 
             return "calls", CallsOptions(
                 step.target, languages, step.inside, step.include, step.exclude, step.family, step.certain, page,
-                place=place,
+                servers=False, place=place,
             ), {}  # fmt: skip
         case NeighborhoodStep():
             from cq.features.neighborhood import NeighborhoodOptions

@@ -27,6 +27,7 @@ from cq.model.answer import (
     Run,
     Section,
     Slice,
+    Truncation,
     bucket,
 )
 from cq.model.edge import Candidate
@@ -48,6 +49,14 @@ class ReferencesOptions(msgspec.Struct, frozen=True):
     servers: bool = True
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
 
+    def next(self) -> str:
+        """The command for the next page."""
+        lists = {"in": self.inside, "include": self.include, "exclude": self.exclude}
+        given = [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
+        given += [f"--lang {','.join(self.languages)}"] if self.languages else []
+        given += [flag for flag, on in (("--certain", self.certain), ("--no-lsp", not self.servers)) if on]
+        return " ".join(["cq references", shlex.quote(self.target), *given, *self.page.next().flags(), *self.place])
+
 
 class _Mention(msgspec.Struct):
     path: str
@@ -68,7 +77,8 @@ class _Mention(msgspec.Struct):
 def find_references(relations: Relations, servers: Servers, options: ReferencesOptions) -> Answer:
     """The certain ones first, sources before tests."""
     options.page.check()
-    targets = find_targets(relations.files, options.target)[:MAX_TARGETS]
+    every = find_targets(relations.files, options.target)
+    targets = every[:MAX_TARGETS]
     if not targets:
         return say_nothing(relations.files, "references", options.target)
     found: dict[tuple[str, int], _Mention] = {}
@@ -97,12 +107,13 @@ def find_references(relations: Relations, servers: Servers, options: ReferencesO
             mentions.append((order, mention))
     ranked = [mention for _, mention in sorted(mentions, key=lambda item: item[0])]
     shown, budget, cut = take(ranked, options.page, lambda mention: _describe(relations, mention))
+    if len(every) > MAX_TARGETS:
+        cut.append(Truncation("targets", "definitions", MAX_TARGETS, len(every), len(every) - MAX_TARGETS))
     certain = sum(mention.status == "certain" for mention in ranked)
     asked = tuple(dict.fromkeys(servers.describe(reply, "references") for reply in replies))
     sections = [Section("References", "references", len(ranked), tuple(shown)), Section("Asked", "sources", 0, asked)]
     if len(shown) < len(ranked) and options.page.number * options.page.size < len(ranked):
-        words = ["cq references", shlex.quote(options.target), *options.page.next().flags(), *options.place]
-        sections.append(Section("Suggested Follow-ups", "followups", 0, (Finding("follow_up", " ".join(words)),)))
+        sections.append(Section("Suggested Follow-ups", "followups", 0, (Finding("follow_up", options.next()),)))
     score = EVIDENCE["resolved" if certain == len(ranked) else "heuristic"]
     slices = {
         "references": Slice(len(ranked), f"references: {certain} certain, {len(ranked) - certain} by name only"),

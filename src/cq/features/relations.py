@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cq.model.facts import Call, Symbol
     from cq.store.read import Reader, Tree
 
-KINDS = ("calls", "instantiates", "decorates", "imports", "inherits", "overrides", "type_uses", "raises")
+KINDS = ("calls", "instantiates", "decorates", "imports", "usages", "inherits", "overrides", "type_uses", "raises")
 CALLS = ("calls", "instantiates", "decorates")
 MAX_DEPTH = 10
 POSSIBLE = 0.3  # a link at or below this confidence is only possible
@@ -120,7 +120,10 @@ class Relations:
 
         def ask(nodes: Collection[Candidate]) -> Iterable[Link[Candidate]]:
             for node in sorted(nodes):
-                for edge in self.edges.find_into(node):
+                edges = self.edges.find_into(node)
+                if "usages" in kinds:
+                    edges += self.edges.find_usages_into(node, edges)
+                for edge in edges:
                     if edge.kind in kinds and edge.ref.confidence >= least:
                         yield self._link(edge, node)
 
@@ -131,7 +134,10 @@ class Relations:
 
         def ask(nodes: Collection[Candidate]) -> Iterable[Link[Candidate]]:
             for node in sorted(nodes):
-                for edge in self.edges.find_out(node):
+                edges = self.edges.find_out(node)
+                if "usages" in kinds:
+                    edges += self.edges.find_usages_out(node, edges)
+                for edge in edges:
                     if edge.kind in kinds and edge.ref.confidence >= least:
                         for target in edge.ref.candidates:
                             yield self._link(edge, target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
@@ -23,6 +23,7 @@ class Index(Protocol):
     def symbols(self, path: str) -> Sequence[Sequence[Symbol]]: ...
     def references(self, path: str) -> Sequence[References]: ...
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]: ...
+    def has_referrers(self, key: int) -> bool: ...
     def find_methods(self, name: str) -> Sequence[tuple[str, int, str, tuple[Parameter, ...]]]: ...
 
 
@@ -39,6 +40,8 @@ class Edges:
         self._imported: dict[str, bool] = {}
         self._qualified: dict[tuple[str, int], dict[int, str]] = {}
         self._near: dict[tuple[str, int], set[str]] = {}
+        self._symbols: dict[str, Sequence[Sequence[Symbol]]] = {}
+        self._mentioned: dict[tuple[str, int], dict[str, list[int]]] = {}
         self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
 
     def find_out(self, source: Candidate, *, possible: bool = True) -> list[Edge]:
@@ -91,9 +94,11 @@ class Edges:
         """Who goes over all files need not hold them all."""
         self._links.pop(path, None)
         self._filled.pop(path, None)
+        self._symbols.pop(path, None)
         for document in range(len(self._code.pop(path, ()))):
             self._units.pop((path, document), None)
             self._qualified.pop((path, document), None)
+            self._mentioned.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
@@ -104,6 +109,66 @@ class Edges:
                     meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
                     found += _relations(path, document, links, meant) if meant else ()
         return sorted(found, key=lambda edge: (edge.source.path, edge.source.document))
+
+    def find_usages_into(self, target: Candidate, known: Iterable[Edge]) -> list[Edge]:
+        """Definitions that name the target and have no certain edge to it among those known, as one edge each."""
+        if not target.name:
+            return []
+        taken = {edge.source for edge in known if edge.ref.status == "resolved"} | {target}
+        found: list[Edge] = []
+        for path in sorted({target.path, *(path for path, _ in self._index.find_referrers(target_key(target)))}):
+            for document, links in enumerate(self._all(path)):
+                if links is None:
+                    continue
+                names = {local for local, number in links.imports if target in links.refs[number].candidates}
+                if (path, document) == (target.path, target.document):
+                    names.add(target.name.rpartition(".")[2].partition("#")[0])
+                usages = self._usages(path, document, names) if names else ()
+                found += [edge for edge in usages if target in edge.ref.candidates and edge.source not in taken]
+        return found
+
+    def find_usages_out(self, source: Candidate, known: Iterable[Edge]) -> list[Edge]:
+        """What a definition names and has no certain edge to among those known."""
+        if self._of(source.path, source.document) is None:
+            return []
+        taken = {edge.ref.candidates for edge in known if edge.ref.status == "resolved"} | {(source,)}
+        usages = self._usages(source.path, source.document, None)
+        return [edge for edge in usages if edge.source == source and edge.ref.candidates not in taken]
+
+    def _usages(self, path: str, document: int, names: set[str] | None) -> Iterator[Edge]:
+        """Functions and classes that code names without calling them there: handed over, assigned, compared. Of all
+        names or of these; what is read off a receiver is not looked at."""
+        mentions = self._mentions(path, document)
+        wanted = mentions if names is None else names & mentions.keys()
+        if not wanted:
+            return
+        if path not in self._symbols:
+            self._symbols[path] = self._index.symbols(path)
+        symbols, own = self._symbols[path][document], self._names(path, document)
+        defined = set(own.values())
+        seen: set[tuple[str, tuple[Candidate, ...]]] = set()
+        for start, name in sorted((at, word) for word in wanted for at in mentions[word]):
+            ref = self._find_name(path, document, _innermost(symbols, start), name, start, "reference")
+            places = tuple(
+                place for place in ref.candidates
+                if place.name and (place.path != path or place.document != document or place.name in defined)
+            )  # fmt: skip
+            holder = _around(symbols, own, start)
+            if places and (holder, places) not in seen:
+                seen.add((holder, places))
+                used = SymbolRef(name, ref.status, ref.evidence, ref.confidence, places)
+                yield Edge("usages", Candidate(path, document, holder), used)
+
+    def _mentions(self, path: str, document: int) -> dict[str, list[int]]:
+        """Where a document names what it neither calls, imports nor annotates with, by name."""
+        key = (path, document)
+        if key not in self._mentioned:
+            references = self._index.references(path)[document]
+            found: dict[str, list[int]] = {}
+            for name, start in references.of_role("reference"):
+                found.setdefault(name, []).append(start)
+            self._mentioned[key] = found
+        return self._mentioned[key]
 
     def find_links(self, path: str) -> Sequence[Links | None]:
         """What the code of a file means, of every document."""
@@ -315,7 +380,7 @@ class Edges:
 
     def _is_imported(self, path: str) -> bool:
         if path not in self._imported:
-            self._imported[path] = bool(self._index.find_referrers(imported_key(path)))
+            self._imported[path] = self._index.has_referrers(imported_key(path))
         return self._imported[path]
 
     def find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
@@ -363,6 +428,14 @@ def _relations(path: str, document: int, links: Links, meant: Collection[int] | 
             if meant is not None and number not in meant:
                 continue
             yield Edge(kind, Candidate(path, document, "" if kind == "imports" else name), links.refs[number])
+
+
+def _around(symbols: Sequence[Symbol], names: dict[int, str], offset: int) -> str:
+    """The definition that an offset stands in, be it in its head; "" for the module."""
+    number = bisect_right(symbols, offset, key=lambda symbol: symbol.start) - 1
+    while number >= 0 and not (number in names and offset < symbols[number].end):
+        number = symbols[number].parent
+    return names.get(number, "")
 
 
 def _innermost(symbols: Sequence[Symbol], offset: int) -> int:

@@ -157,7 +157,8 @@ class _Ingest:
             if occurrence.roles & DEFINITION and not occurrence.symbol.startswith("local "):
                 start, end = span
                 name = last_name(occurrence.symbol)
-                if end > start and name.isidentifier():
+                # A name that ends in a colon is made up: `value0:`.
+                if end > start and name.isidentifier() and not occurrence.symbol.endswith(":"):
                     named += 1
                     right += text[start:end].decode("utf-8", "replace") == name
                 place = places.get(start)

@@ -107,9 +107,10 @@ class _Run:
             done = 0
             for language, questions in by_language.items():
                 whole = any(each.resolve for each in self.registry.select(language, "definition"))
-                for batch in _split(questions, _WHOLE if whole else _BATCH):
+                for batch in _split(questions, min(_WHOLE if whole else _BATCH, self.most)):
                     size = sum(len(question.calls) for question in batch)
-                    if time.monotonic() >= self.deadline or done + size > self.most:
+                    # A file is asked about as a whole, also one with more calls than the budget has room for.
+                    if time.monotonic() >= self.deadline or (done and done + size > self.most):
                         break
                     self.tell(Progress("precise", done, total))
                     if not self._ask(batch):

@@ -10,16 +10,18 @@ EDGE_KINDS = (
 STATUSES = ("unresolved", "resolved", "ambiguous", "external")
 MAX_CANDIDATES = 25
 
-# How a single link was found, the surest first; the number is how often it is right, measured against type
-# checkers (bench part `graph`). `name` is never a single link: the receiver is unknown, only the name fits.
+# How a single link was found, the surest first; the number is how often it is right: measured (bench part `graph`)
+# on Django, Sphinx and SQLAlchemy where pyrefly and ty agree. Behind it, how many links were looked at and how many
+# were wrong; nothing is believed more than .99. The last three are never single links: `name` means that the receiver
+# is unknown and only the name fits.
 CONFIDENCE: dict[str, float] = {
-    "scope": 0.99,
-    "import": 0.99,
-    "mro": 0.98,
-    "constructor": 0.97,
-    "annotation": 0.97,
-    "attribute": 0.95,
-    "inferred": 0.93,
+    "scope": 0.99,  # 896, 0
+    "import": 0.99,  # 2,826, 0
+    "mro": 0.99,  # 1,814, 0
+    "constructor": 0.99,  # 626, 0
+    "annotation": 0.99,  # 1,542, 0
+    "attribute": 0.99,  # 2,103, 12: all of a class whose attribute is set to another
+    "inferred": 0.91,  # 20, 1
     "element": 0.85,
     "parameter": 0.7,
     "name": 0.3,

@@ -204,6 +204,12 @@ class References(msgspec.Struct, frozen=True, gc=False, array_like=True):
             name = names[name_id]
             yield Reference(name, offset, offset + len(name.encode()), ROLES[role])
 
+    def of_role(self, role: str) -> Iterator[tuple[str, int]]:
+        """(name, start) of those that play a role."""
+        names, number = self.names, ROLES.index(role)
+        columns = zip(array("I", self.offsets), array("I", self.name_ids), self.roles, strict=True)
+        return ((names[name_id], offset) for offset, name_id, found in columns if found == number)
+
 
 class FileFacts(msgspec.Struct, frozen=True):
     """Everything one document says. Offsets are those of the file that holds it, also for embedded documents."""

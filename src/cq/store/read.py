@@ -422,6 +422,10 @@ class Reader:
             found[path] = found.get(path, array("I")) + array("I", calls)
         return list(found.items())
 
+    def has_referrers(self, tree: int, key: int) -> bool:
+        sql = "SELECT 1 FROM target t JOIN link l ON l.id=t.link AND l.tree=? WHERE t.key=? LIMIT 1"
+        return self._db.execute(sql, (tree, key)).fetchone() is not None
+
     def find_methods(self, tree: int, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
         """(path, document, qualified name, parameters) of every method of that name; by path."""
         rows = self._db.execute(
@@ -512,6 +516,9 @@ class LinkedTree:
 
     def find_referrers(self, key: int) -> list[tuple[str, array[int]]]:
         return self._reader.find_referrers(self._tree, key)
+
+    def has_referrers(self, key: int) -> bool:
+        return self._reader.has_referrers(self._tree, key)
 
     def find_methods(self, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
         return self._reader.find_methods(self._tree, name)

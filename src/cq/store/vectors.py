@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from numpy import float32, int8, int64, uint8, uint64
+    from numpy import float32, int8, int64, uint64
     from numpy.typing import NDArray
 
 FORMAT = 1
@@ -54,26 +54,3 @@ def decode_rows(blob: bytes, dimensions: int) -> VectorRows | None:
     body_scales, signature_scales = take("<f4", count), take("<f4", count)
     body, signature = (take("i1", count * dimensions).reshape(count, dimensions) for _ in range(2))
     return VectorRows(chunks, keys, body, body_scales, signature, signature_scales)
-
-
-def clamp_levels(levels: int) -> int:
-    """How many values a byte may tell apart: never fewer than two, never more than a byte has."""
-    return min(max(levels, 2), 256)
-
-
-def to_bytes(rows: NDArray[float32], least: float, most: float, levels: int) -> NDArray[uint8]:
-    """Rows of an export; what lies outside of the range is its edge, nothing wraps, what is no number is the middle."""
-    import numpy as np
-
-    steps = clamp_levels(levels) - 1
-    width = most - least if most > least else 1.0
-    middle = (least + most) / 2
-    scaled = (np.nan_to_num(rows, nan=middle, posinf=most, neginf=least) - least) / width * steps
-    return np.clip(np.rint(scaled), 0, steps).astype(np.uint8)
-
-
-def from_bytes(rows: NDArray[uint8], least: float, most: float, levels: int) -> NDArray[float32]:
-    import numpy as np
-
-    steps = clamp_levels(levels) - 1
-    return (least + np.minimum(rows, steps).astype(np.float32) * ((most - least) / steps)).astype(np.float32)

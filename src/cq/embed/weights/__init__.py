@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from cq.embed.blend import Blend
+from cq.embed.rerank import CrossEncoder
 from cq.embed.static import Fields, StaticEmbedder
 from cq.embed.words import Vocabulary
 
 FOLDER = Path(__file__).parent
 
 
+class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """On what: with training/manifest.toml, enough to make the weights again."""
+
+    seed: int
+    pairs: int
+    pairs_sha256: str
+
+
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     identity: str  # changes with every byte of the weights
-    files: dict[str, str]  # name -> sha256
+    trained: Trained
     fields: Fields
+    first: Blend  # of words and vectors
+    final: Blend  # and the reranker
+    files: dict[str, str]  # name -> sha256
 
 
+@cache
 def load_manifest() -> Manifest:
     return msgspec.toml.decode((FOLDER / "manifest.toml").read_bytes(), type=Manifest)
 
 
+@cache
 def load_static() -> StaticEmbedder:
     manifest = load_manifest()
-    vocabulary = Vocabulary((FOLDER / "vocabulary.txt").read_text(encoding="utf-8").splitlines())
-    return StaticEmbedder(manifest.identity, manifest.fields, vocabulary, FOLDER)
+    return StaticEmbedder(f"static-{manifest.identity}", manifest.fields, _load_vocabulary(), FOLDER)
+
+
+@cache
+def load_cross_encoder() -> CrossEncoder:
+    return CrossEncoder(f"cross-encoder-{load_manifest().identity}", _load_vocabulary(), FOLDER)
+
+
+@cache
+def _load_vocabulary() -> Vocabulary:
+    return Vocabulary((FOLDER / "vocabulary.txt").read_text(encoding="utf-8").splitlines())

@@ -39,7 +39,7 @@ _STANDARD = {
     "sqlite3.OperationalError": "sqlite3.DatabaseError", "sqlite3.IntegrityError": "sqlite3.DatabaseError",
     "dataclasses.FrozenInstanceError": "AttributeError", "argparse.ArgumentTypeError": "Exception",
     "argparse.ArgumentError": "Exception", "copy.Error": "Exception", "csv.Error": "Exception",
-    "smtplib.SMTPException": "OSError", "contextlib.suppress": "object",
+    "smtplib.SMTPException": "OSError",
 }  # fmt: skip
 
 

@@ -136,7 +136,7 @@ def find(
             rows.append(_locate(held, number, item))
     summary = {
         "query": options.query,
-        "mode": _mode(ranked, semantic),
+        "mode": _mode(ranked),
         "candidates": len(ranked),
         "passed": len(passed),
     }
@@ -188,6 +188,9 @@ def rank(
     if wants_vectors and vectors is None:
         severity = "warning" if options.mode in ("semantic", "hybrid") else "info"
         events.append(Degraded("semantic", severity, "vectors", semantic.note or "there are no vectors"))
+    if options.weights and (vectors is None or semantic.reranker is None):
+        message = "there is no reranker for this question: --weights changes nothing"
+        events.append(Degraded("rerank", "warning", "weights", message))
     count = options.candidates or 40
     ranked = blend(catalog, lexical, vectors, count)
     if vectors is not None:
@@ -195,7 +198,7 @@ def rank(
     return ranked, events
 
 
-def _mode(ranked: Sequence[Ranked], semantic: Semantic) -> str:
+def _mode(ranked: Sequence[Ranked]) -> str:
     if any(row.parts.rerank for row in ranked[:1]):
         return "reranked"
     return "hybrid" if any(row.parts.body or row.parts.signature for row in ranked) else "lexical"

@@ -60,9 +60,9 @@ EXPANDABLE = ("callers", "callees")
 COMMAND = "neighborhood"
 _DYNAMIC = {"parents": 3, "enclosing_context": 1}  # collapsed beyond so many
 _EXPAND = re.compile(r"\s*(?P<kind>[a-z_]+)\s*\(\s*depth\s*=\s*(?P<depth>\d+)\s*\)\s*\Z")
-# Tokens of one node as it is written, with its edge; and of everything around.
-_COST = {"text": 95, "json": 290}
-_AROUND = {"text": 1200, "json": 2200}
+# Tokens of one node as it is written, with its edge; and of everything around. Text is held to a hundred lines.
+_COST = {"text": 150, "json": 300}
+_AROUND = {"text": 1200, "json": 3200}
 _MAX_OTHERS = 10
 
 
@@ -94,6 +94,11 @@ class NeighborhoodOptions(msgspec.Struct, frozen=True):
                     close = get_close_matches(kind, known, n=1)
                     hint = (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(known)}"
                     raise UsageError(f"{flag} does not know {kind!r}", hint=hint)
+
+        unused = [kind for kind, _ in self.expand if not self.wants(kind)]
+        if unused or (self.depth > 1 and not any(map(self.wants, EXPANDABLE))):
+            what = f"--expand {unused[0]}" if unused else "--depth"
+            raise UsageError(f"{what} is about a slice that --slices leaves out", hint="name it in --slices too")
 
     def wants(self, kind: str) -> bool:
         return not self.slices or kind in self.slices

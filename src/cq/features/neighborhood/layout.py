@@ -65,7 +65,7 @@ def lay_out(files: Files, options: NeighborhoodOptions, found: Neighborhood) -> 
     total = sum(part.total for part in bundle.slices)
     used = count_tokens(sections, options.page.measure) + 100
     if options.page.measure == "json":
-        used += len(msgspec.json.encode(bundle)) // 4
+        used += len(msgspec.json.encode((bundle, list(_draw(bundle))))) // 4 + 600
     score = min((edge.weight for part in bundle.slices for edge in part.edges), default=EVIDENCE["syntax"])
     evidence = "resolved" if score > EVIDENCE["heuristic"] else "heuristic"
     insight = Insight(
@@ -125,7 +125,22 @@ class _Layout:
             )
             for kind, (title, findings) in rows.items()
         }
-        return made | {part.kind: _make_section(part, self.bundle) for part in self.bundle.slices}
+        return made | {part.kind: self._make_section(part) for part in self.bundle.slices}
+
+    def _make_section(self, part: NeighborhoodSlice) -> Section:
+        edges: dict[str, BundleEdge] = {}
+        for edge in part.edges:
+            for end in (edge.source_node_id, edge.target_node_id):
+                edges.setdefault(end, edge)
+        rows = tuple(_tell_node(part, node, edges.get(node.node_id)) for node in part.preview)
+        notes: list[str] = []
+        pointer = next((p for p in self.bundle.artifacts if p.metadata.get("slice") == part.kind), None)
+        if pointer is not None:
+            where = [word for word in self.options.place if word != "--no-refresh"]
+            notes.append(" ".join((f"the rest: cq artifact get {pointer.artifact_id}", *where)))
+        if outside := part.metadata.get("external"):
+            notes.append(f"from outside: {', '.join(outside[:8])}")
+        return Section(part.title, part.kind, part.total, rows, part.collapsed, "; ".join(notes))
 
     def find_key_findings(self) -> Iterator[Finding]:
         """What a reader wants to know first, in one line each."""
@@ -200,10 +215,8 @@ class _Layout:
         holder = self.slices.get("enclosing_context")
         if holder is not None and holder.preview and holder.preview[0].kind != "module":
             commands.append(f"cq neighborhood {shlex.quote(holder.preview[0].node_id)}")
-        commands += [f"cq artifact get {pointer.artifact_id}" for pointer in self.bundle.artifacts]
         for command in commands:
-            words = [w for w in self.options.place if not (command.startswith("cq artifact") and w == "--no-refresh")]
-            yield Finding("follow_up", " ".join((command, *words)))
+            yield Finding("follow_up", " ".join((command, *self.options.place)))
 
     def _tell_provenance(self) -> Iterator[Finding]:
         meta, bundle = self.bundle.meta, self.bundle
@@ -215,21 +228,6 @@ class _Layout:
             yield Finding(
                 "lsp", f"{server.get('provider')}: {server.get('state')} for {', '.join(server.get('planes', ()))}"
             )
-
-
-def _make_section(part: NeighborhoodSlice, bundle: Bundle) -> Section:
-    edges: dict[str, BundleEdge] = {}
-    for edge in part.edges:
-        for end in (edge.source_node_id, edge.target_node_id):
-            edges.setdefault(end, edge)
-    rows = tuple(_tell_node(part, node, edges.get(node.node_id)) for node in part.preview)
-    note = ""
-    pointer = next((p for p in bundle.artifacts if p.metadata.get("slice") == part.kind), None)
-    if pointer is not None:
-        note = f"the rest: cq artifact get {pointer.artifact_id}"
-    if outside := part.metadata.get("external"):
-        note = "; ".join(filter(None, (note, f"from outside: {', '.join(outside[:8])}")))
-    return Section(part.title, part.kind, part.total, rows, part.collapsed, note)
 
 
 def _tell_node(part: NeighborhoodSlice, node: Node, edge: BundleEdge | None) -> Finding:

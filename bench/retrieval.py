@@ -1,0 +1,128 @@
+"""How well a sentence finds its function: first sentences of documentation, against every function, class and type of
+a package no model was trained on, documentation taken out. MRR@10 and recall@10, beside other rankers in one run."""
+
+from __future__ import annotations
+
+import importlib.util
+import lzma
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cq.embed import load_embedder, load_reranker
+from cq.embed.weights import load_manifest
+from training.blend import CANDIDATES, POOL, mrr
+from training.fetch import CACHE, is_excluded
+from training.lexical import Fielded
+from training.pairs import reported_sets
+from training.sets import Set
+
+_QUESTIONS = int(os.environ.get("CQ_BENCH_QUESTIONS") or 200)
+# Goals of words with vectors, and with the reranker. rxjs, where every function is about observables, has none of its
+# own: the figures that the goals come from are nest's.
+_GOALS = {"django": (0.50, 0.60), "tokio": (0.55, 0.62), "nest": (0.55, 0.66)}
+
+
+def run(results: dict[str, Any]) -> None:
+    embedder, reranker, manifest = load_embedder(), load_reranker(), load_manifest()
+    assert reranker is not None
+    rows: list[dict[str, Any]] = []
+    goals: list[dict[str, Any]] = []
+    checks: list[dict[str, Any]] = []
+    for found in reported_sets(_QUESTIONS):
+        name = found.name
+        checks.append(_overlap(found))
+        targets = [set(question.targets) for question in found.queries]
+        texts = [question.text for question in found.queries]
+        plain, fielded = Fielded(found.passages, fields=False), Fielded(found.passages)
+        lexical = [fielded.score(text) for text in texts]
+        started = time.process_time()
+        wholes, heads = embedder.embed(found.passages)
+        embedded = time.process_time() - started
+        orders: dict[str, list[NDArray[np.int64]]] = {
+            "BM25": [_order(plain.score(text)) for text in texts],
+            "BM25F": [_order(scores) for scores in lexical],
+            "token table alone": [_order(wholes @ embedder.embed_query(text)) for text in texts],
+            **_wordllama(found, texts, lexical),
+        }
+        first, final, asked = [], [], 0.0
+        for text, words in zip(texts, lexical, strict=True):
+            vector = embedder.embed_query(text)
+            scores = np.stack([words, wholes @ vector, heads @ vector], 1).astype(np.float64)
+            pool = np.unique(np.concatenate([_order(scores[:, column])[:POOL] for column in range(3)]))
+            joined = pool[_order(manifest.first.score(scores[pool]))]
+            first.append(joined)
+            best = joined[:CANDIDATES]
+            started = time.process_time()
+            read = reranker.score(text, [found.passages[number] for number in best])
+            asked += time.process_time() - started
+            final.append(best[_order(manifest.final.score(np.column_stack([scores[best], read])))])
+        orders["BM25F + token table"], orders["… + reranker"] = first, final
+        for ranker, ranked in orders.items():
+            right = [np.isin(order[:10], list(wanted)) for order, wanted in zip(ranked, targets, strict=True)]
+            rows.append(
+                {
+                    "package": name, "ranker": ranker, "MRR@10": round(mrr(right), 3),
+                    "recall@10": round(float(np.mean([found.any() for found in right])), 3),
+                    "questions": len(texts), "passages": len(found.passages),
+                }
+            )  # fmt: skip
+        got = {row["ranker"]: row["MRR@10"] for row in rows if row["package"] == name}
+        for goal, ranker in zip(_GOALS.get(name, ()), ("BM25F + token table", "… + reranker"), strict=False):
+            goals.append(
+                {"goal": f"{name}, {ranker}: MRR@10 ≥ {goal}", "measured": got[ranker], "met": got[ranker] >= goal}
+            )
+        checks[-1]["chunks/s embedded"] = round(len(found.passages) / embedded)
+        checks[-1]["ms to rerank 40"] = round(1000 * asked / len(texts))
+    speed = min(check["chunks/s embedded"] for check in checks)
+    slow = max(check["ms to rerank 40"] for check in checks)
+    goals.append({"goal": "embedding ≥ 2,000 chunks/s", "measured": speed, "met": speed >= 2000})
+    goals.append({"goal": "rerank of 40 ≤ 150 ms of one core", "measured": slow, "met": slow <= 150})
+    results["tables"] = {"a sentence finds its function": rows, "what training could have seen, and cost": checks}
+    results["goals"] = goals
+
+
+def _order(scores: NDArray[Any]) -> NDArray[np.int64]:
+    return np.argsort(-scores, kind="stable")
+
+
+def _wordllama(found: Set, texts: list[str], lexical: list[NDArray[np.float64]]) -> dict[str, list[NDArray[np.int64]]]:
+    if importlib.util.find_spec("wordllama") is None:
+        return {}  # a peer to be installed by hand: `pip install wordllama`
+    import wordllama  # pyright: ignore
+
+    # Its files are in the wheel, in a folder it looks for in its cache only.
+    model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+    passages = [f"{p.path} {p.name}\n{p.signature}\n{p.body[:2000]}" for p in found.passages]
+    rows = model.embed(passages, norm=True)
+    likeness = model.embed(texts, norm=True) @ rows.T
+    scale = lambda scores: (scores - scores.min()) / max(float(np.ptp(scores)), 1e-9)  # noqa: E731
+    return {
+        "wordllama": [_order(scores) for scores in likeness],
+        "BM25F + .3 wordllama": [
+            _order(0.7 * scale(words) + 0.3 * scale(scores)) for words, scores in zip(lexical, likeness, strict=True)
+        ],
+    }
+
+
+def _overlap(found: Set) -> dict[str, Any]:
+    """Whether the package is kept out by name, and, where the pairs are at hand, how many say or hold the same."""
+    check: dict[str, Any] = {"package": found.name, "left out by name": str(is_excluded(found.name))}
+    pairs = Path(os.environ.get("CQ_TRAINING_PAIRS") or CACHE / "pairs.tsv.xz")
+    if not pairs.is_file():
+        return {**check, "same sentence": "no pairs here", "same code": "no pairs here"}
+    from cq.embed.words import split_words
+
+    questions = {question.text.lower() for question in found.queries}
+    codes = {" ".join(split_words(p.body)[:60]) for p in found.passages if len(p.body) > 200}
+    sentences = same = 0
+    with lzma.open(pairs, "rt", encoding="utf-8") as file:
+        for line in file:
+            row = line.rstrip("\n").split("\t")
+            sentences += row[2].lower() in questions
+            same += " ".join(row[7].split()[:60]) in codes
+    return {**check, "same sentence (dropped)": sentences, "same first 60 words of code": same}

@@ -85,6 +85,8 @@ def _measure(results: dict[str, Any], tree: Path, environment: dict[str, str]) -
     with ThreadPoolExecutor(50) as pool:
         times = sorted(pool.map(lambda _: _time(lambda: _ask(_COMMANDS["calls"], tree)), range(1000)))
     killed = _kill_amid(tree, environment)
+    cq("daemon", "stop")()
+    cq("config", "set", "daemon", "off")()  # else each of them would start one
     hello = _median(lambda: _greet(tree, environment), runs=5)
     results["tables"] = {
         f"process to answer, median of {_RUNS}; python -c pass: {floor:.1f} ms": rows,

@@ -641,7 +641,7 @@ class Workspace:
 
         with self._asking("run") as finish:
             if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
-                self._embed_few()  # what is written now is seen by the reader that is opened next
+                self._embed_few()  # what is written now is seen by the generation that is read next
             with self._sharing() as (tree, _):
                 ask = self._ask_step(place)
                 answer = run_plan(plan, ask, measure=measure, place=place)

@@ -97,6 +97,7 @@ def test_a_method_of_rxjs(tmp_path: Path):
                 "AsyncAction.ts:20 schedule",
                 "AsyncAction.ts:133 unsubscribe",
             ],
+            "callees": ["intervalProvider.ts:26 clearInterval?"],
             "references": [
                 "AnimationFrameAction.ts:30 recycleAsyncId",
                 "AsapAction.ts:30 recycleAsyncId",

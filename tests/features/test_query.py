@@ -202,8 +202,7 @@ def test_uses_are_certain_or_possible(tree: Open):
     ]
     assert said == [
         ("b.py", "one", "certain"), ("a.py", "two", "possible"), ("a.py", "field", "possible"),
-        ("b.py", "LIMIT", "possible"),
-        ("c.py", "LIMIT", "possible"),
+        ("b.py", "LIMIT", "certain"),
     ]  # fmt: skip
 
 

@@ -296,6 +296,8 @@ def _pack_references(language: Language, collector: Collector) -> References:
         # Where the parser made up a name that is missing, there is nothing to refer to.
         found = {start: end for start, end in zip(collector.ref_starts, collector.ref_ends, strict=True) if end > start}
         pairs = sorted(found.items())
+        # Of names inside names, as in PHP's `$ f()`, the inner one is meant.
+        pairs = [pair for pair, after in zip(pairs, [*pairs[1:], (len(text), 0)], strict=False) if pair[1] <= after[0]]
         starts, words = [start for start, _ in pairs], [text[start:end] for start, end in pairs]
     quiet = _pack_quiet(collector) if language.keywords else None
     if not starts:

@@ -41,6 +41,7 @@ _MANY = 10  # a relation with more is worth a question of its own
 _CALLABLE = frozenset({"function", "method", "class", "constructor", "struct", "macro", "component"})
 _UNDRAWN = frozenset({"parents", "siblings", "references", "imports", "importers", "lsp_deep_signals"})
 _PREVIEW = 5
+_UNTESTED = "no test is known to reach it"  # calls that nobody can follow may
 
 
 def lay_out(files: Files, options: NeighborhoodOptions, found: Neighborhood) -> Answer:
@@ -162,7 +163,7 @@ class _Layout:
                 )
         tests = self.slices.get("tests")
         if tests is not None and self.bundle.subject is not None and self.bundle.subject.kind in _CALLABLE:
-            text = f"{_count(tests.total, 'test reaches', 'tests reach')} it" if tests.total else "no test reaches it"
+            text = f"{_count(tests.total, 'test reaches', 'tests reach')} it" if tests.total else _UNTESTED
             yield Finding("tests", text, count=tests.total)
         if any(edge.edge_kind == "ffi" for part in self.bundle.slices for edge in part.edges):
             yield Finding("ffi", "another language stands on the other side")

@@ -178,8 +178,9 @@ class RustDialect(Dialect):
         everything (indexing.link)."""
         folder = path.removesuffix("src/lib.rs")
         manifest = linker.corpus.unit(f"{folder}Cargo.toml") if f"{folder}Cargo.toml" in self._manifests else None
-        for table in ("lib", "package") if manifest is not None else ():
-            for bind in manifest.scopes[ROOT].get(table, ()):
+        scope = manifest.scopes[ROOT] if manifest is not None else {}
+        for table in ("lib", "package"):
+            for bind in scope.get(table, ()):
                 if isinstance(bind.value, str):
                     return bind.value.removeprefix("'").replace("-", "_")
         return folder.rstrip("/").rpartition("/")[2].replace("-", "_")

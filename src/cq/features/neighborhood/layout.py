@@ -28,6 +28,7 @@ from cq.model.answer import (
     Target,
     bucket,
 )
+from cq.model.facts import KIND_GROUPS
 from cq.model.location import Location
 from cq.model.neighborhood import SECTION_ORDER, Bundle, BundleEdge, NeighborhoodSlice, Node
 from cq.model.status import Degraded
@@ -167,7 +168,9 @@ class _Layout:
             yield Finding("tests", text, count=tests.total)
         if any(edge.edge_kind == "ffi" for part in self.bundle.slices for edge in part.edges):
             yield Finding("ffi", "another language stands on the other side")
-        if self.slices.get("callees") is not None and self.slices["callees"].metadata.get("recursive"):
+        callees, subject = self.slices.get("callees"), self.bundle.subject
+        is_type = subject is not None and KIND_GROUPS.get(subject.kind) in ("class", "type")  # makes its like
+        if callees is not None and callees.metadata.get("recursive") and not is_type:
             yield Finding("callees", "it calls itself")
 
     def _tell_target(self) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions, SignatureOptions
     from cq.features.imports import ImportsOptions
-    from cq.features.neighborhood import NeighborhoodOptions
+    from cq.features.neighborhood import Found, NeighborhoodOptions
     from cq.features.page import Page
     from cq.features.rank import RankOptions
     from cq.features.read import ReadOptions
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cq.features.search import SearchOptions
     from cq.features.servers import Servers
     from cq.features.side_effects import EffectsOptions
+    from cq.features.target import Definition
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.ingest import IngestReport
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from cq.model.plan import AnyStep, Plan
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
-    from cq.store.overflow import ArtifactStore, StoredArtifact
+    from cq.store.overflow import ArtifactStore, Overflow, StoredArtifact
     from cq.store.read import Reader, Tree
 
 _MARKS = (".git", ".jj", ".hg")
@@ -553,6 +554,7 @@ class Workspace:
         from cq import __version__
         from cq.features.files import IndexedFiles
         from cq.features.neighborhood import NeighborhoodOptions, Sources
+        from cq.features.neighborhood.bundle import keep_stored
         from cq.features.neighborhood.layout import lay_out
         from cq.features.neighborhood.reuse import find_again
         from cq.source.git import find_head
@@ -564,11 +566,28 @@ class Workspace:
         with self._asking("neighborhood") as finish, self._reading() as (reader, tree):
             files = IndexedFiles(reader, tree)
             on = self._has_warm_servers() if options.lsp is None else options.lsp
-            sources = Sources(self._read_history, servers=self._ask_servers(files) if on else None)
+            near = self._find_near(reader, tree, files)
+            sources = Sources(self._read_history, near, self._ask_servers(files) if on else None)
             index = self._open_place().file
-            place, head = (os.fspath(index), index.stat().st_ino, os.fspath(self.root)), find_head(os.fspath(self.root))
+            place = (os.fspath(index), index.stat().st_ino, os.fspath(self.root))
+            head = f"{find_head(os.fspath(self.root))} {near and reader.last_vector(tree.id)}"
             found, _ = find_again(reader, tree, place, options, sources, head=head, version=__version__)
-            return finish(lay_out(files, options, found), tree=tree, more=found.overflow)
+            refs = self._save(found.overflow)
+            answer = lay_out(files, options, keep_stored(found, {ref.id for ref in refs}))
+            return finish(msgspec.structs.replace(answer, artifacts=tuple(refs)), tree=tree)
+
+    def _find_near(self, reader: Reader, tree: Tree, files: IndexedFiles) -> Callable[[Definition], Found] | None:
+        """Asks the vectors that are there for definitions about the same; None where there are none."""
+        if self.config().find.profile == "lexical_only" or not reader.last_vector(tree.id)[0]:
+            return None
+
+        def ask(subject: Definition) -> Found:
+            from cq.features.neighborhood.near import find_near
+            from cq.indexing.embedding import get_embedder
+
+            return find_near(reader, tree.id, files, get_embedder(), self._name_state(tree), subject)
+
+        return ask
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
@@ -863,7 +882,7 @@ class Workspace:
         import time
 
         from cq import __version__
-        from cq.store import overflow
+        from cq.store.overflow import Overflow
 
         started = time.perf_counter()
         self._check_open()
@@ -874,13 +893,8 @@ class Workspace:
             answer: Answer,
             heavy: dict[str, Any] | None = None,
             tree: Tree | None = None,
-            more: Sequence[overflow.Overflow] = (),
         ) -> Answer:
-            place = self._open_place()
-            refs: list[ArtifactRef] = []
-            if not place.temporary:
-                items = [overflow.Overflow.of(command, kind, value) for kind, value in (heavy or {}).items() if value]
-                refs = [ref for item in (*items, *more) if (ref := overflow.save(self._artifact_store(), item))]
+            refs = self._save([Overflow.of(command, kind, value) for kind, value in (heavy or {}).items() if value])
             run = msgspec.structs.replace(
                 answer.run, version=__version__, elapsed_ms=round((time.perf_counter() - started) * 1000, 1)
             )
@@ -889,6 +903,15 @@ class Workspace:
             return msgspec.structs.replace(answer, run=run, artifacts=(*answer.artifacts, *refs), degraded=events)
 
         yield finish
+
+    def _save(self, items: Sequence[Overflow]) -> list[ArtifactRef]:
+        """Those that could be stored."""
+        if not items or self._open_place().temporary:
+            return []
+        from cq.store.overflow import save
+
+        store = self._artifact_store()
+        return [ref for item in items if (ref := save(store, item))]
 
     def _read_history(self) -> History:
         from cq.indexing.history import read_history

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +14,14 @@ from cq import Answer, Workspace
 from cq.features.files import IndexedFiles
 from cq.features.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
 from cq.features.neighborhood.bundle import parse_expand
+from cq.features.neighborhood.near import LEAST
 from cq.features.neighborhood.reuse import find_again
 from cq.features.page import Page
 from cq.features.relations import Relations
 from cq.model.errors import UsageError
 from cq.model.neighborhood import KINDS, SECTION_ORDER, SLICE_KINDS, Bundle, Node, decode_kind
-from tests.support.checks import check_neighborhood
+from cq.store.overflow import FileStore
+from tests.support.checks import check_neighborhood, open_fixture
 from tests.support.fixture import parse_fixture
 
 # -- slices in Python ------------------------------------------------------------------------------
@@ -284,6 +287,78 @@ def test_rust_trait(tmp_path: Path):
     )
 
 
+def test_rust_type(tmp_path: Path):
+    """Its `impl` blocks are its own, in whichever file; tests that reach their methods reach it. The crate at the root
+    has the name that its manifest says."""
+    bundle = check_neighborhood(
+        tmp_path / "repo",
+        """
+        //- Cargo.toml
+        [package]
+        name = "text-size"
+        //- src/lib.rs
+        mod range;
+        mod show;
+        pub use range::Range;
+        //- src/range.rs
+        pub struct Ran$0ge { start: u32 }
+        //< children
+        impl Range {
+            pub fn new(start: u32) -> Self { Self { start } }
+            //< children
+        }
+        impl Default for Range {
+            fn default() -> Self { Self { start: least() } }
+            //< children
+        }
+        fn least() -> u32 { 0 }
+        //< callees
+        //- src/show.rs
+        use crate::range::Range;
+        impl Range {
+            pub fn show(&self) -> u32 { 1 }
+        }
+        //- tests/all.rs
+        use text_size::Range;
+        fn make() -> Range { Range::new(1) }
+        #[test]
+        fn shows(range: Range) { range.show(); }
+        //< tests
+        #[test]
+        fn makes() { make(); }
+        //< tests
+        #[test]
+        fn other() {}
+        """,
+        target="src/range.rs:Range",
+    )
+    assert (bundle.meta.of, bundle.meta.others, bundle.diagnostics) == (1, (), ())
+
+
+def test_a_crate_that_is_renamed_is_linked_again(tmp_path: Path):
+    tree = """
+    //- Cargo.toml
+    [package]
+    name = "old"
+    //- src/lib.rs
+    pub fn run() {}
+    //- tests/all.rs
+    #[test]
+    fn runs() { new::run(); }
+    """
+    with open_fixture(tmp_path, tree) as workspace:
+
+        def find() -> list[str]:
+            (part,) = bundle_of(ask(workspace, "run", slices=("tests",))).slices
+            return [node.name for node in part.preview]
+
+        assert find() == []
+        (workspace.root / "Cargo.toml").write_text('[package]\nname = "new"\n')
+        assert find() == ["runs"]
+        (workspace.root / "Cargo.toml").write_text("[package]\nname = \"old\"\n[lib]\nname = 'new'\n")
+        assert find() == ["runs"]
+
+
 # -- one tree for the rest -------------------------------------------------------------------------
 
 TREE = """
@@ -405,6 +480,20 @@ def test_counts_are_true_and_the_rest_is_an_artifact(workspace: Workspace):
     assert {cut.scope: (cut.limit, cut.omitted) for cut in answer.truncated}["children"] == (1, 2)
 
 
+def test_what_could_not_be_stored_is_not_pointed_to(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> str:
+        raise OSError("full")
+
+    monkeypatch.setattr(FileStore, "store", refuse)
+    answer = ask(workspace, "app/store.py", top_k=1)
+    bundle = bundle_of(answer)
+    assert (bundle.artifacts, answer.artifacts) == ((), ())
+    assert [event.message for event in answer.degraded if event.stage == "artifacts"] == [
+        "what is not shown could not be stored: children"
+    ]
+    assert not any("cq artifact get" in section.note for section in answer.sections)
+
+
 def test_only_the_slices_that_are_wanted(workspace: Workspace):
     answer = ask(workspace, "Store.save", slices=("callers", "siblings"))
     assert [part.kind for part in bundle_of(answer).slices] == ["siblings", "callers"]
@@ -417,7 +506,7 @@ def test_every_slot_is_in_the_answer_in_its_order(workspace: Workspace):
     open_ = [section.kind for section in answer.sections if not section.collapsed]
     assert open_ == ["target_tldr", "neighborhood_summary", "enclosing_context", "parents", "suggested_followups"]
     assert [finding.message for finding in answer.key_findings] == [
-        "called by 1 definition", "calls 1 definition", "used at 1 place in 1 file", "no test reaches it",
+        "called by 1 definition", "calls 1 definition", "used at 1 place in 1 file", "no test is known to reach it",
     ]  # fmt: skip
 
 
@@ -543,6 +632,38 @@ def test_what_changed_in_the_same_commits_is_related(tmp_path: Path):
         ]  # fmt: skip
 
 
+# -- vectors ---------------------------------------------------------------------------------------
+
+
+def test_what_is_about_the_same_is_related_once_there_are_vectors(tmp_path: Path):
+    tree = """
+    #- a.py
+    class Store:
+        def send_mail(self, address, subject):
+            return self.smtp.deliver(address, subject)
+    #- b.py
+    LIMIT = 3
+    def send_mail_again(address, subject):
+        return smtp.deliver(address, subject)
+    #- c.py
+    def parse_tree(text): ...
+    """
+    with open_fixture(tmp_path, tree) as workspace:
+
+        def find() -> list[tuple[str, str, float]]:
+            (part,) = bundle_of(ask(workspace, "send_mail", slices=("related",))).slices
+            return [(e.target_node_id, e.evidence_source, e.metadata["similarity"]) for e in part.edges]
+
+        assert find() == []
+        workspace.embed()
+        ((target, evidence, similarity),) = find()
+        assert (target, evidence) == ("b.py:send_mail_again", "vector")
+        assert LEAST <= similarity < 1
+        assert find() == [(target, evidence, similarity)]
+        (workspace.root / "b.py").write_text("def parse(): ...\n")
+        assert find() == []  # its vectors are of another text
+
+
 # -- what is found again ---------------------------------------------------------------------------
 
 
@@ -563,7 +684,7 @@ def test_an_edit_elsewhere_leaves_slices_standing(tmp_path: Path):
             workspace.refresh()
             options = NeighborhoodOptions("store.py:save", lsp=False)
             with workspace._reading() as (reader, tree):
-                found, reused = find_again(reader, tree, "here", options, Sources())
+                found, reused = find_again(reader, tree, tmp_path, options, Sources())
                 fresh = find_neighborhood(Relations(reader, tree, IndexedFiles(reader, tree)), options)
             assert found.bundle == fresh.bundle
             return found.bundle, set(reused)
@@ -571,6 +692,7 @@ def test_an_edit_elsewhere_leaves_slices_standing(tmp_path: Path):
         first, reused = find()
         assert reused == set()
         assert find() == (first, set(SLICE_KINDS))
+        os.utime(root / "store.py", (1, 1))  # a file that is as it was is another in nothing but its age
         (root / "other.py").write_text("def far(): return 1\n")
         assert find() == (first, set(SLICE_KINDS))
         (root / "use.py").write_text("from store import save\n\ndef went():\n    save(1)\n")

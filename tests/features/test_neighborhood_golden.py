@@ -25,6 +25,7 @@ def find(tmp_path: Path, corpus: str, folder: str, target: str) -> dict[str, lis
     with Workspace.open(tmp_path / "repo", index_dir=tmp_path / "index") as workspace:
         answer = workspace.neighborhood(NeighborhoodOptions(target, top_k=12, lsp=False, page=Page(0, 0)))
     assert isinstance(answer.bundle, Bundle)
+    assert not answer.bundle.diagnostics
     found: dict[str, list[str]] = {}
     for part in answer.bundle.slices:
         doubtful = {
@@ -135,7 +136,7 @@ def test_a_method_of_rxjs(tmp_path: Path):
 
 
 def test_a_type_of_ruff(tmp_path: Path):
-    assert find(tmp_path, "ruff", "ruff_text_size", "src/range.rs:TextRange") == snapshot(
+    assert find(tmp_path, "ruff", "ruff_text_size", "ruff_text_size/src/range.rs:TextRange") == snapshot(
         {
             "enclosing_context": ["src/range.rs:1 ruff_text_size.src.range"],
             "parents": ["src/range.rs:1 ruff_text_size.src.range"],
@@ -169,6 +170,7 @@ def test_a_type_of_ruff(tmp_path: Path):
                 "src/range.rs:49 new",
                 "src/range.rs:109 up_to",
             ],
+            "callees": ["src/size.rs:25 TextSize", "src/size.rs:100 checked_add", "src/size.rs:106 checked_sub"],
             "references": [
                 "src/lib.rs:32 TextRange",
                 "src/range.rs:22 TextRange",

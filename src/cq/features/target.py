@@ -98,12 +98,13 @@ def resolve_target(files: Files, text: str) -> Resolution:
         rows = find_targets(files, text if held or named is None else named["name"])
     except UsageError as error:
         return _unresolved("invalid", "error", "invalid", error.message, text)
+    rows = _drop_blocks(rows)
     if named is not None and held is not None and rows:
         return Resolution("file_symbol", tuple(rows), events=_say_ambiguous(rows, text))
     lost: tuple[Degraded, ...] = ()
     if named is not None:
         why = f"{path} is not indexed" if held is None else f"{path} does not define {named['name']}"
-        rows = rows or find_targets(files, named["name"])
+        rows = rows or _drop_blocks(find_targets(files, named["name"]))
         lost = (Degraded(_STAGE, "warning", "not_found", f"{why}: looked for the name everywhere", text),)
     if rows:
         return Resolution("symbol_fallback", tuple(rows), events=(*lost, *_say_ambiguous(rows, text)))
@@ -123,6 +124,11 @@ def _unresolved(
     kind: ResolutionKind, severity: str, category: str, message: str, text: str, module: HeldFile | None = None
 ) -> Resolution:
     return Resolution(kind, module=module, events=(Degraded(_STAGE, severity, category, message, text),))
+
+
+def _drop_blocks(rows: list[Definition]) -> list[Definition]:
+    """Without the `impl` blocks of Rust, where a type of that name is meant."""
+    return [row for row in rows if row.symbol.kind != "impl"] or rows
 
 
 def _say_ambiguous(rows: list[Definition], text: str) -> tuple[Degraded, ...]:

@@ -91,17 +91,15 @@ class StdMethod(External):
 
 
 class RustDialect(Dialect):
-    languages = ("rust",)
+    languages = ("rust", "toml")
     core = "std"
     is_static = True
 
     def __init__(self, paths: Iterable[str]) -> None:
+        paths = set(paths)
         self._files = {path for path in paths if path.endswith(".rs")}
-        self._crates: dict[str, list[str]] = {}
-        for path in sorted(self._files):
-            if path.endswith("src/lib.rs"):
-                package = path.removesuffix("src/lib.rs").rstrip("/").rpartition("/")[2]
-                self._crates.setdefault(package.replace("-", "_"), []).append(path)
+        self._manifests = {path for path in paths if path.rpartition("/")[2] == "Cargo.toml"}
+        self._crates: dict[str, list[str]] | None = None  # by name, when first asked for
         self._applied: dict[tuple[Class | str, tuple[Type, ...]], Applied] = {}
         self._variables: dict[tuple[Unit, int, str], Variable] = {}
         self._methods: dict[tuple[Thing, str], StdMethod] = {}
@@ -165,11 +163,27 @@ class RustDialect(Dialect):
 
     def _crate(self, linker: Linker, unit: Unit, name: str) -> list[Thing]:
         """A crate of the repository; the nearest of that name."""
+        if self._crates is None:
+            self._crates = {}
+            for path in sorted(path for path in self._files if path.endswith("src/lib.rs")):
+                self._crates.setdefault(self._name_crate(linker, path), []).append(path)
         roots = self._crates.get(name, ())
         if not roots:
             return []
         here = unit.path.split("/")
         return self._module(linker, min(roots, key=lambda root: (-_common(here, root.split("/")), root)))
+
+    def _name_crate(self, linker: Linker, path: str) -> str:
+        """What the manifest calls the library, else the folder. No key is recorded: a crate of another name relinks
+        everything (indexing.link)."""
+        folder = path.removesuffix("src/lib.rs")
+        manifest = linker.corpus.unit(f"{folder}Cargo.toml") if f"{folder}Cargo.toml" in self._manifests else None
+        scope = manifest.scopes[ROOT] if manifest is not None else {}
+        for table in ("lib", "package"):
+            for bind in scope.get(table, ()):
+                if isinstance(bind.value, str):
+                    return bind.value.removeprefix("'").replace("-", "_")
+        return folder.rstrip("/").rpartition("/")[2].replace("-", "_")
 
     def _home(self, unit: Unit, scope: int) -> int:
         """The inline module around a scope, ROOT for the file itself."""

@@ -116,6 +116,8 @@ def _find_affected(
         if [unit.document for unit in old] != [unit.document for unit in new]:
             return None
         for was, now in zip(map(find_parts, old), map(find_parts, new), strict=True):
+            if path.endswith("Cargo.toml") and was != now:  # paths anywhere may begin with a crate's name
+                return None
             changed |= {key for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
     found = {path for path in before if corpus.units(path)}
     for path in reader.find_dependents(tree, changed) if changed else ():

@@ -24,8 +24,8 @@ from cq.store.trace import Trace, TracedConnection
 
 _FEW_KEYS = 16
 _FILES = (
-    "SELECT f.path, f.os_path, f.content, f.size, f.mtime_ns, f.encoding, c.hash, c.language, c.lines, c.counts,"
-    " f.problems FROM file f JOIN content c ON c.id=f.content"
+    "SELECT f.path, f.os_path, f.content, f.size, f.encoding, c.hash, c.language, c.lines, c.counts, f.problems"
+    " FROM file f JOIN content c ON c.id=f.content"
 )
 _EVIDENCE = (  # that still holds
     "FROM evidence e JOIN asked a ON a.tree=e.tree AND a.path=e.path AND a.source=e.source"
@@ -45,7 +45,6 @@ class StoredFile(msgspec.Struct, frozen=True, gc=False):
     os_path: str
     content: int
     size: int
-    mtime_ns: int
     encoding: str
     hash: str
     language: str
@@ -531,13 +530,12 @@ class LinkedTree:
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:
-    path, os_path, content, size, mtime_ns, encoding, text_hash, language, lines, counts, problems = row
+    path, os_path, content, size, encoding, text_hash, language, lines, counts, problems = row
     return StoredFile(
         path,
         path if os_path is None else os_path.decode("utf-8", "surrogateescape"),
         content,
         size,
-        mtime_ns,
         encoding,
         text_hash,
         language,

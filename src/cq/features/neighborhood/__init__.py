@@ -7,5 +7,6 @@ handed back as artifacts.
 from __future__ import annotations
 
 from cq.features.neighborhood.bundle import Neighborhood, NeighborhoodOptions, Sources, find_neighborhood
+from cq.features.neighborhood.members import Found
 
-__all__ = ["Neighborhood", "NeighborhoodOptions", "Sources", "find_neighborhood"]
+__all__ = ["Found", "Neighborhood", "NeighborhoodOptions", "Sources", "find_neighborhood"]

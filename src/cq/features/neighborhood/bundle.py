@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -336,6 +336,18 @@ def assemble(collected: Collected, options: NeighborhoodOptions) -> Neighborhood
     )  # fmt: skip
     bundle = msgspec.structs.replace(bundle, bundle_id=_hash(options, msgspec.json.encode(bundle)))
     return Neighborhood(bundle, caps, tuple(item for _, item in overflow))
+
+
+def keep_stored(found: Neighborhood, stored: Collection[str]) -> Neighborhood:
+    """Without pointers to artifacts that are not there."""
+    bundle = found.bundle
+    kept = tuple(pointer for pointer in bundle.artifacts if pointer.artifact_id in stored)
+    lost = ", ".join(p.metadata["slice"] for p in bundle.artifacts if p.artifact_id not in stored)
+    if not lost:
+        return found
+    event = Degraded("artifacts", "warning", "not_stored", f"what is not shown could not be stored: {lost}")
+    bundle = msgspec.structs.replace(bundle, artifacts=kept, diagnostics=(*bundle.diagnostics, event))
+    return msgspec.structs.replace(found, bundle=bundle)
 
 
 def _make_slice(nodes: Nodes, kind: SliceKind, found: Found) -> WholeSlice:

@@ -28,6 +28,7 @@ from cq.model.answer import (
     Target,
     bucket,
 )
+from cq.model.facts import KIND_GROUPS
 from cq.model.location import Location
 from cq.model.neighborhood import SECTION_ORDER, Bundle, BundleEdge, NeighborhoodSlice, Node
 from cq.model.status import Degraded
@@ -41,6 +42,7 @@ _MANY = 10  # a relation with more is worth a question of its own
 _CALLABLE = frozenset({"function", "method", "class", "constructor", "struct", "macro", "component"})
 _UNDRAWN = frozenset({"parents", "siblings", "references", "imports", "importers", "lsp_deep_signals"})
 _PREVIEW = 5
+_UNTESTED = "no test is known to reach it"  # calls that nobody can follow may
 
 
 def lay_out(files: Files, options: NeighborhoodOptions, found: Neighborhood) -> Answer:
@@ -162,11 +164,13 @@ class _Layout:
                 )
         tests = self.slices.get("tests")
         if tests is not None and self.bundle.subject is not None and self.bundle.subject.kind in _CALLABLE:
-            text = f"{_count(tests.total, 'test reaches', 'tests reach')} it" if tests.total else "no test reaches it"
+            text = f"{_count(tests.total, 'test reaches', 'tests reach')} it" if tests.total else _UNTESTED
             yield Finding("tests", text, count=tests.total)
         if any(edge.edge_kind == "ffi" for part in self.bundle.slices for edge in part.edges):
             yield Finding("ffi", "another language stands on the other side")
-        if self.slices.get("callees") is not None and self.slices["callees"].metadata.get("recursive"):
+        callees, subject = self.slices.get("callees"), self.bundle.subject
+        is_type = subject is not None and KIND_GROUPS.get(subject.kind) in ("class", "type")  # makes its like
+        if callees is not None and callees.metadata.get("recursive") and not is_type:
             yield Finding("callees", "it calls itself")
 
     def _tell_target(self) -> Iterator[Finding]:

@@ -137,11 +137,12 @@ def _is_above(node: Candidate, here: Candidate, parents: dict[Candidate, Candida
 
 
 def _bodies(relations: Relations, subject: Subject) -> list[Candidate]:
-    """Whose code a definition's own calls stand in: a class is its methods."""
+    """Whose code a definition's own calls stand in: a class is its methods, in Rust those of its `impl` blocks."""
     if subject.place is None:
         return []
     if subject.symbol is not None and subject.symbol.kind_group in _TYPES:
-        return [subject.place, *relations.members(subject.place)]
+        blocks = [subject.place, *_find_blocks(relations, subject), *_find_far_blocks(relations, subject)]
+        return list(dict.fromkeys((subject.place, *(inner for block in blocks for inner in relations.members(block)))))
     return [subject.place]
 
 
@@ -427,13 +428,32 @@ def find_references(relations: Relations, subject: Subject) -> Found:
 
 def _own_names(relations: Relations, subject: Subject) -> set[Candidate]:
     """What links call it: a type of Rust also by its `impl` blocks, which bind its name again."""
+    return {subject.candidate, *_find_blocks(relations, subject)}
+
+
+def _find_blocks(relations: Relations, subject: Subject) -> list[Candidate]:
     symbols, own = subject.file.symbols[subject.document], subject.symbol
     blocks = [
         relations.edges.find_place(subject.file.path, subject.document, number)
         for number, symbol in enumerate(symbols)
         if own is not None and symbol.kind == "impl" and symbol.name == own.name and symbol.parent == own.parent
     ]
-    return {subject.candidate, *(place for place in blocks if place is not None)}
+    return [place for place in blocks if place is not None]
+
+
+def _find_far_blocks(relations: Relations, subject: Subject) -> Iterator[Candidate]:
+    """`impl` blocks of a type in files that import it."""
+    own = subject.symbol
+    if own is None or own.kind not in ("struct", "enum", "union"):
+        return
+    for held, document, number in relations.files.definitions(own.name):
+        links = _links(relations, held.path, document)
+        if links is None or held.path == subject.file.path or held.symbols[document][number].kind != "impl":
+            continue
+        if any(name == own.name and subject.place in links.refs[ref].candidates for name, ref in links.imports):
+            place = relations.edges.find_place(held.path, document, number)
+            if place is not None:
+                yield place
 
 
 def _uses(relations: Relations, path: str, name: str) -> Iterator[tuple[int, int, str]]:

@@ -38,8 +38,8 @@ def find_again(
     head: str = "",
     version: str = "",
 ) -> tuple[Neighborhood, tuple[SliceKind, ...]]:
-    """And the slices that were there already. `place` names the index, `head` the commit that histories end at. What
-    language servers say is not kept: only they know how long it holds."""
+    """And the slices that were there already. `place` names the index, `head` the commit that histories end at and
+    the vectors there are. What language servers say is not kept: only they know how long it holds."""
     key = (place, version, msgspec.structs.replace(options, order=(), place=()))
     with _lock:
         entry = _entries.get(key) if sources.servers is None else None
@@ -51,7 +51,8 @@ def find_again(
         standing, read = reader.check(entry.trace), entry.collected.read
         if standing >= read.get("", standing + 1):
             for kind, part in entry.collected.slices.items():
-                if read[kind] <= standing and (kind != "related" or entry.head == head):
+                # Of histories and vectors no trace tells whether they are as they were.
+                if read[kind] <= standing and (kind != "related" or (entry.head == head and sources.near is None)):
                     kept[kind] = part, read[kind]
         if kept:
             trace = entry.trace

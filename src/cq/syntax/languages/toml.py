@@ -21,11 +21,17 @@ class Toml(KeyedData):
     containers = frozenset({"inline_table", "array"})
     doc_prefixes = (b"#",)
     stub = " = …"
+    has_code = True
+
+    def wants_code(self, collector: Collector) -> bool:
+        return bool(collector.code.binds)
 
     def add_key(self, collector: Collector, node: Node, name: Node, value: Node | None) -> Draft | None:
         parts = [name]
         while parts[0].type == "dotted_key":
             parts[:1] = parts[0].named_children
+        if node.type == "table" and collector.slice(name.start_byte, name.end_byte) in ("package", "lib"):
+            _bind_name(collector, node, name)
         draft = super().add_key(collector, node, parts[-1], value)
         if draft is None:
             return None
@@ -50,3 +56,14 @@ class Toml(KeyedData):
         super().finish_nested(collector)
         for draft in collector.symbols:
             draft.name = collector.slice(draft.name_start, draft.name_end)
+
+
+def _bind_name(collector: Collector, table: Node, name: Node) -> None:
+    """What a Cargo.toml calls its crate is bound as `package` or `lib`: paths of Rust begin with it."""
+    for pair in table.named_children:
+        if pair.type == "pair" and collector.slice(pair.start_byte, pair.start_byte + 5).rstrip(" \t=") == "name":
+            value = pair.named_children[-1]
+            if value.type == "string":
+                text = "'" + collector.slice(value.start_byte, value.end_byte).strip("\"'")
+                label = collector.slice(name.start_byte, name.end_byte)
+                collector.code.binds.append((pair.end_byte, pair.start_byte, label, text, -1))

@@ -18,7 +18,7 @@ from cq.features.find.connect import connect
 from cq.features.find.disk import find_on_disk
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
-from cq.features.find.scoring import LEAST, LEAST_CHANCE, Ranked, best_by_words, blend
+from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, Ranked, best_by_words, blend
 from cq.features.find.semantic import Semantic, find_weights, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure
@@ -123,8 +123,7 @@ def find(
         return _find_symbol(relations, options, parts)
     catalog = load_catalog(reader, tree, semantic.key)
     ranked, events = rank(reader, catalog, options, config, semantic)
-    is_chance = _mode(ranked) != "lexical" and is_fitted(options, config, semantic)
-    threshold = _or(options.threshold, LEAST_CHANCE if is_chance else LEAST)
+    threshold = _or(options.threshold, LEAST_CHANCE if any(row.is_chance for row in ranked) else LEAST)
     passed = [row for row in ranked if row.score >= threshold]
     rows: list[Found] = []
     files: dict[str, HeldFile | None] = {}
@@ -201,7 +200,7 @@ def rank(
     if vectors is None or semantic.embedder is None or not len(vectors.chunks):
         return blend(catalog, lexical, None, count), events
     first = final = None
-    if is_fitted(options, config, semantic):
+    if len(vectors.chunks) >= FEW and is_fitted(options, config, semantic):
         first, final = find_blend(semantic.embedder), find_blend(semantic.embedder, semantic.reranker)
         if lexical is None and first and final:
             first, final = first.without_words(), final.without_words()

@@ -22,6 +22,8 @@ _EVEN = 0.2
 # Least scores where nobody set one. A chance never comes near 1 and is small for most right answers: at .02 the tuning
 # sets keep 98 % of the right answers among the first ten (docs/find.md).
 LEAST, LEAST_CHANCE = 0.5, 0.02
+# Chances were fitted over hundreds of candidates: to be the best of a handful says little.
+FEW = 40
 
 
 class Vectors(msgspec.Struct, frozen=True):
@@ -37,6 +39,7 @@ class Ranked(msgspec.Struct, frozen=True):
     score: float
     parts: ScoreParts
     own: tuple[float, ...] = ()  # words, body and signature as they are, not compared with other candidates
+    is_chance: bool = False
 
 
 def calibrate(share: float) -> float:
@@ -100,6 +103,7 @@ def blend(
             round(float(final[at]), 6),
             ScoreParts(*(round(float(parts[at, kind]), 4) for kind in range(3)), prior=float(priors[at])),
             tuple(table[at].tolist()),
+            fitted is not None and vectors is not None,
         )
         for at in order.tolist()
     ]

@@ -199,4 +199,4 @@ def _flatten(facts: FileFacts) -> list[FileFacts]:
 def _with(row: Ranked, score: float, rerank_score: float) -> Ranked:
     parts = row.parts
     part = ScoreParts(parts.lexical, parts.body, parts.signature, round(rerank_score, 4), parts.prior)
-    return Ranked(row.chunk, round(score, 6), part, row.own)
+    return Ranked(row.chunk, round(score, 6), part, row.own, row.is_chance)

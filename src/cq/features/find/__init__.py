@@ -24,7 +24,7 @@ from cq.features.find.structure import Structure
 from cq.features.target import Definition
 from cq.model.answer import SCHEMA_VERSION, Run, Truncation
 from cq.model.config import FindConfig
-from cq.model.errors import UsageError
+from cq.model.errors import ProviderError, UsageError
 from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
 from cq.model.find import FindAnswer, Node, Result, ScoreParts, Snapshot
 from cq.model.status import Degraded
@@ -184,17 +184,25 @@ def rank(
     lexical = None
     if options.mode != "semantic" and config.profile != "vector_only":
         lexical = find_lexical(reader, catalog, options.query, allowed)
-    vectors = search_vectors(reader, catalog, options, semantic, allowed) if wants_vectors else None
-    if wants_vectors and vectors is None:
-        severity = "warning" if options.mode in ("semantic", "hybrid") else "info"
-        events.append(Degraded("semantic", severity, "vectors", semantic.note or "there are no vectors"))
+    vectors, note = None, semantic.note or "there are no vectors"
+    severity = "warning" if options.mode in ("semantic", "hybrid") else "info"
+    if wants_vectors:
+        try:
+            vectors = search_vectors(reader, catalog, options, semantic, allowed)
+        except ProviderError as error:  # a hosted model that does not answer leaves the words
+            note, severity = f"words alone: {error.message} ({error.hint})", "warning"
+        if vectors is None:
+            events.append(Degraded("semantic", severity, "vectors", note))
     if options.weights and (vectors is None or semantic.reranker is None):
         message = "there is no reranker for this question: --weights changes nothing"
         events.append(Degraded("rerank", "warning", "weights", message))
     count = options.candidates or 40
     ranked = blend(catalog, lexical, vectors, count)
     if vectors is not None:
-        ranked = rerank(reader, catalog, options, config, semantic, ranked)
+        try:
+            ranked = rerank(reader, catalog, options, config, semantic, ranked)
+        except ProviderError as error:
+            events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error.message} ({error.hint})"))
     return ranked, events
 
 

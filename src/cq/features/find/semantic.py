@@ -122,8 +122,8 @@ def rerank(
     if semantic.reranker is None or len(ranked) < 2:
         return list(ranked)
     weights = options.weights or (
-        config.rerank_weight if config.rerank_weight is not None else DEFAULT_WEIGHTS[0],
-        config.vector_weight if config.vector_weight is not None else DEFAULT_WEIGHTS[1],
+        config.rerank_weight if config.rerank_weight is not None else semantic.reranker.weights[0],
+        config.vector_weight if config.vector_weight is not None else semantic.reranker.weights[1],
     )
     share = weights[0] / (weights[0] + weights[1]) if sum(weights) > 0 else 0.0
     first, rest = ranked[:RERANKED], ranked[RERANKED:]
@@ -138,10 +138,6 @@ def rerank(
     order = np.lexsort((np.arange(len(first)), -final)).tolist()
     found = [_with(first[at], float(final[at]), float(stretched[at])) for at in order]
     return [*found, *(_with(row, min(row.score, found[-1].score), 0.0) for row in rest)]
-
-
-# Of our own reranker and the first stage, as fitted (embed/weights/manifest.toml); for the hosted one .65 and .35.
-DEFAULT_WEIGHTS = (0.5, 0.5)
 
 
 def read_passages(reader: Reader, catalog: Catalog, chunks: Sequence[int]) -> list[Passage]:

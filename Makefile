@@ -49,8 +49,11 @@ demo: $(STAMP)
 	@echo "== cq q 'entity=function has=\"await \$$X\"'"
 	@$(BIN)/cq q 'entity=function has="await $$X"' --root . --limit 5
 	@echo
-	@echo "== cq facts src/cq/model/location.py"
-	@$(BIN)/cq facts src/cq/model/location.py
+	@echo "== cq find 'which files changed since the last listing'"
+	@$(BIN)/cq find 'which files changed since the last listing' --root . --limit 3
+	@echo
+	@echo "== cq neighborhood find_files --slices callers,callees,tests"
+	@$(BIN)/cq neighborhood find_files --slices callers,callees,tests --root .
 	@echo
 	@echo "== cq validate"
 	@$(BIN)/cq validate --root .

@@ -16,6 +16,7 @@ from cq.features.servers import Servers
 from cq.features.target import find_targets
 from cq.model.provider import Coverage, Reply, Telemetry
 from cq.providers import sessions
+from cq.providers.session import BUDGETS
 from cq.providers.sessions import find_sessions
 from tests.support.servers import is_gone, write_tree
 
@@ -118,7 +119,13 @@ def lines(answer: Answer) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("command", ["search", "calls"])
-def test_the_target_is_enriched_where_a_server_runs_or_is_asked_for(root: Path, command: str):
+def test_the_target_is_enriched_where_a_server_runs_or_is_asked_for(
+    root: Path, command: str, monkeypatch: pytest.MonkeyPatch
+):
+    # What is said is tested, not how fast a busy machine starts a server.
+    for mode in ("interactive", "prefetch"):
+        monkeypatch.setitem(BUDGETS, mode, BUDGETS["precise"])
+
     def ask(workspace: Workspace, servers: bool | None) -> Answer:
         if command == "search":
             return workspace.search(SearchOptions("run", servers=servers))

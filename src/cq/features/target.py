@@ -242,7 +242,14 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
     return named or around[-1:]
 
 
+_PACKAGES = {"py": "__init__", "rs": "mod|lib"}  # the file that is its folder's module; `index` elsewhere
+
+
 def module_name(path: str) -> str:
     """`src/app/db/__init__.py` is `app.db`."""
-    stem = re.sub(r"\.(?:pyi?|rs|[cm]?[jt]sx?)$", "", path.removeprefix("src/"))
-    return re.sub(r"/(?:__init__|mod|index|lib)$", "", stem).replace("/", ".")
+    stem = path.removeprefix("src/")
+    found = re.fullmatch(r"(.+)\.(pyi?|rs|[cm]?[jt]sx?)", stem)
+    package = "__init__|mod|index|lib"
+    if found:
+        stem, package = found[1], _PACKAGES.get(found[2][:2], "index")
+    return re.sub(rf"/(?:{package})$", "", stem).replace("/", ".")

@@ -132,6 +132,7 @@ def render_nothing(answer: Answer) -> list[str]:
 
 def render_section(section: Section) -> list[str]:
     shown = sum(1 for finding in section.findings if isinstance(finding.details, _SITES))
+    shown = shown or sum(1 for finding in section.findings if finding.stable_id)  # nodes of a neighborhood
     title = section.title
     if section.total:
         title += f" ({shown} of {section.total:,})" if shown else f" ({section.total:,})"

@@ -418,9 +418,8 @@ class Workspace:
         from cq.indexing.embedding import INLINE, embed_tree, get_embedder, measure_coverage
 
         models = self.config().models
-        if (
-            self.config().find.profile == "lexical_only" or models.embedder != "local"
-        ):  # no question waits for a service
+        # No question waits for a service.
+        if self.config().find.profile == "lexical_only" or models.embedder != "local":
             return
         embedder = get_embedder(models)
         with self._reading() as (reader, tree):

@@ -112,7 +112,8 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture
 def client(service: Service, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """Its waits are noted in `waits`, not waited for."""
+    """Its waits are noted in `waits`, not waited for. A proxy is not asked about this machine."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("TEST_KEY", "secret")
     waits: list[float] = []
     made = Client("voyage", configure(service), pause=waits.append, clock=lambda: 0.0)
@@ -325,6 +326,17 @@ def test_who_chooses_the_models(home: Path, root: Path, monkeypatch: pytest.Monk
         load_config(root)
 
 
+def test_no_folder_of_a_repository_is_the_users_own(home: Path, root: Path, monkeypatch: pytest.MonkeyPatch):
+    for folder in ("config", "~/.config"):
+        (root / folder / "cq").mkdir(parents=True)
+        (root / folder / "cq" / "models.toml").write_text('embedder = "voyage"\n')
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("HOME", "~")
+    for value in ("config", ""):
+        monkeypatch.setenv("XDG_CONFIG_HOME", value)
+        assert load_config(root).models == ModelsConfig()
+
+
 @pytest.mark.parametrize("text", ["embedder = 1", "[voyage]\nurrl = 'x'", "not toml", "[openai]\ndimensions = -1"])
 def test_a_broken_models_file_is_one_line(home: Path, root: Path, text: str):
     home.write_text(text)
@@ -344,7 +356,7 @@ def test_find_with_hosted_models(service: Service, home: Path, root: Path, monke
         state = workspace.status(embeddings=True).embeddings
         assert state is not None
         assert (state.ready, state.reranker) == (False, "voyage/rerank-2.5")
-        assert "the text of 3 chunks go to 127.0.0.1 (voyage)" in state.leaves
+        assert "the text of 3 more chunks go to 127.0.0.1 (voyage)" in state.leaves
         answer = workspace.find(question)
         assert (answer.summary["mode"], answer.summary["semantic"][:15]) == ("lexical", "semantic: 0 % o")
         assert service.asked == []  # a status or a question alone sends nothing of the repository
@@ -363,15 +375,15 @@ def test_find_with_hosted_models(service: Service, home: Path, root: Path, monke
             answer = workspace.find(question)
             assert answer.summary["mode"] == "lexical"
             assert answer.results[0].name == "load"
-            assert [event.severity for event in answer.degraded if "words alone: voyage" in event.message] == [
-                "warning"
-            ]
+            assert [
+                event.severity for event in answer.degraded if "words alone: provider: voyage" in event.message
+            ] == ["warning"]
             service.script = []
         embedding.get_embedder.cache_clear()
         service.script = ["ok", "500", "500"]  # the question is embedded, the reranker fails
         answer = workspace.find(question)
         assert answer.summary["mode"] == "hybrid"
-        assert any("not reranked: voyage" in event.message for event in answer.degraded)
+        assert any("not reranked: provider: voyage" in event.message for event in answer.degraded)
 
     monkeypatch.setenv("CQ_EMBEDDER", "local")
     with Workspace.open(root) as workspace:
@@ -399,7 +411,7 @@ def test_a_background_process_says_why_it_failed(
         report = embedding.run_job(started[0].split("'")[1])
         assert "answered 401" in report.refused
         answer = workspace.find("read from disk", background=True)
-        assert "the last attempt failed: voyage (127.0.0.1) answered 401" in str(answer.summary["semantic"])
+        assert "the last attempt failed: provider: voyage (127.0.0.1) answered 401" in str(answer.summary["semantic"])
         assert embedding.run_job(started[1].split("'")[1]).embedded == 3
         assert "failed" not in str(workspace.find("read from disk", background=True).summary.get("semantic"))
         service.script = ["401"]

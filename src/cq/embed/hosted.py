@@ -13,7 +13,7 @@ from http.client import HTTPException, HTTPMessage
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 import msgspec
 import numpy as np
@@ -110,8 +110,9 @@ class Client:
         # The key of one service is not for another that the user names by its address.
         self._key_variable = service.key_variable or ("" if service.url else kind.key_variable)
         self._pause, self._clock, self._free_at = pause, clock, 0.0
-        self._opener: OpenerDirector = build_opener(_NoRedirect)
         self._loopback = self.host in ("localhost", "127.0.0.1", "::1")
+        # What is for this machine goes through no proxy.
+        self._opener = build_opener(_NoRedirect, *([ProxyHandler({})] if self._loopback else []))
         if urlsplit(self.url).scheme not in ("http", "https") or not self.host:
             raise ConfigError(f"{name}.url: {self.url!r} is no http address", hint="e.g. http://localhost:11434/v1")
 

@@ -93,22 +93,25 @@ def load_config(
     )  # fmt: skip
 
 
-def find_models_file() -> Path:
-    """The user's own, which no repository decides about."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")) / "cq" / "models.toml"  # noqa: PTH111
+def find_models_file() -> Path | None:
+    """The user's own, which no repository decides about; None where there is no home directory."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    # A relative one is to be ignored, says the XDG standard: it would lie in whatever repository one stands in.
+    folder = Path(given if Path(given).is_absolute() else os.path.expanduser("~/.config"))  # noqa: PTH111
+    return folder / "cq" / "models.toml" if folder.is_absolute() else None
 
 
 def _choose_models(wish: FindConfig, sources: Mapping[str, str]) -> tuple[ModelsConfig, dict[str, str], list[str]]:
     """Environment over a repository's `local` over the user's file, with the source of each and what is not heeded: a
     repository may keep its code at home, but that it is sent away is for the user to say."""
     path = find_models_file()
-    models, notes = _read_models(path), list[str]()
+    models, notes = _read_models(path) if path else ModelsConfig(), list[str]()
     chosen: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for name, variable in MODEL_VARIABLES.items():
         wished = getattr(wish, name)
         here = getattr(models, name)
-        origin[name] = os.fspath(path) if here != "local" else "default"
+        origin[name] = str(path) if here != "local" else "default"
         if value := os.environ.get(variable):
             chosen[name], origin[name] = value, f"environment {variable}"
         elif wished == "local":
@@ -117,7 +120,7 @@ def _choose_models(wish: FindConfig, sources: Mapping[str, str]) -> tuple[Models
             where = sources.get(f"find.{name}", "cq.toml")
             notes.append(
                 f"{where}: find.{name} = {wished!r} is not used: a repository cannot have text sent to a service"
-                f" ({variable}={wished} does, or {path})"
+                f" ({variable}={wished} does" + (f", or {path})" if path else ")")
             )
     try:
         return msgspec.convert(msgspec.to_builtins(models) | chosen, ModelsConfig), origin, notes

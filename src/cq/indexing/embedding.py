@@ -79,9 +79,7 @@ def get_reranker(models: ModelsConfig = LOCAL) -> Reranker | None:
     return load_reranker(models)
 
 
-def describe_embeddings(
-    reader: Reader, tree: int, config: FindConfig, models: ModelsConfig = LOCAL
-) -> EmbeddingState:  # fmt: skip
+def describe_embeddings(reader: Reader, tree: int, config: FindConfig, models: ModelsConfig = LOCAL) -> EmbeddingState:
     """For people and for `index_state`: whether questions in words have vectors, and why not."""
     enabled = config.profile != "lexical_only"
     embedder, reranker = get_embedder(models), get_reranker(models)
@@ -110,8 +108,8 @@ def _describe_leaving(models: ModelsConfig, coverage: Coverage) -> str:
     embedder, reranker = get_embedder(models), get_reranker(models)
     parts: list[str] = []
     if isinstance(embedder, HostedEmbedder):
-        text = f", and the text of {coverage.missing:,} chunks" if coverage.missing else " and the text that changes"
-        parts.append(f"questions{text} go to {embedder.client.host} ({embedder.client.name})")
+        text = f"the text of {coverage.missing:,} more chunks" if coverage.missing else "text that changes"
+        parts.append(f"questions and {text} go to {embedder.client.host} ({embedder.client.name})")
     if isinstance(reranker, HostedReranker):
         host = f"{reranker.client.host} ({reranker.client.name})"
         parts.append(f"questions and the text of what they find go to {host} to be ranked")
@@ -304,7 +302,7 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
             report = embed_tree(index, Path(job.root), embedder, job=job)
         except CqError as error:
             with contextlib.suppress(OSError):
-                file.with_name(FAILED_NAME).write_text(error.message, encoding="utf-8")
+                file.with_name(FAILED_NAME).write_text(str(error), encoding="utf-8")
             report = EmbedReport(refused=error.message)
         with contextlib.suppress(OSError):
             file.unlink()

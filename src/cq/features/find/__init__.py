@@ -190,7 +190,7 @@ def rank(
         try:
             vectors = search_vectors(reader, catalog, options, semantic, allowed)
         except ProviderError as error:  # a hosted model that does not answer leaves the words
-            note, severity = f"words alone: {error.message} ({error.hint})", "warning"
+            note, severity = f"words alone: {error}", "warning"
         if vectors is None:
             events.append(Degraded("semantic", severity, "vectors", note))
     if options.weights and (vectors is None or semantic.reranker is None):
@@ -202,7 +202,7 @@ def rank(
         try:
             ranked = rerank(reader, catalog, options, config, semantic, ranked)
         except ProviderError as error:
-            events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error.message} ({error.hint})"))
+            events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error}"))
     return ranked, events
 
 

@@ -257,8 +257,9 @@ def test_keys_go_where_they_belong(service: Service, monkeypatch: pytest.MonkeyP
 
 
 def test_what_cannot_be_configured():
-    with pytest.raises(ConfigError, match="is no http address"):
-        Client("openai", HostedService(url="file:///etc/passwd"))
+    for url in ("file:///etc/passwd", "http://[::1", "https://", "http://a b/v1", "localhost:80"):
+        with pytest.raises(ConfigError, match="is no http address"):
+            Client("openai", HostedService(url=url))
     with pytest.raises(ConfigError, match="dimensions is not set"):
         HostedEmbedder(Client("openai", HostedService(model="unheard-of")))
 

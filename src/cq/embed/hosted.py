@@ -106,15 +106,15 @@ class Client:
         kind = KINDS[name]
         self.name, self.service, self.kind = name, service, kind
         self.url = (service.url or kind.url).rstrip("/")
-        self.host = urlsplit(self.url).hostname or ""
+        self.host = _find_host(self.url)
+        if not self.host:
+            raise ConfigError(f"{name}.url: {self.url!r} is no http address", hint="e.g. http://localhost:11434/v1")
         # The key of one service is not for another that the user names by its address.
         self._key_variable = service.key_variable or ("" if service.url else kind.key_variable)
         self._pause, self._clock, self._free_at = pause, clock, 0.0
         self._loopback = self.host in ("localhost", "127.0.0.1", "::1")
         # What is for this machine goes through no proxy.
         self._opener = build_opener(_NoRedirect, *([ProxyHandler({})] if self._loopback else []))
-        if urlsplit(self.url).scheme not in ("http", "https") or not self.host:
-            raise ConfigError(f"{name}.url: {self.url!r} is no http address", hint="e.g. http://localhost:11434/v1")
 
     def ask(self, path: str, question: dict[str, Any], kind: type[_T], tokens: int, patience: Patience) -> _T:
         """ProviderError, in one line, if the last attempt fails as well. `tokens` is a guess that paces requests."""
@@ -291,6 +291,15 @@ def split_batches(texts: Sequence[str], most: int, tokens: int) -> Iterator[tupl
 def cut(text: str, size: int) -> str:
     """At most so many bytes, whole characters; never nothing, which services refuse."""
     return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore") or " "
+
+
+def _find_host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    fit = parts.scheme in ("http", "https") and url.isascii() and url.isprintable() and " " not in url
+    return parts.hostname or "" if fit else ""
 
 
 def _guess(text: str) -> int:

@@ -354,8 +354,10 @@ class Workspace:
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
-        plain = parse_lookup(options.query) is not None or options.mode == "lexical"
-        if background and self._auto_refresh and parse_lookup(options.query) is None and not self._has_tree():
+        exact = parse_lookup(options.query) is not None
+        plain = exact or options.mode == "lexical"
+        by_words = not exact and options.mode != "semantic" and self.config().find.profile != "vector_only"
+        if background and self._auto_refresh and by_words and not self._has_tree():
             first = self._find_before_index(options)
             if first is not None:
                 return first

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
+from cq.embed.weights import load_manifest
 from cq.features.find import FindOptions
-from cq.features.find.candidates import is_identifier, split_terms, stem
+from cq.features.find.candidates import Lexical, is_identifier, split_terms, stem
 from cq.features.find.layout import render_graph, render_snapshot
 from cq.features.find.lookup import parse_lookup
+from cq.features.find.scoring import LEAST, LEAST_CHANCE, Vectors, blend
 from cq.model.config import FindConfig
 from cq.model.errors import UsageError
 from cq.model.find import FindAnswer
@@ -120,6 +125,67 @@ def test_words_alone(tmp_path: Path):
 def test_weights_without_a_reranker_are_not_passed_over_in_silence(tmp_path: Path):
     answer = find_fixture(tmp_path, AUTH, "validate_token", weights=(0.9, 0.1), mode="lexical")
     assert [event.category for event in answer.degraded if event.stage == "rerank"] == ["weights"]
+
+
+def test_with_vectors_a_score_is_the_chance_that_was_fitted():
+    catalog: Any = SimpleNamespace(priors=np.array([1.0, 0.8, 1.0, 1.0]))
+    lexical = Lexical(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.1]))
+    vectors = Vectors(np.array([0, 1, 3]), np.array([0.6, 0.6, 0.2]), np.array([0.5, 0.5, 0.3]))
+    fitted = load_manifest().first
+    ranked = blend(catalog, lexical, vectors, 10, fitted)
+    table = np.array([[0.5, 0.6, 0.5], [0.5, 0.6, 0.5], [0.1, 0, 0], [0, 0.2, 0.3]])
+    expected = fitted.score(table, catalog.priors)
+    assert {row.chunk: row.score for row in ranked} == pytest.approx(dict(enumerate(expected)), abs=1e-6)
+    assert {row.chunk: row.own for row in ranked} == dict(enumerate(map(tuple, table.tolist())))
+    # All else equal, a test keeps four fifths of its joined score.
+    assert [row.chunk for row in ranked[:2]] == [0, 1]
+    assert expected[1] < expected[0] < 0.8
+
+
+def test_the_threshold_is_that_of_the_kind_of_score(tmp_path: Path):
+    question = "how is a token validated"
+    chances = find_fixture(tmp_path, AUTH, question, threshold=0.0)
+    shown = find_fixture(tmp_path, AUTH, question)
+    assert names(shown) == [result.qualified_name for result in chances.results if result.score >= LEAST_CHANCE]
+    assert 0 < len(shown.results) < len(chances.results)
+    for options, least in (
+        ({"weights": (0.6, 0.4)}, LEAST),
+        ({"mode": "lexical"}, LEAST),
+        ({"mode": "semantic"}, LEAST_CHANCE),
+    ):
+        answer = find_fixture(tmp_path, AUTH, question, **options)
+        assert "TokenService.validate_token" in names(answer), options
+        assert min(result.score for result in answer.results) >= least
+
+
+def test_weights_of_the_user_decide(tmp_path: Path):
+    every = {}
+    for weights in ((1.0, 0.0), (0.0, 1.0)):
+        results = find_fixture(tmp_path, AUTH, "how is a token validated", weights=weights, threshold=0.0).results
+        every[weights] = {result.qualified_name: result for result in results}
+    by_reranker = [row for row in every[1.0, 0.0].values() if row.parts.prior == 1]
+    reads = [row.parts.rerank for row in by_reranker]
+    assert reads == sorted(reads, reverse=True)
+    assert [row.score for row in by_reranker] != [every[0.0, 1.0][row.qualified_name].score for row in by_reranker]
+
+
+def test_one_candidate_alone_is_found(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "render a template as a page", paths=("src/web/pages.py",))
+    assert names(answer) == ["render_page"]
+
+
+def test_where_nothing_has_vectors_words_score(tmp_path: Path):
+    snippet = AUTH + "#- conf/app.toml\n    [retry]\n    max_attempts = 3\n"
+    answer = find_fixture(tmp_path, snippet, "how many attempts to retry", paths=("conf/",), threshold=0.3)
+    assert [result.file for result in answer.results] == ["conf/app.toml"] * len(answer.results) != []
+    assert answer.summary["mode"] == "lexical"
+
+
+def test_a_profile_without_words_finds_names(tmp_path: Path):
+    (tmp_path / "cq.toml").write_text('[find]\nprofile = "vector_only"\n')
+    answer = find_fixture(tmp_path, AUTH, "validate_token")
+    assert names(answer)[0] == "TokenService.validate_token"
+    assert all(not result.parts.lexical for result in answer.results)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,11 @@ import msgspec
 import pytest
 
 from cq.features.export import export_index
+from cq.indexing.embedding import describe_embeddings, embed_tree, get_embedder
 from cq.indexing.refresh import Settings, refresh
 from cq.model.artifact import ExportReport, Validation
+from cq.model.config import FindConfig
+from cq.model.embedding import EmbeddingState
 from cq.store import database
 from cq.store.read import Reader, Tree
 from cq.store.validate import validate_artifacts
@@ -100,6 +103,11 @@ class Index:
             tree = reader.tree()
             assert tree is not None
             yield reader, tree
+
+    def embed(self) -> EmbeddingState:
+        embed_tree(self.file, self.root, get_embedder())
+        with self.reading() as (reader, tree):
+            return describe_embeddings(reader, tree.id, FindConfig())
 
     def export(self, out: Path, **options: Any) -> ExportReport:
         with self.reading() as (reader, tree):

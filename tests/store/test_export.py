@@ -6,20 +6,33 @@ import filecmp
 import hashlib
 import os
 import subprocess
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
+from cq.embed.exact import quantize
 from cq.features import export as export_module
 from cq.indexing import refresh as refresh_module
-from cq.model.artifact import ARTIFACTS, MAX_ROW_BYTES, ROWS
+from cq.indexing.embedding import get_embedder, read_passages
+from cq.model.artifact import (
+    ARTIFACTS,
+    MAX_ROW_BYTES,
+    ROWS,
+    ArtifactMeta,
+    DenseVectorRow,
+    Quantization,
+    VectorFormat,
+)
 from cq.model.edge import CONFIDENCE
 from cq.model.errors import UsageError
 from cq.source.files import find_files
 from cq.store.artifacts import Caps
+from cq.store.vectors import LEVELS, from_levels, to_levels
 from tests.store.conftest import FILES, Index, check, read_rows, write_files
 
 WHEN = "2024-05-06T07:08:09Z"
@@ -94,6 +107,8 @@ def test_relations_and_symbols(index: Index, tmp_path: Path):
 def test_every_row_has_its_schema_and_order(index: Index, tmp_path: Path):
     index.export(tmp_path / "out")
     for name, kind in ROWS.items():
+        if kind is DenseVectorRow:
+            continue
         rows = [msgspec.convert(row, kind) for row in read_rows(tmp_path / "out", name)]
         assert rows, name
         assert [row.key() for row in rows] == sorted({row.key() for row in rows})
@@ -284,7 +299,7 @@ def test_only_some_artifacts(index: Index, tmp_path: Path):
 def test_the_manifest_lists_every_file(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     report = index.export(tmp_path / "out")
-    assert [artifact.name for artifact in report.artifacts] == list(ARTIFACTS)
+    assert [artifact.name for artifact in report.artifacts] == [name for name in ARTIFACTS if name != "dense_vectors"]
     manifest = msgspec.json.decode((tmp_path / "out" / "pieces" / "manifest.json").read_bytes())
     assert manifest["generatedAt"] == "1970-01-01T00:00:00Z"
     files = read_tree(tmp_path / "out")
@@ -323,3 +338,39 @@ def test_the_state_says_what_it_was_made_from(
     }  # fmt: skip
     assert state["languages"]["python"] == 3
     assert "generation" not in state
+
+
+def test_vectors_are_exported_where_there_are_any_and_nothing_is_lost(index: Index, tmp_path: Path):
+    with pytest.raises(UsageError, match="no vectors to export"):
+        index.export(tmp_path / "none", only=("dense_vectors",))
+    state = index.embed()
+    index.export(tmp_path / "out", embeddings=state)
+    checked = check(tmp_path / "out").checked
+    assert checked["dense_vectors"] == state.chunks > 10
+    meta = msgspec.json.decode((tmp_path / "out" / "dense_vectors.meta.json").read_bytes(), type=ArtifactMeta)
+    form = meta.vectors
+    assert isinstance(form, VectorFormat)
+    assert (form.dims, form.model, form.normalize) == (state.dimensions, state.identity, "l2")
+    rows = {row["chunkUid"]: row for row in read_rows(tmp_path / "out", "dense_vectors")}
+    chunks = {row["qualifiedName"]: row for row in read_rows(tmp_path / "out", "chunks")}
+    row = rows[chunks["Store.load"]["chunkUid"]]
+    with index.reading() as (reader, tree):
+        file = reader.file(tree.id, "app/store.py")
+        assert file is not None
+        numbers, passages = read_passages(file.path, reader.text(file.content), reader.facts(file.content))
+    passage = next(passage for passage in passages if passage.name == "Store.load")
+    assert len(numbers) == sum(row["file"] == "app/store.py" for row in rows.values())
+    for name, (codes, scales) in zip(
+        ("body", "signature"), map(quantize, get_embedder().embed([passage])), strict=True
+    ):
+        read = from_levels(b64decode(row[name]), form.quantization) * row[f"{name}Scale"]
+        assert read == pytest.approx(codes[0] * scales[0].astype(float), abs=1e-7)
+
+
+def test_levels_do_not_wrap():
+    codes = np.array([-128, -127, 0, 127], np.int8)
+    assert from_levels(to_levels(codes), LEVELS).tolist() == [-1, -1, 0, 1]
+    assert from_levels(bytes([0, 255]), Quantization(0.0, 3.0, 4)).tolist() == [0, 3]
+    assert from_levels(bytes([0, 255]), Quantization(0.0, 3.0, 9999)).tolist() == [0, 3]
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"min": 0.0, "max": 1.0, "levels": 1}, Quantization)

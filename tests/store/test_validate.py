@@ -384,3 +384,30 @@ def test_files_with_the_same_text_are_looked_at_once(repo: Path, make_index: Cal
     assert validation.ok, "names differ by path"
     assert validation.checked["files"] == len(FILES) + 1
     assert validation.checked["contents"] == len(FILES)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"body": "AAAA"}, "body is not"),
+        ({"signatureScale": 9.0}, "signature has a length of"),
+        ({"chunkUid": "ck64:v1:repo:nowhere.py:00"}, "there is no chunk"),
+    ],
+)
+def test_vectors_that_are_no_vectors_of_a_chunk(index: Index, tmp_path: Path, change: dict[str, Any], says: str):
+    out = tmp_path / "out"
+    index.export(out, embeddings=index.embed())
+    check(out)
+
+    def spoil(lines: list[bytes]) -> list[bytes]:
+        return [*lines[:-1], msgspec.json.encode(msgspec.json.decode(lines[-1]) | change) + b"\n"]
+
+    edit_lines(out / "dense_vectors.jsonl", spoil)
+    seal(out, "dense_vectors", "dense_vectors.jsonl")
+    assert any(says in finding.what for finding in validate_artifacts(out).findings)
+
+
+def test_a_meta_file_without_the_format_of_its_vectors(index: Index, tmp_path: Path):
+    index.export(tmp_path / "out", embeddings=index.embed())
+    edit_json(tmp_path / "out" / "dense_vectors.meta.json", lambda meta: meta.pop("vectors"))
+    assert "meta" in codes(tmp_path / "out")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from numpy import float32, int64
     from numpy.typing import NDArray
 
+    from cq.embed.blend import Blend
     from cq.model.config import ModelsConfig
 
 
@@ -77,3 +78,14 @@ def load_reranker(models: ModelsConfig | None = None) -> Reranker | None:
     from cq.embed.weights import load_cross_encoder
 
     return load_cross_encoder()
+
+
+def find_blend(embedder: Embedder, reranker: Reranker | None = None) -> Blend | None:
+    """How scores of these models are joined to a chance; None for models that no blend was fitted for."""
+    from cq.embed.weights import load_cross_encoder, load_manifest, load_static
+
+    if embedder.identity != load_static().identity:
+        return None
+    if reranker is None:
+        return load_manifest().first
+    return load_manifest().final if reranker.identity == load_cross_encoder().identity else None

@@ -388,12 +388,31 @@ class VirtualDocumentRow(Row, frozen=True, kw_only=True):
         return self.container_path, self.segment_start, -self.segment_end, self.virtual_path
 
 
+class DenseVectorRow(Row, frozen=True, kw_only=True):
+    """What an embedder made of one chunk: as a whole, and by its path, name and signature. Of every row `dims` bytes,
+    each a level of the quantization in the meta file; times the row's scale they are the vector."""
+
+    ARTIFACT = "dense_vectors"
+    ORDER = ("file", "chunkUid")
+
+    file: RepoPath
+    chunk_uid: ChunkUid
+    body: bytes  # base64
+    body_scale: Annotated[float, Meta(ge=0)]
+    signature: bytes
+    signature_scale: Annotated[float, Meta(ge=0)]
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.file, self.chunk_uid
+
+
 # In the order in which they can be checked: what is referred to comes before what refers to it.
 ROWS: dict[str, type[Row]] = {
     row.ARTIFACT: row
     for row in (
         VirtualDocumentRow, SymbolRow, ChunkRow, CallSiteRow, FileRelationsRow, SymbolOccurrenceRow, SymbolEdgeRow,
-        GraphRow,
+        GraphRow, DenseVectorRow,
     )
 }  # fmt: skip
 
@@ -436,6 +455,23 @@ class Truncation(Part, frozen=True):
     omitted: Count
 
 
+class Quantization(Part, frozen=True):
+    """Level n of `levels` is `min + n * (max - min) / (levels - 1)`."""
+
+    min: float
+    max: float
+    levels: Annotated[int, Meta(ge=2, le=256)]
+
+
+class VectorFormat(Part, frozen=True):
+    """What the bytes of `dense_vectors` are; rows of another model mean nothing beside them."""
+
+    dims: Annotated[int, Meta(ge=1)]
+    model: Word
+    quantization: Quantization
+    normalize: Literal["l2"]  # a row times its scale has length 1, or is zeros
+
+
 class ArtifactMeta(Part, frozen=True):
     """What holds one artifact's rows, and in which order they stand."""
 
@@ -455,6 +491,7 @@ class ArtifactMeta(Part, frozen=True):
     dropped_records: Count
     truncations: tuple[Truncation, ...]
     parts: tuple[PartFile, ...]
+    vectors: VectorFormat | UnsetType = UNSET  # of dense_vectors
 
 
 class Feature(Part, frozen=True):

@@ -69,11 +69,11 @@ _Address = Annotated[str, msgspec.Meta(max_length=500)]
 
 
 class FindConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The table `[find]`. Weights that are not set are those measured for the models at hand."""
+    """The table `[find]`. Weights and the threshold that are not set are those measured for the models at hand."""
 
     rerank_weight: _Share | None = None
     vector_weight: _Share | None = None
-    minimum_relevance_threshold: _Share = 0.5
+    minimum_relevance_threshold: _Share | None = None
     max_token_budget: Annotated[int, msgspec.Meta(ge=0, le=1_000_000, description="0: no limit")] = 8000
     max_vector_candidates: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 40
     call_depth: Annotated[int, msgspec.Meta(ge=-1, le=25, description="-1: as far as it goes")] = 1

@@ -26,6 +26,7 @@ from cq.model.artifact import (
     Piece,
     Row,
     Truncation,
+    VectorFormat,
 )
 from cq.model.errors import UsageError
 
@@ -51,8 +52,11 @@ class Caps(msgspec.Struct, frozen=True):
 class ArtifactWriter:
     """Writes the rows of one artifact in the order they come, which must be that of their keys."""
 
-    def __init__(self, folder: Path, kind: type[Row], caps: Caps, compress: str | None) -> None:
+    def __init__(
+        self, folder: Path, kind: type[Row], caps: Caps, compress: str | None, vectors: VectorFormat | None = None
+    ) -> None:
         self._folder, self._kind, self._caps, self._compress = folder, kind, caps, compress
+        self._vectors = vectors
         self._suffix = ".jsonl.zst" if compress else ".jsonl"
         self._parts: list[PartFile] = []
         self._sink: _Sink | None = None
@@ -108,6 +112,7 @@ class ArtifactWriter:
             dropped_records=self._dropped,
             truncations=(truncation,) if self._largest else (),
             parts=tuple(parts),
+            vectors=self._vectors or msgspec.UNSET,
         )
         pieces = [row_piece(name, part, compressed=bool(self._compress)) for part in parts]
         return meta, [*pieces, write_json(self._folder, f"{name}.meta.json", meta, name, "meta")]

@@ -317,6 +317,15 @@ class Reader:
             (tree, identity),
         )
 
+    def vectors_at(self, tree: int, path: str, identity: str) -> bytes | None:
+        """The rows of one file, if they are of its text."""
+        row = self._db.execute(
+            "SELECT v.rows FROM vector v JOIN file f ON f.tree=v.tree AND f.path=v.path AND f.content=v.content"
+            " WHERE v.tree=? AND v.path=? AND v.identity=?",
+            (tree, path, identity),
+        ).fetchone()
+        return row[0] if row else None
+
     def vectors_of(self, tree: int, path: str, identity: str) -> list[bytes]:
         """Rows that were made of this path before, in this tree or another."""
         rows = self._db.execute(

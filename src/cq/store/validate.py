@@ -23,6 +23,7 @@ from cq.model.artifact import (
     ArtifactMeta,
     CallSiteRow,
     ChunkRow,
+    DenseVectorRow,
     FileRelationsRow,
     Finding,
     GraphRow,
@@ -36,6 +37,7 @@ from cq.model.artifact import (
     SymbolReference,
     SymbolRow,
     Validation,
+    VectorFormat,
     VirtualDocumentRow,
 )
 from cq.model.edge import Links
@@ -50,8 +52,10 @@ from cq.store.artifacts import (
     row_piece,
 )
 from cq.store.read import Reader
+from cq.store.vectors import from_levels
 
 _SHOWN = 10  # of each code
+MAX_LENGTH_ERROR = 0.02  # of a vector of length 1, after quantization
 # What reading a damaged row or blob raises.
 DAMAGE = (sqlite3.Error, msgspec.MsgspecError, zstandard.ZstdError, ValueError, IndexError)
 
@@ -183,6 +187,8 @@ class _Export:
         for what, holds in {
             "names another artifact": meta.artifact == name,
             "was made at another time than the manifest": meta.generated_at == generated_at,
+            "only dense_vectors has a format of vectors, and always": isinstance(meta.vectors, VectorFormat)
+            == (name == DenseVectorRow.ARTIFACT),
             "names another order": meta.order == ROWS[name].ORDER,
             "totalRecords is not the sum of its parts": meta.total_records == sum(part.records for part in parts),
             "totalBytes is not the sum of its parts": meta.total_bytes == sum(part.bytes for part in parts),
@@ -467,6 +473,22 @@ def _check_relations(export: _Export, row: Any, where: str) -> None:
         export.refer("file", path, where)
 
 
+def _check_vectors(export: _Export, row: Any, where: str) -> None:
+    export.refer("file", row.file, where)
+    export.refer("chunk", row.chunk_uid, where)
+    form = export.metas[DenseVectorRow.ARTIFACT].vectors
+    if not isinstance(form, VectorFormat):
+        return
+    for name, data, scale in (("body", row.body, row.body_scale), ("signature", row.signature, row.signature_scale)):
+        if len(data) != form.dims or max(data, default=0) >= form.quantization.levels:
+            export.found.add("vector", where, f"{name} is not {form.dims} of {form.quantization.levels} levels")
+            continue
+        values = from_levels(data, form.quantization) * scale
+        length = float(values @ values) ** 0.5
+        if length and abs(length - 1) > MAX_LENGTH_ERROR:
+            export.found.add("vector", where, f"{name} has a length of {length:.3f}, not 1")
+
+
 def _check_home(export: _Export, row: Any, where: str) -> None:
     export.refer("file", row.file, where)
     export.refer("segment", row.segment_uid, where)
@@ -475,7 +497,7 @@ def _check_home(export: _Export, row: Any, where: str) -> None:
 _CHECKS: dict[type[Row], Any] = {
     VirtualDocumentRow: _check_document, SymbolRow: _check_symbol, ChunkRow: _check_chunk, CallSiteRow: _check_call,
     FileRelationsRow: _check_relations, SymbolOccurrenceRow: _check_occurrence, SymbolEdgeRow: _check_edge,
-    GraphRow: _check_node,
+    GraphRow: _check_node, DenseVectorRow: _check_vectors,
 }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Vectors of a file's chunks as one blob: numbers, keys of what was read, and two rows of int8 with a scale each."""
+"""Vectors of a file's chunks as one blob: numbers, keys of what was read, and two rows of int8 with a scale each; in
+exports as bytes."""
 
 from __future__ import annotations
 
@@ -6,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cq.model.artifact import Quantization
+
 if TYPE_CHECKING:
-    from numpy import float32, int8, int64, uint64
+    from numpy import float32, float64, int8, int64, uint64
     from numpy.typing import NDArray
 
 FORMAT = 1
+# Of exported rows: -127..127 as 0..254, so that nothing is lost.
+LEVELS = Quantization(-1.0, 1.0, 255)
 
 
 class VectorRows(msgspec.Struct, frozen=True):
@@ -54,3 +59,19 @@ def decode_rows(blob: bytes, dimensions: int) -> VectorRows | None:
     body_scales, signature_scales = take("<f4", count), take("<f4", count)
     body, signature = (take("i1", count * dimensions).reshape(count, dimensions) for _ in range(2))
     return VectorRows(chunks, keys, body, body_scales, signature, signature_scales)
+
+
+def to_levels(codes: NDArray[int8]) -> bytes:
+    """Codes as `LEVELS` has them; -128, which no quantizer of ours writes, is the least."""
+    import numpy as np
+
+    return np.clip(codes.astype(np.int16) + 127, 0, LEVELS.levels - 1).astype(np.uint8).tobytes()
+
+
+def from_levels(data: bytes, quantization: Quantization) -> NDArray[float64]:
+    """Counted in floats: no byte wraps around, and one above the last level is the last."""
+    import numpy as np
+
+    last = min(max(quantization.levels, 2), 256) - 1
+    levels = np.minimum(np.frombuffer(data, np.uint8).astype(np.float64), last)
+    return quantization.min + levels * ((quantization.max - quantization.min) / last)

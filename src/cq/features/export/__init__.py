@@ -20,10 +20,12 @@ from cq.features.export.facts import (
     make_virtual_document_rows,
 )
 from cq.features.export.links import make_edge_rows, make_graph_rows, make_occurrence_rows
+from cq.features.export.vectors import VectorSource
 from cq.model.artifact import (
     ARTIFACTS,
     ROWS,
     SCHEMA_VERSION,
+    DenseVectorRow,
     Embeddings,
     ExportedArtifact,
     ExportReport,
@@ -61,14 +63,20 @@ def export_index(
     names = select_artifacts(only)
     if compress not in (None, "zstd"):
         raise UsageError(f"unknown compression {compress!r}", hint="zstd is the one there is")
+    vectors = VectorSource(reader, tree, embeddings)
+    form = vectors.describe() if "dense_vectors" in names else None
+    if "dense_vectors" in only and form is None:
+        raise UsageError("there are no vectors to export", hint="`cq index --embed` makes them")
     generated_at = generated_at or _now()
     out = Path(out)
     with replace_export(out, ignored=out.resolve().is_relative_to(tree.root)) as folder:
         writers = {
-            name: ArtifactWriter(folder, kind, caps or Caps(), compress) for name, kind in ROWS.items() if name in names
+            name: ArtifactWriter(folder, kind, caps or Caps(), compress, form if kind is DenseVectorRow else None)
+            for name, kind in ROWS.items()
+            if name in names and (form is not None or kind is not DenseVectorRow)
         }
         try:
-            languages = _write_rows(reader, tree, writers)
+            languages = _write_rows(reader, tree, writers, {**_MAKERS, "dense_vectors": vectors.make_rows})
             done: list[ExportedArtifact] = []
             pieces: list[Piece] = []
             for name, writer in writers.items():
@@ -109,7 +117,12 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
 
 
-def _write_rows(reader: Reader, tree: Tree, writers: dict[str, ArtifactWriter]) -> Counter[str]:
+def _write_rows(
+    reader: Reader,
+    tree: Tree,
+    writers: dict[str, ArtifactWriter],
+    makers: dict[str, Callable[[Document], Iterator[Row]]],
+) -> Counter[str]:
     languages: Counter[str] = Counter()
     edges, targets = open_links(reader, tree)
     for file in reader.files(tree.id):
@@ -118,7 +131,7 @@ def _write_rows(reader: Reader, tree: Tree, writers: dict[str, ArtifactWriter]) 
             continue
         documents = load_documents(reader, file, edges, targets)
         for name, writer in writers.items():
-            rows = [row for document in documents for row in _MAKERS[name](document)]
+            rows = [row for document in documents for row in makers[name](document)]
             rows.sort(key=_key)
             for row in rows:
                 writer.add(row)

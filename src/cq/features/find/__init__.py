@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from cq.embed import find_blend
 from cq.features.find.candidates import Catalog, find_lexical, is_identifier, load_catalog
 from cq.features.find.connect import connect
 from cq.features.find.disk import find_on_disk
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
-from cq.features.find.scoring import Ranked, blend
-from cq.features.find.semantic import Semantic, rerank, search_vectors
+from cq.features.find.scoring import LEAST, LEAST_CHANCE, Ranked, best_by_words, blend
+from cq.features.find.semantic import Semantic, find_weights, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure
 from cq.features.target import Definition
@@ -62,7 +63,7 @@ class FindOptions(msgspec.Struct, frozen=True):
         settled = msgspec.structs.replace(
             self,
             budget=_or(self.budget, config.max_token_budget),
-            threshold=_or(self.threshold, config.minimum_relevance_threshold),
+            threshold=self.threshold if self.threshold is not None else config.minimum_relevance_threshold,
             candidates=_or(self.candidates, config.max_vector_candidates),
             call_depth=_or(self.call_depth, config.call_depth),
             type_depth=_or(self.type_depth, config.type_depth),
@@ -122,7 +123,8 @@ def find(
         return _find_symbol(relations, options, parts)
     catalog = load_catalog(reader, tree, semantic.key)
     ranked, events = rank(reader, catalog, options, config, semantic)
-    threshold = options.threshold or 0.0
+    is_chance = _mode(ranked) != "lexical" and is_fitted(options, config, semantic)
+    threshold = _or(options.threshold, LEAST_CHANCE if is_chance else LEAST)
     passed = [row for row in ranked if row.score >= threshold]
     rows: list[Found] = []
     files: dict[str, HeldFile | None] = {}
@@ -157,7 +159,7 @@ def find_without_index(files: Iterable[HeldFile], options: FindOptions, config: 
     """From the files that hold the words, read and parsed now; nothing is known of links. `note` says what goes on."""
     options = options.settle(config)
     found = find_on_disk(files, options)
-    passed = [row for row in found if row[3] >= (options.threshold or 0.0)]
+    passed = [row for row in found if row[3] >= _or(options.threshold, LEAST)]
     rows = [
         Found(file, document, chunk, number, row, score, ScoreParts(round(score, 4)))
         for file, document, number, score in passed[: options.limit or len(passed)]
@@ -178,17 +180,20 @@ def rank(
     """The candidates, best first, at most `options.candidates`, with their scores of 0 to 1."""
     allowed = catalog.allow(options.paths, options.languages, options.kinds)
     events: list[Degraded] = []
-    identifier = options.mode == "auto" and is_identifier(options.query)
-    wants_vectors = options.mode in ("semantic", "hybrid") or (options.mode == "auto" and not identifier)
+    wants_vectors = options.mode in ("semantic", "hybrid")
+    if options.mode == "auto":
+        wants_vectors = config.profile == "vector_only" or not is_identifier(options.query)
     wants_vectors = wants_vectors and config.profile != "lexical_only"
     lexical = None
     if options.mode != "semantic" and config.profile != "vector_only":
         lexical = find_lexical(reader, catalog, options.query, allowed)
+    count = options.candidates or 40
     vectors, note = None, semantic.note or "there are no vectors"
     severity = "warning" if options.mode in ("semantic", "hybrid") else "info"
     if wants_vectors:
+        also = lexical.chunks[best_by_words(catalog, lexical, count)] if lexical is not None else None
         try:
-            vectors = search_vectors(reader, catalog, options, semantic, allowed)
+            vectors = search_vectors(reader, catalog, options, semantic, allowed, also)
         except ProviderError as error:  # a hosted model that does not answer leaves the words
             note, severity = f"words alone: {error}", "warning"
         if vectors is None:
@@ -196,18 +201,30 @@ def rank(
     if options.weights and (vectors is None or semantic.reranker is None):
         message = "there is no reranker for this question: --weights changes nothing"
         events.append(Degraded("rerank", "warning", "weights", message))
-    count = options.candidates or 40
-    ranked = blend(catalog, lexical, vectors, count)
-    if vectors is not None:
-        try:
-            ranked = rerank(reader, catalog, options, config, semantic, ranked)
-        except ProviderError as error:
-            events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error}"))
+    if vectors is None or semantic.embedder is None or not len(vectors.chunks):
+        return blend(catalog, lexical, None, count), events
+    first = final = None
+    if is_fitted(options, config, semantic):
+        first, final = find_blend(semantic.embedder), find_blend(semantic.embedder, semantic.reranker)
+        if lexical is None and first and final:
+            first, final = first.without_words(), final.without_words()
+    ranked = blend(catalog, lexical, vectors, count, first)
+    try:
+        ranked = rerank(reader, catalog, options, config, semantic, ranked, final)
+    except ProviderError as error:
+        events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error}"))
     return ranked, events
 
 
+def is_fitted(options: FindOptions, config: FindConfig, semantic: Semantic) -> bool:
+    """Whether scores with vectors are chances: those were fitted for our own models, at their own weights."""
+    if semantic.embedder is None or find_weights(options, config, semantic) is not None:
+        return False
+    return find_blend(semantic.embedder, semantic.reranker) is not None
+
+
 def _mode(ranked: Sequence[Ranked]) -> str:
-    if any(row.parts.rerank for row in ranked[:1]):
+    if any(row.parts.rerank for row in ranked):
         return "reranked"
     return "hybrid" if any(row.parts.body or row.parts.signature for row in ranked) else "lexical"
 

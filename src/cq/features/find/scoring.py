@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from numpy import float64, int64
     from numpy.typing import NDArray
 
+    from cq.embed.blend import Blend
     from cq.features.find.candidates import Catalog, Lexical
 
-# Of words, body vectors and signature vectors in the first stage, as fitted (embed/weights/manifest.toml).
-WEIGHTS = (0.29, 0.4, 0.31)
-# Where a share of the question's words reads as an even chance; fitted on the questions of the bench (docs/find.md).
+# A share of the question's words that scores one half. Set by hand, so that a chunk with all of the words only in its
+# body comes out just below; unlike the chance with vectors, nothing measured says how often a half is right.
 _EVEN = 0.2
+# Least scores where nobody set one. A chance never comes near 1 and is small for most right answers: at .02 the tuning
+# sets keep 98 % of the right answers among the first ten (docs/find.md).
+LEAST, LEAST_CHANCE = 0.5, 0.02
 
 
 class Vectors(msgspec.Struct, frozen=True):
@@ -33,6 +36,7 @@ class Ranked(msgspec.Struct, frozen=True):
     chunk: int  # of the catalog
     score: float
     parts: ScoreParts
+    own: tuple[float, ...] = ()  # words, body and signature as they are, not compared with other candidates
 
 
 def calibrate(share: float) -> float:
@@ -40,31 +44,37 @@ def calibrate(share: float) -> float:
     return 1 - math.exp(-share * math.log(2) / _EVEN)
 
 
+def best_by_words(catalog: Catalog, lexical: Lexical, count: int) -> NDArray[int64]:
+    """Places in `lexical`, the best first."""
+    import numpy as np
+
+    return np.lexsort((lexical.chunks, -lexical.scores * catalog.priors[lexical.chunks]))[: max(count * 5, 200)]
+
+
 def blend(
-    catalog: Catalog, lexical: Lexical | None, vectors: Vectors | None, count: int, weights: tuple[float, ...] = WEIGHTS
+    catalog: Catalog, lexical: Lexical | None, vectors: Vectors | None, count: int, fitted: Blend | None = None
 ) -> list[Ranked]:
     """The best `count` chunks by words and vectors together; ties in the order of paths and places.
 
-    Each kind of score is stretched to 0 to 1 over the candidates and weighed; the whole is then scaled by how good the
-    best candidate is by itself, so that the best of a bad lot does not pass for good.
+    With vectors the score is the chance that was fitted for the models. Where none was, each kind of score is stretched
+    to 0 to 1 over the candidates and weighed; the whole is then scaled by how good the best candidate is by itself, so
+    that the best of a bad lot does not pass for good.
     """
     import numpy as np
 
     pool: dict[int, list[float]] = {}
     top = 0.0
-    wide = max(count * 5, 200)
-    if lexical is not None and len(lexical.chunks):
-        scores = lexical.scores * catalog.priors[lexical.chunks]
-        order = np.lexsort((lexical.chunks, -scores))[:wide]
-        top = calibrate(float(lexical.scores[order[0]]))
-        for at in order.tolist():
-            pool.setdefault(int(lexical.chunks[at]), [0.0, 0.0, 0.0])[0] = float(lexical.scores[at])
     if vectors is not None and len(vectors.chunks):
         for at, chunk in enumerate(vectors.chunks.tolist()):
-            row = pool.setdefault(chunk, [0.0, 0.0, 0.0])
-            row[1], row[2] = float(vectors.body[at]), float(vectors.signature[at])
+            pool[chunk] = [0.0, float(vectors.body[at]), float(vectors.signature[at])]
         best = max(float(vectors.body.max()), float(vectors.signature.max()))
-        top = max(top, min(max(best, 0.0) * 1.25, 1.0))
+        top = min(max(best, 0.0) * 1.25, 1.0)
+    if lexical is not None and len(lexical.chunks):
+        order = best_by_words(catalog, lexical, count)
+        top = max(top, calibrate(float(lexical.scores[order[0]])))
+        known = np.flatnonzero(np.isin(lexical.chunks, list(pool)))
+        for at in {*order.tolist(), *known.tolist()}:
+            pool.setdefault(int(lexical.chunks[at]), [0.0, 0.0, 0.0])[0] = float(lexical.scores[at])
     if not pool:
         return []
     chunks = np.array(sorted(pool), np.int64)
@@ -72,22 +82,24 @@ def blend(
     priors = catalog.priors[chunks]
     if vectors is None:
         final = np.array([calibrate(share) for share in table[:, 0].tolist()]) * priors
-        parts = table.copy()
+        parts = table
     else:
-        parts = np.column_stack([_stretch(table[:, at]) for at in range(3)])
-        weighed = parts @ np.array(weights[:3]) * priors
-        final = weighed / max(float(weighed.max()), 1e-9) * top
+        from cq.embed.blend import stretch
+        from cq.embed.weights import load_manifest
+
+        parts = stretch(table)
+        if fitted is not None:
+            final = fitted.score(table, priors)
+        else:
+            weighed = parts @ np.array(load_manifest().first.order) * priors
+            final = weighed / max(float(weighed.max()), 1e-9) * top
     order = np.lexsort((chunks, -final))[:count]
     return [
         Ranked(
             int(chunks[at]),
             round(float(final[at]), 6),
             ScoreParts(*(round(float(parts[at, kind]), 4) for kind in range(3)), prior=float(priors[at])),
+            tuple(table[at].tolist()),
         )
         for at in order.tolist()
     ]
-
-
-def _stretch(column: NDArray[float64]) -> NDArray[float64]:
-    least, most = float(column.min()), float(column.max())
-    return (column - least) / (most - least) if most > least else column * 0

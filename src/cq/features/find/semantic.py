@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cq.embed import Embedder, Reranker
+    from cq.embed.blend import Blend
     from cq.embed.exact import ExactIndex
     from cq.features.find import FindOptions
     from cq.features.find.candidates import Catalog
@@ -51,9 +52,15 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def search_vectors(
-    reader: Reader, catalog: Catalog, options: FindOptions, semantic: Semantic, allowed: NDArray[bool_]
+    reader: Reader,
+    catalog: Catalog,
+    options: FindOptions,
+    semantic: Semantic,
+    allowed: NDArray[bool_],
+    also: NDArray[int64] | None = None,
 ) -> Vectors | None:
-    """The chunks most like the question, by body or by signature, each with both; None where there are no vectors."""
+    """The chunks most like the question, by body or by signature, and those of `also`, each with both; None where there
+    are no vectors."""
     import numpy as np
 
     if semantic.embedder is None:
@@ -65,6 +72,8 @@ def search_vectors(
     count = max((options.candidates or RERANKED) * 2, 100)
     rows = None if bool(allowed[loaded.chunks].all()) else np.flatnonzero(allowed[loaded.chunks]).astype(np.int64)
     found = [index.search(query, count, rows)[0] for index in (loaded.body_index, loaded.signature_index)]
+    if also is not None:
+        found.append(np.flatnonzero(np.isin(loaded.chunks, also)).astype(np.int64))
     union = np.unique(np.concatenate(found))
     body = (loaded.body[union].astype(np.float32) @ query) * loaded.body_scales[union]
     signature = (loaded.signature[union].astype(np.float32) @ query) * loaded.signature_scales[union]
@@ -115,29 +124,42 @@ def rerank(
     config: FindConfig,
     semantic: Semantic,
     ranked: Sequence[Ranked],
+    fitted: Blend | None = None,
 ) -> list[Ranked]:
-    """The best of the first stage in the order of the reranker and the first stage together, then the rest."""
+    """The best of the first stage in the order of the reranker and the first stage together, then the rest. Scores are
+    the chance that was fitted for the models, or both stages as the user weighs them."""
     import numpy as np
+
+    from cq.embed.blend import stretch
 
     if semantic.reranker is None or len(ranked) < 2:
         return list(ranked)
-    weights = options.weights or (
-        config.rerank_weight if config.rerank_weight is not None else semantic.reranker.weights[0],
-        config.vector_weight if config.vector_weight is not None else semantic.reranker.weights[1],
-    )
-    share = weights[0] / (weights[0] + weights[1]) if sum(weights) > 0 else 0.0
     first, rest = ranked[:RERANKED], ranked[RERANKED:]
     passages = read_passages(reader, catalog, [row.chunk for row in first])
     scores = np.asarray(semantic.reranker.score(options.query, passages), np.float64)
-    span = float(scores.max() - scores.min())
-    stretched = (scores - scores.min()) / span if span > 0 else np.zeros(len(first))
-    top = first[0].score
-    base = np.array([row.score for row in first]) / max(top, 1e-9)
-    final = share * stretched * np.array([row.parts.prior for row in first]) + (1 - share) * base
-    final = final / max(float(final.max()), 1e-9) * top
+    stretched, priors = stretch(scores[:, None])[:, 0], np.array([row.parts.prior for row in first])
+    if fitted is not None:
+        final = fitted.score(np.column_stack([[row.own for row in first], scores]), priors)
+    else:
+        weights = find_weights(options, config, semantic) or semantic.reranker.weights
+        share = weights[0] / sum(weights) if sum(weights) > 0 else 0.0
+        top = first[0].score
+        base = np.array([row.score for row in first]) / max(top, 1e-9)
+        final = share * stretched * priors + (1 - share) * base
+        final = final / max(float(final.max()), 1e-9) * top
     order = np.lexsort((np.arange(len(first)), -final)).tolist()
     found = [_with(first[at], float(final[at]), float(stretched[at])) for at in order]
     return [*found, *(_with(row, min(row.score, found[-1].score), 0.0) for row in rest)]
+
+
+def find_weights(options: FindOptions, config: FindConfig, semantic: Semantic) -> tuple[float, float] | None:
+    """As the user has them; None where that is left to what was fitted."""
+    if options.weights is not None or (config.rerank_weight, config.vector_weight) == (None, None):
+        return options.weights
+    given = (config.rerank_weight, config.vector_weight)
+    defaults = semantic.reranker.weights if semantic.reranker else (0.5, 0.5)
+    own, other = (default if value is None else value for value, default in zip(given, defaults, strict=True))
+    return own, other
 
 
 def read_passages(reader: Reader, catalog: Catalog, chunks: Sequence[int]) -> list[Passage]:
@@ -174,4 +196,4 @@ def _flatten(facts: FileFacts) -> list[FileFacts]:
 def _with(row: Ranked, score: float, rerank_score: float) -> Ranked:
     parts = row.parts
     part = ScoreParts(parts.lexical, parts.body, parts.signature, round(rerank_score, 4), parts.prior)
-    return Ranked(row.chunk, round(score, 6), part)
+    return Ranked(row.chunk, round(score, 6), part, row.own)

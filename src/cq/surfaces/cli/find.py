@@ -42,7 +42,8 @@ def configure(parser: ArgumentParser) -> None:
         "--budget", metavar="TOKENS", type=read_count, help="how long the answer may be (default: 8000)"
     )
     parser.add_argument("--all", action="store_true", help="everything that is relevant, however long")
-    parser.add_argument("--threshold", metavar="SCORE", type=_read_share, help="least score, 0 to 1 (default: 0.5)")
+    least = "least score, 0 to 1 (default: 0.02 with vectors, else 0.5)"
+    parser.add_argument("--threshold", metavar="SCORE", type=_read_share, help=least)
     parser.add_argument("--candidates", metavar="N", type=read_count, help="how many are ranked (default: 40)")
     parser.add_argument("--weights", metavar="R,V", type=_read_weights, help="of the reranker and of the first stage")
     parser.add_argument("--call-depth", metavar="N", type=int, help="steps of the call trees; -1: all (default: 1)")

@@ -24,7 +24,7 @@ PURE = {"model", "syntax", "identity", "query", "graph", "risk"}
 RESERVED = {
     "sqlite3": {"store"},
     "argparse": {"surfaces"},
-    "http": {"surfaces"},
+    "http": {"surfaces", "embed"},  # embed: hosted models are asked over it, and its failures caught
     "json": {"surfaces", "providers"},
 }
 # These segfault in the tree-sitter binding (facts are in byte offsets anyway).

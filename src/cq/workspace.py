@@ -325,7 +325,7 @@ class Workspace:
     def _describe_embeddings(self, reader: Reader, tree: Tree) -> EmbeddingState:
         from cq.indexing.embedding import describe_embeddings
 
-        return describe_embeddings(reader, tree.id, self.config().find)
+        return describe_embeddings(reader, tree.id, self.config().find, self.config().models)
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
@@ -406,7 +406,10 @@ class Workspace:
         self._keep_fresh()
         self._check_profile()
         tell = on_progress or self._on_progress
-        return embed_tree(self._open_place().file, self.root, get_embedder(), on_progress=tell)
+        models = self.config().models
+        report = embed_tree(self._open_place().file, self.root, get_embedder(models), on_progress=tell)
+        price = models.voyage.price_per_million if models.embedder == "voyage" else models.openai.price_per_million
+        return msgspec.structs.replace(report, cost=report.tokens * price / 1e6) if report.tokens and price else report
 
     def _check_profile(self) -> None:
         if self.config().find.profile == "lexical_only":
@@ -417,9 +420,11 @@ class Workspace:
         """Makes the vectors that are missing where a question hardly notices; never fails one."""
         from cq.indexing.embedding import INLINE, embed_tree, get_embedder, measure_coverage
 
-        if self.config().find.profile == "lexical_only":
+        models = self.config().models
+        # No question waits for a service.
+        if self.config().find.profile == "lexical_only" or models.embedder != "local":
             return
-        embedder = get_embedder()
+        embedder = get_embedder(models)
         with self._reading() as (reader, tree):
             coverage = measure_coverage(reader, tree.id, embedder.identity, self._name_state(tree))
         if 0 < coverage.missing <= INLINE:
@@ -428,14 +433,22 @@ class Workspace:
 
     def _prepare_vectors(self, reader: Reader, tree: Tree, background: bool) -> Semantic:
         """What a question in words can be ranked with, and what is missing for it."""
-        from cq.embed import load_reranker
         from cq.features.find.semantic import Semantic
-        from cq.indexing.embedding import FORMAT_VERSION, EmbeddingJob, enqueue, get_embedder, measure_coverage
+        from cq.indexing.embedding import (
+            FORMAT_VERSION,
+            EmbeddingJob,
+            enqueue,
+            get_embedder,
+            get_reranker,
+            measure_coverage,
+            read_failure,
+        )
 
         key = self._name_state(tree)
         if self.config().find.profile == "lexical_only":
             return Semantic("semantic: off, the profile is lexical_only", key=key)
-        embedder, place = get_embedder(), self._open_place()
+        models, place = self.config().models, self._open_place()
+        embedder = get_embedder(models)
         coverage = measure_coverage(reader, tree.id, embedder.identity, key)
         note = ""
         if coverage.missing and background and not place.temporary:
@@ -447,11 +460,13 @@ class Workspace:
             note = f"semantic: building {coverage.percent} %" + (f" ({why})" if why else "")
         elif coverage.missing:
             note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
+        if coverage.missing and (failure := read_failure(place.file)):
+            note += f"; the last attempt failed: {failure}"
         if coverage.others:
             note += "; those there are of another embedder"
         if not coverage.ready:
             return Semantic(note, key=key)
-        return Semantic(note, embedder, load_reranker(), key)
+        return Semantic(note, embedder, get_reranker(models), key)
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""

@@ -26,7 +26,7 @@ from tests.support.index import build
 class Counting:
     """An embedder that remembers what it read."""
 
-    identity, dimensions = "counting", 8
+    identity, dimensions, batch, tokens = "counting", 8, 2000, 0
 
     def __init__(self, identity: str = "counting") -> None:
         self.identity = identity

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cq.embed.blend import Blend
+    from cq.model.config import ModelsConfig
 
 
 class Passage(msgspec.Struct, frozen=True):
@@ -29,6 +30,8 @@ class Embedder(Protocol):
 
     identity: str
     dimensions: int
+    batch: int  # passages that are read at once
+    tokens: int  # that a service has counted so far
 
     def embed_query(self, text: str) -> NDArray[float32]: ...
 
@@ -39,6 +42,7 @@ class Embedder(Protocol):
 
 class Reranker(Protocol):
     identity: str
+    weights: tuple[float, float]  # of its score and of the first stage, unless the user says otherwise
 
     def score(self, query: str, passages: Sequence[Passage]) -> NDArray[float32]:
         """Higher is better; any scale."""
@@ -53,15 +57,24 @@ class VectorIndex(Protocol):
     ) -> tuple[NDArray[int64], NDArray[float32]]: ...
 
 
-def load_embedder() -> Embedder:
-    """The one whose weights are part of the program."""
+def load_embedder(models: ModelsConfig | None = None) -> Embedder:
+    """The one whose weights are part of the program, unless the user has chosen another; nothing is sent yet."""
+    if models is not None and models.embedder != "local":
+        from cq.embed.hosted import Client, HostedEmbedder
+
+        return HostedEmbedder(Client(models.embedder, getattr(models, models.embedder)))
     from cq.embed.weights import load_static
 
     return load_static()
 
 
-def load_reranker() -> Reranker | None:
-    """The one whose weights are part of the program: about 2 ms a passage on one core."""
+def load_reranker(models: ModelsConfig | None = None) -> Reranker | None:
+    """The one whose weights are part of the program, about 2 ms a passage on one core, unless the user has chosen
+    another; nothing is sent yet."""
+    if models is not None and models.reranker != "local":
+        from cq.embed.hosted import Client, HostedReranker
+
+        return HostedReranker(Client(models.reranker, getattr(models, models.reranker)))
     from cq.embed.weights import load_cross_encoder
 
     return load_cross_encoder()

@@ -29,6 +29,8 @@ _MET_IN_PASSAGE = 5
 
 
 class CrossEncoder:
+    weights = (0.5, 0.5)  # as fitted (weights/manifest.toml)
+
     def __init__(self, identity: str, vocabulary: Vocabulary, folder: Path):
         self.identity = identity
         self._vocabulary = vocabulary

@@ -32,6 +32,8 @@ class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StaticEmbedder:
+    batch, tokens = 2000, 0
+
     def __init__(self, identity: str, fields: Fields, vocabulary: Vocabulary, folder: Path):
         self.identity = identity
         self.vocabulary = vocabulary

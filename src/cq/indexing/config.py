@@ -24,6 +24,7 @@ from cq.model.config import (
     FindConfig,
     IndexConfig,
     LanguageServer,
+    ModelsConfig,
     NeighborhoodConfig,
     ProvidersConfig,
     SectionOrder,
@@ -36,6 +37,7 @@ from cq.source.read import read_bytes, show_path
 
 MAX_CONFIG_BYTES = 256 * 1024
 ROOT_VARIABLE, DIR_VARIABLE = "CQ_ROOT", "CQ_INDEX_DIR"
+MODEL_VARIABLES = {"embedder": "CQ_EMBEDDER", "reranker": "CQ_RERANKER"}
 _SEE = "`cq status --config` shows what holds"
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
     (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig, ("artifacts",): ArtifactsConfig,
@@ -81,10 +83,66 @@ def load_config(
     settings += [
         Setting(f"find.{key}", getattr(file.find, name), sources.get(f"find.{key}", "default"))
         for name, key in zip(FindConfig.__struct_fields__, FindConfig.__struct_encode_fields__, strict=True)
+        if name not in MODEL_VARIABLES
     ]
+    models, chosen, refused = _choose_models(file.find, sources)
+    settings += [Setting(f"find.{name}", getattr(models, name), source) for name, source in chosen.items()]
     return Configuration(
-        config, tuple(settings), notes, file.queries, file.providers, file.neighborhood, file.artifacts, file.find
-    )
+        config, tuple(settings), (*notes, *refused), file.queries, file.providers, file.neighborhood, file.artifacts,
+        file.find, models,
+    )  # fmt: skip
+
+
+def find_models_file() -> Path | None:
+    """The user's own, which no repository decides about; None where there is no home directory."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    # A relative one is to be ignored, says the XDG standard: it would lie in whatever repository one stands in.
+    folder = Path(given if Path(given).is_absolute() else os.path.expanduser("~/.config"))  # noqa: PTH111
+    return folder / "cq" / "models.toml" if folder.is_absolute() else None
+
+
+def _choose_models(wish: FindConfig, sources: Mapping[str, str]) -> tuple[ModelsConfig, dict[str, str], list[str]]:
+    """Environment over a repository's `local` over the user's file, with the source of each and what is not heeded: a
+    repository may keep its code at home, but that it is sent away is for the user to say."""
+    path = find_models_file()
+    models, notes = _read_models(path) if path else ModelsConfig(), list[str]()
+    chosen: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for name, variable in MODEL_VARIABLES.items():
+        wished = getattr(wish, name)
+        here = getattr(models, name)
+        origin[name] = str(path) if here != "local" else "default"
+        if value := os.environ.get(variable):
+            chosen[name], origin[name] = value, f"environment {variable}"
+        elif wished == "local":
+            chosen[name], origin[name] = wished, sources.get(f"find.{name}", "default")
+        elif wished not in (None, here):
+            where = sources.get(f"find.{name}", "cq.toml")
+            notes.append(
+                f"{where}: find.{name} = {wished!r} is not used: a repository cannot have text sent to a service"
+                f" ({variable}={wished} does" + (f", or {path})" if path else ")")
+            )
+    try:
+        return msgspec.convert(msgspec.to_builtins(models) | chosen, ModelsConfig), origin, notes
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at ")
+        variable = MODEL_VARIABLES[place.strip("`$.")]
+        known = "local, voyage, openai" if variable == MODEL_VARIABLES["embedder"] else "local, voyage"
+        raise UsageError(f"{variable}: {_lower(message)}", hint=f"it is one of {known}") from None
+
+
+def _read_models(path: Path) -> ModelsConfig:
+    try:
+        with path.open("rb") as file:
+            return msgspec.toml.decode(file.read(MAX_CONFIG_BYTES), type=ModelsConfig)
+    except (FileNotFoundError, NotADirectoryError):
+        return ModelsConfig()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="make it readable or remove it") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: {_lower(str(error))}", hint="docs/find.md#hosted-models says what it holds"
+        ) from None
 
 
 def make_settings(config: IndexConfig, *, leave_out: str = "") -> Settings:

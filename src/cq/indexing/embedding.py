@@ -19,8 +19,11 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from cq.embed import Passage
+from cq.indexing.config import load_config
 from cq.indexing.refresh import Progress
+from cq.model.config import ModelsConfig
 from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS, Coverage, EmbeddingState, find_coverage
+from cq.model.errors import CqError
 from cq.store import database
 from cq.store.read import Reader
 from cq.store.vectors import VectorRows, decode_rows, encode_rows
@@ -28,13 +31,14 @@ from cq.store.write import Writer
 from cq.syntax import embedding_text
 
 if TYPE_CHECKING:
-    from cq.embed import Embedder
+    from cq.embed import Embedder, Reranker
     from cq.model.config import FindConfig
     from cq.model.facts import FileFacts
 
 FORMAT_VERSION = 1
+LOCAL = ModelsConfig()
 JOB_NAME = "embed.job"
-BATCH = 2000  # chunks that are written at once
+FAILED_NAME = "embed.failed"
 INLINE = 600  # chunks that a question makes itself rather than answer without
 
 
@@ -56,22 +60,29 @@ class EmbedReport(msgspec.Struct, frozen=True):
     reused: int = 0  # chunks that read as before
     files: int = 0
     refused: str = ""
+    tokens: int = 0  # that a service counted
+    cost: float | None = None  # where the user has told the price
 
 
 @cache
-def get_embedder() -> Embedder:
+def get_embedder(models: ModelsConfig = LOCAL) -> Embedder:
     """The one of this process."""
     from cq.embed import load_embedder
 
-    return load_embedder()
+    return load_embedder(models)
 
 
-def describe_embeddings(reader: Reader, tree: int, config: FindConfig) -> EmbeddingState:
-    """For people and for `index_state`: whether questions in words have vectors, and why not."""
+@cache
+def get_reranker(models: ModelsConfig = LOCAL) -> Reranker | None:
     from cq.embed import load_reranker
 
+    return load_reranker(models)
+
+
+def describe_embeddings(reader: Reader, tree: int, config: FindConfig, models: ModelsConfig = LOCAL) -> EmbeddingState:
+    """For people and for `index_state`: whether questions in words have vectors, and why not."""
     enabled = config.profile != "lexical_only"
-    embedder, reranker = get_embedder(), load_reranker()
+    embedder, reranker = get_embedder(models), get_reranker(models)
     coverage = measure_coverage(reader, tree, embedder.identity)
     reason = ""
     if not enabled:
@@ -85,8 +96,24 @@ def describe_embeddings(reader: Reader, tree: int, config: FindConfig) -> Embedd
     return EmbeddingState(
         enabled, enabled and coverage.ready and coverage.total > 0, "background", reason, embedder.identity,
         embedder.dimensions, {"exact": True}, coverage.total, round(coverage.missing_rate, 4),
-        reranker.identity if reranker else "", config.profile,
+        reranker.identity if reranker else "", config.profile, _describe_leaving(models, coverage) if enabled else "",
     )  # fmt: skip
+
+
+def _describe_leaving(models: ModelsConfig, coverage: Coverage) -> str:
+    if models.embedder == models.reranker == "local":
+        return ""
+    from cq.embed.hosted import HostedEmbedder, HostedReranker
+
+    embedder, reranker = get_embedder(models), get_reranker(models)
+    parts: list[str] = []
+    if isinstance(embedder, HostedEmbedder):
+        text = f"the text of {coverage.missing:,} more chunks" if coverage.missing else "text that changes"
+        parts.append(f"questions and {text} go to {embedder.client.host} ({embedder.client.name})")
+    if isinstance(reranker, HostedReranker):
+        host = f"{reranker.client.host} ({reranker.client.name})"
+        parts.append(f"questions and the text of what they find go to {host} to be ranked")
+    return "; ".join(parts)
 
 
 def measure_coverage(reader: Reader, tree: int, identity: str, key: tuple[object, ...] = ()) -> Coverage:
@@ -121,53 +148,79 @@ def embed_tree(
             return EmbedReport(refused=why)
         coverage = measure_coverage(reader, tree.id, embedder.identity)
         done = embedded = reused = files = 0
-        pending: list[tuple[str, int, bytes]] = []
-        waiting = 0
+        tokens = embedder.tokens
+        waiting: list[_Unread] = []
         tell(Progress("embed", 0, coverage.missing))
-        for path, content in coverage.files:
-            rows, fresh = embed_file(reader, tree.id, path, content, embedder)
-            pending.append((path, content, encode_rows(rows)))
-            waiting += len(rows.chunks)
-            embedded, reused, files = embedded + fresh, reused + len(rows.chunks) - fresh, files + 1
-            if waiting >= BATCH:
-                if not _write(index, root, tree.id, embedder.identity, pending, wait=wait):
-                    return EmbedReport(embedded, reused, files - len(pending), "another process is writing")
-                done, waiting, pending = done + waiting, 0, []
-                tell(Progress("embed", min(done, coverage.missing), coverage.missing))
-        if pending and not _write(index, root, tree.id, embedder.identity, pending, wait=wait):
-            return EmbedReport(embedded, reused, files - len(pending), "another process is writing")
+        for path, content in (*coverage.files, ("", 0)):
+            if path:
+                waiting.append(_read_file(reader, tree.id, path, content, embedder))
+            count = sum(len(file.numbers) for file in waiting)
+            if not waiting or (path and count < embedder.batch):
+                continue
+            rows = _embed_files(waiting, embedder)
+            if not _write(index, root, tree.id, embedder.identity, rows, wait=wait):
+                return EmbedReport(embedded, reused, files, "another process is writing", embedder.tokens - tokens)
+            fresh = sum(len(file.fresh) for file in waiting)
+            embedded, reused, files = embedded + fresh, reused + count - fresh, files + len(waiting)
+            done, waiting = done + count, []
+            tell(Progress("embed", min(done, coverage.missing), coverage.missing))
         tell(Progress("embed", coverage.missing, coverage.missing))
-        return EmbedReport(embedded, reused, files)
+        with contextlib.suppress(OSError):
+            (index.parent / FAILED_NAME).unlink()
+        return EmbedReport(embedded, reused, files, "", embedder.tokens - tokens)
 
 
-def embed_file(reader: Reader, tree: int, path: str, content: int, embedder: Embedder) -> tuple[VectorRows, int]:
-    """The rows of a file, and how many of them were made; the others were there, for a chunk that reads the same."""
-    import numpy as np
+class _Unread(msgspec.Struct, frozen=True):
+    """A file whose vectors are to be made: its chunks, and the rows that are there for those that read the same."""
 
-    from cq.embed.exact import quantize
+    path: str
+    content: int
+    numbers: list[int]
+    keys: list[int]
+    known: dict[int, tuple[VectorRows, int]]
+    fresh: dict[int, Passage]  # by place in `numbers`
 
+
+def _read_file(reader: Reader, tree: int, path: str, content: int, embedder: Embedder) -> _Unread:
     numbers, passages = read_passages(path, reader.text(content), reader.facts(content))
-    keys = np.array([_key(passage) for passage in passages], np.uint64)
+    keys = [_key(passage) for passage in passages]
     known: dict[int, tuple[VectorRows, int]] = {}
     for blob in reader.vectors_of(tree, path, embedder.identity):
         rows = decode_rows(blob, embedder.dimensions)
         if rows is not None:
             known |= {key: (rows, at) for at, key in enumerate(rows.keys.tolist())}
-    fresh = [at for at, key in enumerate(keys.tolist()) if key not in known]
-    count = len(numbers)
-    body, signature = (np.zeros((count, embedder.dimensions), np.int8) for _ in range(2))
-    body_scales, signature_scales = (np.zeros(count, np.float32) for _ in range(2))
-    if fresh:
-        wholes, heads = embedder.embed([passages[at] for at in fresh])
-        body[fresh], body_scales[fresh] = quantize(wholes)
-        signature[fresh], signature_scales[fresh] = quantize(heads)
-    for at, key in enumerate(keys.tolist()):
-        if key in known:
-            rows, old = known[key]
-            body[at], body_scales[at] = rows.body[old], rows.body_scales[old]
-            signature[at], signature_scales[at] = rows.signature[old], rows.signature_scales[old]
-    made = VectorRows(np.array(numbers, np.int64), keys, body, body_scales, signature, signature_scales)
-    return made, len(fresh)
+    fresh = {at: passages[at] for at, key in enumerate(keys) if key not in known}
+    return _Unread(path, content, numbers, keys, known, fresh)
+
+
+def _embed_files(files: Sequence[_Unread], embedder: Embedder) -> list[tuple[str, int, bytes]]:
+    """(path, content, rows) of each. What is new in them is read at once: services are asked in large pieces."""
+    import numpy as np
+
+    from cq.embed.exact import quantize
+
+    passages = [passage for file in files for passage in file.fresh.values()]
+    wholes, heads = embedder.embed(passages) if passages else (np.zeros((0, embedder.dimensions), np.float32),) * 2
+    found: list[tuple[str, int, bytes]] = []
+    start = 0
+    for file in files:
+        count, fresh = len(file.numbers), list(file.fresh)
+        end = start + len(fresh)
+        body, signature = (np.zeros((count, embedder.dimensions), np.int8) for _ in range(2))
+        body_scales, signature_scales = (np.zeros(count, np.float32) for _ in range(2))
+        if fresh:
+            body[fresh], body_scales[fresh] = quantize(wholes[start:end])
+            signature[fresh], signature_scales[fresh] = quantize(heads[start:end])
+        for at, key in enumerate(file.keys):
+            if key in file.known:
+                rows, old = file.known[key]
+                body[at], body_scales[at] = rows.body[old], rows.body_scales[old]
+                signature[at], signature_scales[at] = rows.signature[old], rows.signature_scales[old]
+        numbers, keys = np.array(file.numbers, np.int64), np.array(file.keys, np.uint64)
+        made = VectorRows(numbers, keys, body, body_scales, signature, signature_scales)
+        found.append((file.path, file.content, encode_rows(made)))
+        start = end
+    return found
 
 
 def read_passages(path: str, text: bytes, facts: FileFacts) -> tuple[list[int], list[Passage]]:
@@ -244,11 +297,25 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
             return EmbedReport(refused="the index is gone")
         if embedder is None:
             os.nice(5)
-            embedder = get_embedder()
-        report = embed_tree(index, Path(job.root), embedder, job=job)
+        try:
+            embedder = embedder or get_embedder(load_config(Path(job.root)).models)
+            report = embed_tree(index, Path(job.root), embedder, job=job)
+        except CqError as error:
+            with contextlib.suppress(OSError):
+                file.with_name(FAILED_NAME).write_text(str(error), encoding="utf-8")
+            report = EmbedReport(refused=error.message)
         with contextlib.suppress(OSError):
             file.unlink()
         return report
+
+
+def read_failure(index: Path) -> str:
+    """Why the last background process came to no end."""
+    try:
+        with (index.parent / FAILED_NAME).open(encoding="utf-8", errors="replace") as file:
+            return file.read(300)
+    except OSError:
+        return ""
 
 
 def _refuse(job: EmbeddingJob, generation: int, config_hash: str, identity: str) -> str:

@@ -65,6 +65,7 @@ class ArtifactsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Address = Annotated[str, msgspec.Meta(max_length=500)]
 
 
 class FindConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -78,6 +79,31 @@ class FindConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     call_depth: Annotated[int, msgspec.Meta(ge=-1, le=25, description="-1: as far as it goes")] = 1
     type_depth: Annotated[int, msgspec.Meta(ge=0, le=10)] = 1
     profile: Literal["default", "lexical_only", "vector_only"] = "default"
+    # A repository may keep its code here (`local`), never send it away: that is for ModelsConfig.
+    embedder: Literal["local", "voyage", "openai"] | None = None
+    reranker: Literal["local", "voyage"] | None = None
+
+
+class HostedService(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table `[voyage]` or `[openai]` of the user's models.toml; what is not set is what the service is known for."""
+
+    url: _Address = ""
+    key_variable: Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")] = ""
+    model: _Address = ""
+    rerank_model: _Address = ""
+    dimensions: Annotated[int, msgspec.Meta(ge=0, le=8192)] = 0
+    requests_per_minute: Annotated[int, msgspec.Meta(ge=0, description="0: no limit")] = 0
+    tokens_per_minute: Annotated[int, msgspec.Meta(ge=0, description="0: no limit")] = 0
+    price_per_million: Annotated[float, msgspec.Meta(ge=0, description="tokens; 0: not known")] = 0.0
+
+
+class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The user's own models.toml, in no repository: which models rank, and so what leaves the machine."""
+
+    embedder: Literal["local", "voyage", "openai"] = "local"
+    reranker: Literal["local", "voyage"] = "local"
+    voyage: HostedService = HostedService()
+    openai: HostedService = HostedService()
 
 
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +138,7 @@ class Configuration(msgspec.Struct, frozen=True):
     neighborhood: NeighborhoodConfig = NeighborhoodConfig()
     artifacts: ArtifactsConfig = ArtifactsConfig()
     find: FindConfig = FindConfig()
+    models: ModelsConfig = ModelsConfig()
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

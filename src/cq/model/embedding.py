@@ -67,3 +67,4 @@ class EmbeddingState(msgspec.Struct, frozen=True, omit_defaults=True):
     missing_rate: float
     reranker: str = ""
     profile: str = "default"
+    leaves: str = ""  # what is sent away, and to whom

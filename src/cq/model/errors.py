@@ -6,7 +6,7 @@ CqError
 ├── ConfigError       a configuration file that cannot be taken
 ├── QueryError        a query that cannot be taken, with every place where it fails
 ├── StoreError        an index that cannot be opened, read or written
-├── ProviderError     a tool that cannot be fetched or installed
+├── ProviderError     a tool or a hosted model that cannot be had
 └── DaemonError       a daemon that cannot be started, stopped or had
 """
 

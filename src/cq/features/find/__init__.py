@@ -25,7 +25,7 @@ from cq.features.find.structure import Structure
 from cq.features.target import Definition
 from cq.model.answer import SCHEMA_VERSION, Run, Truncation
 from cq.model.config import FindConfig
-from cq.model.errors import UsageError
+from cq.model.errors import ProviderError, UsageError
 from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
 from cq.model.find import FindAnswer, Node, Result, ScoreParts, Snapshot
 from cq.model.status import Degraded
@@ -187,13 +187,16 @@ def rank(
     if options.mode != "semantic" and config.profile != "vector_only":
         lexical = find_lexical(reader, catalog, options.query, allowed)
     count = options.candidates or 40
-    vectors = None
+    vectors, note = None, semantic.note or "there are no vectors"
+    severity = "warning" if options.mode in ("semantic", "hybrid") else "info"
     if wants_vectors:
         also = lexical.chunks[best_by_words(catalog, lexical, count)] if lexical is not None else None
-        vectors = search_vectors(reader, catalog, options, semantic, allowed, also)
-    if wants_vectors and vectors is None:
-        severity = "warning" if options.mode in ("semantic", "hybrid") else "info"
-        events.append(Degraded("semantic", severity, "vectors", semantic.note or "there are no vectors"))
+        try:
+            vectors = search_vectors(reader, catalog, options, semantic, allowed, also)
+        except ProviderError as error:  # a hosted model that does not answer leaves the words
+            note, severity = f"words alone: {error}", "warning"
+        if vectors is None:
+            events.append(Degraded("semantic", severity, "vectors", note))
     if options.weights and (vectors is None or semantic.reranker is None):
         message = "there is no reranker for this question: --weights changes nothing"
         events.append(Degraded("rerank", "warning", "weights", message))
@@ -205,13 +208,16 @@ def rank(
         if lexical is None and first and final:
             first, final = first.without_words(), final.without_words()
     ranked = blend(catalog, lexical, vectors, count, first)
-    ranked = rerank(reader, catalog, options, config, semantic, ranked, final)
+    try:
+        ranked = rerank(reader, catalog, options, config, semantic, ranked, final)
+    except ProviderError as error:
+        events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error}"))
     return ranked, events
 
 
 def is_fitted(options: FindOptions, config: FindConfig, semantic: Semantic) -> bool:
     """Whether scores with vectors are chances: those were fitted for our own models, at their own weights."""
-    if semantic.embedder is None or find_weights(options, config) is not None:
+    if semantic.embedder is None or find_weights(options, config, semantic) is not None:
         return False
     return find_blend(semantic.embedder, semantic.reranker) is not None
 

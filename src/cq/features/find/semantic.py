@@ -141,7 +141,7 @@ def rerank(
     if fitted is not None:
         final = fitted.score(np.column_stack([[row.own for row in first], scores]), priors)
     else:
-        weights = find_weights(options, config) or DEFAULT_WEIGHTS
+        weights = find_weights(options, config, semantic) or semantic.reranker.weights
         share = weights[0] / sum(weights) if sum(weights) > 0 else 0.0
         top = first[0].score
         base = np.array([row.score for row in first]) / max(top, 1e-9)
@@ -152,16 +152,13 @@ def rerank(
     return [*found, *(_with(row, min(row.score, found[-1].score), 0.0) for row in rest)]
 
 
-# Of the reranker and the first stage where only one of them is configured, or nothing was fitted.
-DEFAULT_WEIGHTS = (0.5, 0.5)
-
-
-def find_weights(options: FindOptions, config: FindConfig) -> tuple[float, float] | None:
+def find_weights(options: FindOptions, config: FindConfig, semantic: Semantic) -> tuple[float, float] | None:
     """As the user has them; None where that is left to what was fitted."""
     if options.weights is not None or (config.rerank_weight, config.vector_weight) == (None, None):
         return options.weights
     given = (config.rerank_weight, config.vector_weight)
-    own, other = (default if value is None else value for value, default in zip(given, DEFAULT_WEIGHTS, strict=True))
+    defaults = semantic.reranker.weights if semantic.reranker else (0.5, 0.5)
+    own, other = (default if value is None else value for value, default in zip(given, defaults, strict=True))
     return own, other
 
 

@@ -94,8 +94,10 @@ def run(args: Namespace) -> int:
         sys.stdout.write(render_precise(precise) if precise else "")
         if embedded is not None:
             sys.stdout.write(
-                f"\nvectors: {embedded.embedded:,} made, {embedded.reused:,} kept, of {embedded.files:,} files\n"
+                f"\nvectors: {embedded.embedded:,} made, {embedded.reused:,} kept, of {embedded.files:,} files"
             )
+            price = f", {embedded.cost:.4f} at the configured price" if embedded.cost is not None else ""
+            sys.stdout.write((f"; {embedded.tokens:,} tokens sent{price}" if embedded.tokens else "") + "\n")
     return 0
 
 

@@ -44,6 +44,7 @@ def render_status(status: Status) -> str:
         state = "ready" if vectors.ready else "not ready" if vectors.enabled else "off"
         reason = f": {vectors.reason}" if vectors.reason else f", {vectors.chunks:,} chunks"
         lines.append(f"- vectors {state}{reason} ({vectors.identity})")
+        lines.append(f"- {one_line(vectors.leaves) or 'nothing leaves this machine'}")
     lines += _language_lines(status)
     lines += _skip_lines(status)
     if status.degraded:

@@ -22,6 +22,8 @@ _EVEN = 0.2
 # Least scores where nobody set one. A chance never comes near 1 and is small for most right answers: at .02 the tuning
 # sets keep 98 % of the right answers among the first ten (docs/find.md).
 LEAST, LEAST_CHANCE = 0.5, 0.02
+# Where the best chance is smaller, it was right one time in eight on the tuning sets (docs/find.md): words do better.
+UNSURE = 0.2
 # Chances were fitted over hundreds of candidates: to be the best of a handful says little.
 FEW = 40
 

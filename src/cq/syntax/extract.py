@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, compress
-from operator import add, itemgetter, sub
+from operator import add, itemgetter, le, sub
 from typing import TYPE_CHECKING
 
 from tree_sitter import QueryCursor
@@ -296,8 +296,6 @@ def _pack_references(language: Language, collector: Collector) -> References:
         # Where the parser made up a name that is missing, there is nothing to refer to.
         found = {start: end for start, end in zip(collector.ref_starts, collector.ref_ends, strict=True) if end > start}
         pairs = sorted(found.items())
-        # Of names inside names, as in PHP's `$ f()`, the inner one is meant.
-        pairs = [pair for pair, after in zip(pairs, [*pairs[1:], (len(text), 0)], strict=False) if pair[1] <= after[0]]
         starts, words = [start for start, _ in pairs], [text[start:end] for start, end in pairs]
     quiet = _pack_quiet(collector) if language.keywords else None
     if not starts:
@@ -314,6 +312,12 @@ def _pack_references(language: Language, collector: Collector) -> References:
         kept = roles.translate(_NOT_DEFINED)
         starts, words = list(compress(starts, kept)), list(compress(words, kept))
         roles = roles.replace(bytes((DEFINED,)), b"")
+    if not language.keywords:
+        # Of names inside names, as in PHP's `$ f()`, the inner one is meant.
+        ends = map(add, starts, map(len, words))
+        kept = list(map(le, ends, [*starts[1:], len(text)]))
+        starts, words = list(compress(starts, kept)), list(compress(words, kept))
+        roles = bytes(compress(roles, kept))
     numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
     return References(
         tuple(word.decode("utf-8", "replace") for word in numbers),

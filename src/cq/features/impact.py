@@ -79,7 +79,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     direct = sum(1 for item in reached if item.distance == 1)
     drivers = [f"{direct} direct dependents"] if direct else []
     drivers += [f"{len(files)} files"] if len(files) > 5 else []
-    drivers += ["no test reaches it"] if not in_tests else []
+    drivers += ["no test is known to reach it"] if not in_tests else []
     level = "high" if direct > 20 or len(files) > 20 else "medium" if direct > 3 or not in_tests else "low"
     return Answer(
         SCHEMA_VERSION,

@@ -106,6 +106,11 @@ def test_hover_of_a_use_is_about_what_stands_there(workspace: Workspace, tree: T
     assert (row.name, row.returns) == ("Shape.area", "float")
 
 
+def test_hover_of_a_keyword_is_about_the_definition_around_it(workspace: Workspace):
+    (row,) = details(workspace.hover("shapes.py:4:10"), HoverDetails)
+    assert (row.name, row.returns) == ("Shape.area", "float")
+
+
 def test_hover_without_a_server_is_as_written_and_says_what_would_help(alone: Workspace):
     answer = alone.hover("shapes.py:Shape")
     (row,) = details(answer, HoverDetails)

@@ -225,3 +225,10 @@ def test_the_same_calls_as_pythons_own_tree(tmp_path: Path):
         expected |= {(name, *place) for place in visitor.found}
     assert len(expected) > 50
     assert places == expected
+
+
+def test_an_empty_repository_has_none(tmp_path: Path):
+    (tmp_path / "repo").mkdir()
+    with Workspace.open(tmp_path / "repo", index_dir=tmp_path / "index") as workspace:
+        assert workspace.side_effects().found == 0
+        assert workspace.exceptions().found == 0

@@ -10,7 +10,7 @@ import msgspec
 from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.servers import Servers, find_document
+from cq.features.servers import Servers, find_definition, find_document
 from cq.features.target import Definition, find_point, find_targets, say_nothing
 from cq.model.answer import (
     SCHEMA_VERSION,
@@ -45,12 +45,13 @@ def find_hover(relations: Relations, servers: Servers, options: HoverOptions) ->
     files, point = relations.files, find_point(relations.files, options.target)
     subjects: list[tuple[Target, Definition | None]] = []
     capped: list[Truncation] = []
-    if point is not None:
+    ref = relations.edges.find_at(point[0].path, point[1]) if point else None
+    own, is_named = find_definition(*point) if point else (None, False)
+    # At a keyword nothing is named: then the definition around it is asked about.
+    if point is not None and (ref is not None or is_named):
         held, offset = point
         document = servers.document(held, find_document(held, offset))
-        ref = relations.edges.find_at(held.path, offset)
-        named = find_targets(files, options.target) if ref is None else []
-        meant = relations.definition(ref.resolved) if ref and ref.resolved else named[0] if named else None
+        meant = relations.definition(ref.resolved) if ref and ref.resolved else own if is_named else None
         subjects.append((Target(document, offset), meant))
     else:
         every = find_targets(files, options.target)

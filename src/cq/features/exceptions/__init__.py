@@ -50,7 +50,7 @@ def find_exceptions(relations: Relations, options: ExceptionsOptions) -> Answer:
     options.check()
     targets: list[Definition] = []
     paths = find_part(relations.paths(), options.target) if options.target else relations.paths()
-    if not paths:
+    if not paths and options.target:
         targets = [find_holder(row) for row in find_targets(relations.files, options.target)]
         if not targets:
             return say_nothing(relations.files, "exceptions", options.target)

@@ -34,6 +34,7 @@ PARTS = {
         "graph",
         "graph_typescript",
         "labels",
+        "calls",
         "providers",
         "retrieval",
         "surfaces",

@@ -12,6 +12,9 @@ A `Value` is an expression, reduced to what can lead to a definition:
     ["dict", key, v, key, v, …]                    dictionaries and object literals; key None: `**v`
     ["each", "list", v]      a container of unknown size whose elements are v
     ["|", v, v, …]           one of these
+    ["slice", v, "#1", "#-1"]  some elements; None for no bound, "?" for one that nobody knows
+    ["seen", offset, v]      v, seen from that place
+    ["gives", v]             what calling v gives
     ["iter", v] ["enter", v] ["await", v] ["made", v]   an element, what `with` binds, what is awaited, an instance of v
     ["op", "+", v, w]        an operator
     ["*", v]                 spread arguments
@@ -55,6 +58,8 @@ class Definition(msgspec.Struct, frozen=True, gc=False, array_like=True):
     decorators: tuple[Value, ...] = ()
     modifiers: tuple[str, ...] = ()  # async generator static class abstract accessor …
     within: str = ""  # the object that holds it, where that is no definition: `api.nested`
+    # Of a function without a name, which opens no scope (`symbol` -1): its symbol, where its code begins and ends.
+    anonymous: tuple[int, ...] = ()
 
 
 class Bind(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -101,5 +106,7 @@ class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):
     stores: tuple[Store, ...] = ()
     sites: tuple[Site, ...] = ()
     raises: tuple[tuple[int, int, Value], ...] = ()  # scope, start, what is raised
+    # Scope, start, operation and receiver of what runs a method without a call: with iter + < [] …; ["augment", a, v] of `a += v`
+    runs: tuple[tuple[int, int, str, Value], ...] = ()
     loops: tuple[tuple[int, int], ...] = ()  # spans in which what stands below may have run before
     public: tuple[str, ...] | None = None  # what `import *` takes, where the document says so

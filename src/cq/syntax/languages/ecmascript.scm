@@ -23,6 +23,8 @@
 (lexical_declaration) @declare
 (variable_declaration) @declare
 (assignment_expression left: (_) @target right: (_) @value) @flow.assign
+(augmented_assignment_expression
+  left: (subscript_expression) @target operator: ["||=" "??="] right: (_) @value) @flow.assign
 (pair key: (_) @name value: [(arrow_function) (function_expression) (generator_function) (class)] @value) @pair
 
 (function_declaration name: (_) @name parameters: (_) @params body: (_) @body) @symbol.function

@@ -12,6 +12,7 @@ import pytest
 from cq import Workspace
 from cq.model.answer import Answer, Run
 from cq.store import warm
+from cq.store.trace import Trace
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +85,43 @@ def test_beyond_a_limit_nothing_is_kept(root: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(warm, "MOST_BYTES", 0)
     assert ask(root).summary["call_sites"] == 1
     assert not warm._kept
+
+
+def test_what_was_decoded_outlasts_a_change_elsewhere(root: Path):
+    ask(root)
+    (reader,) = warm._kept.values()
+    assert reader.memory is not None
+    (held,) = (held for (path, _, _), held in reader.memory["files"].items() if path == "db.py")
+    (root / "more.py").write_text("from db import save\nsave(2)\n")
+    (root / "app.py").write_text("from db import save\nsave(1)\nsave(2)\n")
+    assert ask(root).summary["call_sites"] == 3
+    assert [one for (path, _, _), one in reader.memory["files"].items() if path == "db.py"] == [held]
+
+
+def test_a_neighborhood_notes_what_it_reads_although_files_are_at_hand(root: Path):
+    def read() -> int:
+        with Workspace.open(root, index_dir=root.parent / "index") as workspace:
+            return workspace.neighborhood("save").insight.neighborhood["callers"].total
+
+    ask(root)
+    assert read() == 1
+    (root / "app.py").write_text("from db import save\nsave(1)\n\ndef more():\n    save(2)\n")
+    assert read() == 2
+
+
+def test_few_rows_are_looked_up_by_their_key(root: Path):
+    """Left to itself SQLite would go over every file of the tree to have them in order."""
+    ask(root)
+    (reader,) = warm._kept.values()
+    trace = Trace()
+    with reader:
+        tree = reader.tree()
+        assert tree is not None
+        traced = reader.traced(trace)
+        traced.find_referrers(tree.id, 1)
+        traced.has_referrers(tree.id, 1)
+        traced.find_methods(tree.id, "save")
+        plans = [reader._db.execute(f"EXPLAIN QUERY PLAN {sql}", values).fetchall() for sql, values in trace._asked]
+    first = [rows[0][3] for rows in plans]
+    assert sum("t USING PRIMARY KEY (key=?" in row for row in first) == 2
+    assert sum("m USING PRIMARY KEY (name=?" in row for row in first) == 1

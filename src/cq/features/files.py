@@ -39,7 +39,7 @@ class HeldFile:
 
     def load(self, name: str) -> Any:
         if name not in self._parts:
-            self._parts[name] = self._load(name)
+            self._parts[name] = LineTable(self.text) if name == "lines" else self._load(name)
         return self._parts[name]
 
     @property
@@ -80,9 +80,7 @@ class HeldFile:
 
     @property
     def lines(self) -> LineTable:
-        if "lines" not in self._parts:
-            self._parts["lines"] = LineTable(self.text)
-        return self._parts["lines"]
+        return self.load("lines")
 
     @property
     def identities(self) -> list[Identity]:
@@ -131,7 +129,8 @@ class HeldFile:
         return ("…" if first else "") + line[first:last] + ("…" if last < len(line) else "")
 
 
-_MOST_HELD = 500  # files from one question to the next
+_MOST_HELD = 3000  # files from one question to the next
+_READY = ("text", "lines", "documents", "symbols", "calls", "imports", "refs")  # of a file: what most questions ask for
 _UNREAD = ("minified", "generated", "too_large", "unreadable")
 
 
@@ -221,6 +220,17 @@ class IndexedFiles:
         """One kind of fact of a file, an entry per document; [] for one that is not here."""
         held = self.get(path)
         return [] if held is None else held.load(part)
+
+    def hold_all(self) -> Iterator[str]:
+        """Decodes what questions will ask for, file after file, sources first; yields the paths as they are done."""
+        files = [
+            file for file in self._reader.files(self._tree.id) if file.counts.get("symbols") or file.counts.get("calls")
+        ]
+        files.sort(key=lambda file: find_role(file.path) not in ("src", "lib"))
+        for held in map(self._hold, files[:_MOST_HELD]):
+            for part in _READY:
+                held.load(part)
+            yield held.path
 
     def near_names(self, name: str) -> list[str]:
         return _nearest(name, self._reader.find_similar(len(name)))

@@ -93,6 +93,11 @@ class Edges:
         files = {c.path for local, at in links.imports if local == name for c in links.refs[at].candidates}
         return "." * level + module, files.pop() if len(files) == 1 else ""
 
+    def load(self, path: str) -> None:
+        """Who will be asked about any file may read it beforehand."""
+        self._all(path)
+        self._names(path, 0)
+
     def forget(self, path: str) -> None:
         """Who goes over all files need not hold them all."""
         documents = max(len(self._links.pop(path, ())), len(self._code.pop(path, ())))

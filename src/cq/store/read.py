@@ -125,6 +125,12 @@ class Reader:
             memory = self.memory or {}
             self.memory = {name: memory.get(name, {}) for name in _LASTING}
 
+    def forget_half(self) -> None:
+        """What was not used for longest, and all that may hold on to it."""
+        memory = self.memory or {}
+        kept = {name: list(memory.get(name, {}).items()) for name in _LASTING}
+        self.memory = {name: dict(items[len(items) // 2 :]) for name, items in kept.items()}
+
     def tree(self) -> Tree | None:
         row = self._db.execute(
             "SELECT id, root, generation, config, listing FROM tree WHERE root=?", (self._root,)

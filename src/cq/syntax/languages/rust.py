@@ -381,7 +381,6 @@ class Rust(Language):
             summary = _summarize_plain(text[last:end]) if end - last < ARG_TEXT else None
             if summary is None:
                 summary = self.summarize_arguments(collector, arguments)
-        collector.calls.append((first, end, name_start, "call", raw, name, receiver, *summary))
         target = read_callee(text, first, last, name, name_start, "call")
         if target is None:
             target = self._callee_value(collector, callee, name)
@@ -393,7 +392,7 @@ class Rust(Language):
             kinds = callee.child_by_field_name("type_arguments")
             if kinds is not None:
                 args = (["as", read_type(text[kinds.start_byte + 1 : kinds.end_byte - 1]), None],)
-        collector.code.sites[first, end] = (target, args, ())
+        collector.calls.append((first, end, name_start, "call", raw, name, receiver, *summary, target, args, ()))
 
     def _callee_value(self, collector: Collector, callee: Node, name: str) -> Value:
         """A method on what is no plain name or call."""
@@ -524,9 +523,9 @@ class Rust(Language):
             collector.marks[name_start] = role
         else:
             name_start, receiver = -1, ""  # the parser made up a name
-        collector.calls.append((start, end, name_start, kind, callee, word, receiver, *summary))
         target = read_callee(collector.text, start, callee_end, word, name_start, kind)
-        collector.code.sites[start, end] = (target, _NO_VALUES[: summary[1]], ())
+        values = _NO_VALUES[: summary[1]]
+        collector.calls.append((start, end, name_start, kind, callee, word, receiver, *summary, target, values, ()))
 
     # -- macros and attributes ---------------------------------------------------------------------
 

@@ -828,7 +828,6 @@ class EcmaScript(EcmaScriptCode):
                 kind = "template"
             elif tail in _MODULE_CALLS:
                 self._read_module_call(collector, tail, first, start, end)
-        collector.calls.append((call_start, end, at, kind, written, name, receiver, *summary))
         if tail == "super":
             target: Value = ["super()"]
         elif tail is written and name == written and not receiver:
@@ -839,7 +838,7 @@ class EcmaScript(EcmaScriptCode):
             target = [".", base.end_byte, name] if base.end_byte < at else base.end_byte
         else:
             target = self.value(collector, callee)
-        collector.code.sites[call_start, end] = (target, values, ())
+        collector.calls.append((call_start, end, at, kind, written, name, receiver, *summary, target, values, ()))
 
     def _read_module_call(self, collector: Collector, callee: str, first: int, start: int, end: int) -> None:
         """Calls that import or export: `import(…)`, `require(…)`, and what compilers write for `export {x} from`."""
@@ -907,8 +906,8 @@ class EcmaScript(EcmaScriptCode):
         if value.type == "call_expression":
             collector.decorator_calls.add(value.start_byte)
         elif value.type in ("identifier", "member_expression"):
-            collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None)
-            collector.code.sites[value.start_byte, value.end_byte] = (self.value(collector, value), (), ())
+            site = (self.value(collector, value), (), ())
+            collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None, site)
         collector.code.decorators.append((node.start_byte, self.value(collector, value)))
 
     def on_jsx(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
@@ -925,10 +924,10 @@ class EcmaScript(EcmaScriptCode):
         if name.type == "identifier" and not text[first : first + 1].isupper():
             collector.marks[first] = DEFINED
         elif kind != "close" and name.type in ("identifier", "member_expression"):
+            site = (self.value(collector, name), (None,), ())
             collector.add_call(self, "jsx", node.start_byte, node.end_byte, name, None)
             call = collector.calls[-1]
-            collector.calls[-1] = (*call[:7], *self._read_attributes(collector, node))
-            collector.code.sites[node.start_byte, node.end_byte] = (self.value(collector, name), (None,), ())
+            collector.calls[-1] = (*call[:7], *self._read_attributes(collector, node), *site)
 
     def _read_attributes(self, collector: Collector, node: Node) -> Summary:
         """Attributes are keyword arguments; `{...rest}` is a spread."""

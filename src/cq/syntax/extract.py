@@ -195,10 +195,18 @@ def _attach_leads(language: Language, collector: Collector) -> None:
             if draft.head < 0:
                 draft.head = draft.start
         return
+    text = collector.text
+    ends = {end - len(text[start:end]) + len(text[start:end].rstrip()) for start, end in collector.leads()}
     for draft in collector.symbols:
+        start = draft.start
         if draft.head < 0:
-            draft.head = draft.start
+            draft.head = start
         if draft.kind == "parameter" or draft.kind == "type_parameter":
+            continue
+        # Most definitions have none: where the text before them ends, no comment or attribute does.
+        gap = text[max(0, start - _GAP) : start]
+        written = len(gap.rstrip())
+        if written and start - len(gap) + written not in ends:
             continue
         start = collector.comment_before(language, draft.start)
         if start < draft.start:
@@ -212,6 +220,9 @@ def _attach_leads(language: Language, collector: Collector) -> None:
                     at += 1
                 draft.decorators = tuple(found)
             draft.start = start
+
+
+_GAP = 64
 
 
 def _nest(language: Language, collector: Collector) -> None:

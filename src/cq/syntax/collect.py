@@ -167,6 +167,10 @@ class Collector:
         target_text = "" if target is None else clip(self.text, target.start_byte, target.end_byte, CALLEE_TEXT)
         self.flows.append((node.start_byte, node.end_byte, kind, target_text, value_text, value_kind, value_start))
 
+    def leads(self) -> list[tuple[int, int]]:
+        """What may stand before a definition and belong to it."""
+        return self.attributes + self.comments
+
     def comment_before(self, language: Language, start: int) -> int:
         """Where the doc comments and attributes that stand directly before `start` begin."""
         text = self.text

@@ -188,10 +188,11 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         rarity = math.log(1 + (total - len(chunks) + 0.5) / (len(chunks) + 0.5))
         worth += rarity
         # A word of the path counts where another of the question's words is in the text: below.
-        weight = weight + PATH_WEIGHT * catalog.has_path_word(stem(term))[catalog.files[chunks]]
+        in_path = catalog.has_path_word(stem(term))
+        weight = weight + PATH_WEIGHT * in_path[catalog.files[chunks]]
         gain = weight / (weight + K1)
         score[chunks] += rarity * gain
-        most_of = np.zeros(len(coverage))
+        most_of = in_path * (PATH_WEIGHT / (PATH_WEIGHT + K1))
         np.maximum.at(most_of, catalog.files[chunks], gain)
         holders = np.count_nonzero(most_of)
         coverage += most_of * math.log(1 + (len(coverage) - holders + 0.5) / (holders + 0.5))

@@ -19,7 +19,7 @@ from cq.features.find.disk import find_on_disk
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
 from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, UNSURE, Ranked, best_by_words, blend
-from cq.features.find.semantic import Semantic, find_weights, rerank, search_vectors
+from cq.features.find.semantic import Semantic, find_backend, find_weights, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure
 from cq.features.target import Definition
@@ -143,6 +143,11 @@ def find(
     }
     if semantic.note:
         summary["semantic"] = semantic.note
+    if any(row.parts.body or row.parts.signature for row in ranked):
+        summary["backend"] = find_backend(reader, catalog, semantic)
+        if summary["backend"] != semantic.backend:
+            message = f"{semantic.backend} has no graph of these vectors yet (`cq index --embed` makes it): one by one"
+            events.append(Degraded("semantic", "info", "backend", message))
     cut: list[Truncation] = []
     if len(passed) > wanted:
         cut.append(Truncation("answer", "limit", wanted, len(passed), len(passed) - wanted))

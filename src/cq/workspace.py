@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -65,6 +65,8 @@ _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
 _SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
 _MOST_ANSWERS = 50  # kept from one question to the next
+_READY_SECONDS = 600.0  # after a question, for the next one
+_QUIET_SECONDS = 1.0  # without a change, until what changed is taken up unasked
 
 
 class LanguageRow(msgspec.Struct, frozen=True):
@@ -988,7 +990,40 @@ class Workspace:
             report = self.refresh(wait=True)
         if key and not report.busy:
             events.note_refresh(key, self._find_ground())
+            _asked[:] = [] if self._open_place().temporary else [(key, self)]
         return "refreshed"
+
+    def _stay_ready(self, key: tuple[str, str, str]) -> Iterator[float]:
+        """See stay_ready."""
+        import time
+
+        from cq.indexing import events
+        from cq.store import warm
+
+        until, due = time.monotonic() + _READY_SECONDS, 0.0
+        while time.monotonic() < until:
+            if events.has_news(key):
+                yield _QUIET_SECONDS
+                continue
+            started = time.monotonic()
+            if not events.is_unchanged(key) or started > due:
+                if not self.refresh().busy:
+                    events.note_refresh(key, self._find_ground())
+                took = time.monotonic() - started
+                due = started + max(events.TRUST_SECONDS * 2 / 3, 100 * took)
+                yield 0.0
+            with self._reading() as (reader, tree):
+                if reader.memory is not None and "ready" not in reader.memory:
+                    relations = self._find_relations(reader, tree)
+                    for path in relations.files.hold_all():
+                        relations.edges.load(path)
+                        if warm.measure() > warm.READY_BYTES:
+                            break
+                        yield 0.0
+                    reader.memory["ready"] = True
+            if not events.is_watched(key):
+                return
+            yield _QUIET_SECONDS
 
     def _find_ground(self) -> set[str]:
         """Everything whose change could make a refresh find something: directories, and the rules beside the tree."""
@@ -1121,6 +1156,25 @@ class Workspace:
         if not chosen.is_relative_to(self.root):
             raise SourceError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
         return chosen
+
+
+def stay_ready() -> Generator[float, None, None]:
+    """What a process that lives on does between questions, about the repository it was asked about last: takes up what
+    changed once nothing moves, looks again before the kernel's word is not enough, and decodes what questions will ask
+    for. Piece by piece; yields how many seconds nothing has to be done."""
+    from copy import copy
+
+    from cq.model.errors import CqError
+
+    for key, asked in _asked:
+        again = copy(asked)
+        again._closed, again._configuration, again._registry = False, None, None
+        again._on_progress = again._last = again._place = None
+        with suppress(CqError, OSError), again:
+            yield from again._stay_ready(key)
+
+
+_asked: list[tuple[tuple[str, str, str], Workspace]] = []
 
 
 def _remember(

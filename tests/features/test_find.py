@@ -12,10 +12,11 @@ import pytest
 from cq.embed.weights import load_manifest
 from cq.features import find as find_module
 from cq.features.find import FindOptions
-from cq.features.find.candidates import Lexical, is_identifier, split_terms, stem
+from cq.features.find.candidates import Lexical, is_identifier, split_terms
 from cq.features.find.layout import render_graph, render_snapshot
 from cq.features.find.lookup import parse_lookup
 from cq.features.find.scoring import LEAST, LEAST_CHANCE, Vectors, blend
+from cq.features.find.words import stem
 from cq.model.config import FindConfig
 from cq.model.errors import UsageError
 from cq.model.find import FindAnswer
@@ -129,13 +130,14 @@ def test_weights_without_a_reranker_are_not_passed_over_in_silence(tmp_path: Pat
 
 
 def test_with_vectors_a_score_is_the_chance_that_was_fitted():
-    catalog: Any = SimpleNamespace(priors=np.array([1.0, 0.8, 1.0, 1.0]))
-    lexical = Lexical(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.1]))
+    priors = np.array([1.0, 0.8, 1.0, 1.0])
+    catalog: Any = SimpleNamespace(weigh=lambda _: priors, files=np.arange(4))
+    lexical = Lexical(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.1]), np.zeros(4))
     vectors = Vectors(np.array([0, 1, 3]), np.array([0.6, 0.6, 0.2]), np.array([0.5, 0.5, 0.3]))
     fitted = load_manifest().first
-    ranked = blend(catalog, lexical, vectors, 10, fitted)
+    ranked = blend(catalog, "", lexical, vectors, None, 10, fitted)
     table = np.array([[0.5, 0.6, 0.5], [0.5, 0.6, 0.5], [0.1, 0, 0], [0, 0.2, 0.3]])
-    expected = fitted.score(table, catalog.priors)
+    expected = fitted.score(table, priors)
     assert {row.chunk: row.score for row in ranked} == pytest.approx(dict(enumerate(expected)), abs=1e-6)
     assert {row.chunk: row.own for row in ranked} == dict(enumerate(map(tuple, table.tolist())))
     # All else equal, a test keeps four fifths of its joined score.

@@ -80,7 +80,7 @@ def _check_environment() -> Iterator[Check]:
 
 
 def _check_sqlite() -> Check:
-    """The schema itself is the test: it needs WAL, FTS5 and the trigram tokenizer."""
+    """The schema itself is the test: it needs WAL and FTS5."""
     with tempfile.TemporaryDirectory(prefix="cq-") as folder:
         try:
             with closing(database.create(Path(folder) / "probe.db", "")) as connection:
@@ -88,7 +88,7 @@ def _check_sqlite() -> Check:
         except Exception as error:  # noqa: BLE001  whatever a probe raises is its finding
             advice = "use a Python whose SQLite is 3.34 or newer and has FTS5"
             return Check("environment", "sqlite", "error", f"the index cannot be made: {error}", advice)
-    return Check("environment", "sqlite", "ok", f"{version}, FTS5 with trigrams")
+    return Check("environment", "sqlite", "ok", f"{version}, with FTS5")
 
 
 def _check_languages() -> Iterator[Check]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, compress
-from operator import add, itemgetter, le, sub
-from typing import TYPE_CHECKING
+from itertools import accumulate, compress, repeat
+from operator import add, attrgetter, itemgetter, le, sub
+from typing import TYPE_CHECKING, Any
 
-from tree_sitter import QueryCursor
-
+from cq.model.code import Site
 from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, Quiet, References, Symbol
 from cq.model.source import Problem, Segment
 from cq.syntax.chunks import build_chunks
 from cq.syntax.collect import DEFINED, Collector, Scopes
-from cq.syntax.language import AT_ROOT, IN_CLASS, PARSE_MICROS, ROLE_NUMBER, Draft, Language
+from cq.syntax.language import AT_ROOT, IN_CLASS, ROLE_NUMBER, Captures, Draft, Language
 from cq.syntax.registry import get_language
 from cq.syntax.table_code import TABLE_LANGUAGES, build_table_code
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
 MAX_PROBLEMS = 20
-MAX_STATES = 1024  # matches of one query that may be open at once; only pathological nesting needs more
 MAX_TOKENS = 20_000  # loose tokens in one node: the query's cost is their square
 MAX_DEPTH = 200  # symbols nested deeper than this stay with their ancestor
 
@@ -63,7 +60,7 @@ def extract_facts(
     public = tuple(export.exported for export in exports) if collector.public else None
     code = None
     if spoken.wants_code(collector):
-        code = collector.code.build(spoken, text, drafts, scopes, calls, public)
+        code = collector.code.build(spoken, text, drafts, scopes, _build_sites(collector, calls), public)
     elif language in TABLE_LANGUAGES:
         code = build_table_code(language, drafts, calls, imports)
     return FileFacts(
@@ -116,21 +113,29 @@ def _is_rubble(tree: Tree) -> bool:
 
 def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int] | None = None) -> Collector:
     """Runs the language's query once; simple matches first, so that comments are known when signatures are cut."""
-    collector = Collector(text, span, clean=not tree.root_node.has_error)
-    by_pattern: list[list[dict[str, list[Node]]]] = [[] for _ in language.plan]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        cursor = QueryCursor(language.query, match_limit=MAX_STATES, timeout_micros=PARSE_MICROS)
-    for pattern, captures in cursor.matches(tree.root_node):
-        by_pattern[pattern].append(captures)
+    root = tree.root_node
+    collector = Collector(text, span, clean=not root.has_error)
+    cursor = language.take_cursor()
+    plan: list[tuple[str, str, list[Node], list[Captures]]]
+    if language.flat:
+        by_name = cursor.captures(root)
+        plan = [(what, kind, by_name[capture], []) for what, kind, capture in language.plan if capture in by_name]
+    else:
+        by_pattern: list[list[Captures]] = [[] for _ in language.plan]
+        for pattern, captures in cursor.matches(root):
+            by_pattern[pattern].append(captures)
+        plan = [
+            (what, kind, [captures[capture][0] for captures in matches], matches)
+            for (what, kind, capture), matches in zip(language.plan, by_pattern, strict=True)
+            if matches
+        ]
     if cursor.did_exceed_match_limit:
         collector.problems.append(Problem("depth", "nested too deeply: some facts are left out", 0, len(text)))
-    plan = [(*entry, matches) for entry, matches in zip(language.plan, by_pattern, strict=True) if matches]
-    for what, kind, capture, matches in plan:
+    language.give_cursor(cursor)
+    for what, kind, nodes, _ in plan:
         # One pattern at a time, and the frequent ones in comprehensions: there are millions of matches.
         if what not in _SIMPLE:
             continue
-        nodes = [captures[capture][0] for captures in matches]
         if what == "ref":
             starts = [node.start_byte for node in nodes]
             collector.ref_starts += starts
@@ -140,7 +145,9 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int] |
         elif what == "role":
             collector.marks.update(dict.fromkeys([node.start_byte for node in nodes], ROLE_NUMBER[kind]))
         elif what == "comment":
-            collector.comments += [(node.start_byte, node.end_byte) for node in nodes]
+            # None lies in another, so that starts and ends can be sorted apart: numbers sort faster than pairs.
+            starts, ends = sorted([node.start_byte for node in nodes]), sorted([node.end_byte for node in nodes])
+            collector.comments += zip(starts, ends, strict=True)
         elif what == "attribute":
             collector.attributes += [(node.start_byte, node.end_byte) for node in nodes]
         elif what == "span":
@@ -149,18 +156,35 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int] |
         elif what == "token":
             collector.marks.update(dict.fromkeys([node.start_byte for node in nodes], DEFINED))
         else:
+            _sort_nodes(nodes)
             hole = what == "hole"
             collector.opaque += [(node.start_byte, -node.end_byte, hole) for node in nodes]
     collector.comments.sort()
     collector.attributes.sort()
-    for what, kind, capture, matches in plan:
-        if what not in _SIMPLE:
-            handler = getattr(language, f"on_{what}")
-            for captures in matches:
-                handler(collector, kind, captures[capture][0], captures)
+    for what, kind, nodes, matches in plan:
+        if what in _SIMPLE:
+            continue
+        if language.flat:
+            _sort_nodes(nodes)
+            matches = repeat(_NONE)
+        each = getattr(language, f"each_{what}", None)
+        if each is not None:
+            each(collector, kind, nodes)
+            continue
+        handler = getattr(language, f"on_{what}")
+        for node, captures in zip(nodes, matches, strict=False):
+            handler(collector, kind, node, captures)
     return collector
 
 
+def _sort_nodes(nodes: list[Node]) -> None:
+    """In the order of the text, outer before inner; two sorts of numbers cost half of one of pairs."""
+    nodes.sort(key=_END, reverse=True)
+    nodes.sort(key=_START)
+
+
+_NONE: Captures = {}
+_START, _END = attrgetter("start_byte"), attrgetter("end_byte")
 _SIMPLE = frozenset({"ref", "role", "comment", "attribute", "span", "opaque", "hole", "token"})
 
 
@@ -256,9 +280,17 @@ def _build_calls(collector: Collector, scopes: Scopes) -> tuple[Call, ...]:
     owners = scopes.find([call[0] for call in calls])
     return tuple(
         Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords)
-        for (start, end, name_start, kind, callee, name, receiver, args, count, keywords), scope in zip(
+        for (start, end, name_start, kind, callee, name, receiver, args, count, keywords, *_), scope in zip(
             calls, owners, strict=True
         )
+    )
+
+
+def _build_sites(collector: Collector, calls: tuple[Call, ...]) -> tuple[Site, ...]:
+    loose: list[Any] = collector.calls  # languages with code give every call its site
+    return tuple(
+        Site(call.scope, call.start, call.end, callee, args, keywords, call.kind, call.name)
+        for call, (*_, callee, args, keywords) in zip(calls, loose, strict=True)
     )
 
 

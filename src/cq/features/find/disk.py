@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from cq.features.find.candidates import K1, LENGTH, PATH_WEIGHT, WEIGHTS, split_terms, stem
+from cq.features.find.candidates import K1, LENGTH, PATH_WEIGHT, WEIGHTS, split_terms
 from cq.features.find.scoring import calibrate
+from cq.features.find.words import stem
 from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS
 from cq.source.files import PathFilter
 from cq.source.role import find_role

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from cq.embed.blend import Blend
     from cq.features.find.candidates import Catalog, Lexical
+    from cq.features.find.evidence import Evidence
 
 # A share of the question's words that scores one half. Set by hand, so that a chunk with all of the words only in its
 # body comes out just below; unlike the chance with vectors, nothing measured says how often a half is right.
@@ -26,6 +27,8 @@ LEAST, LEAST_CHANCE = 0.5, 0.02
 UNSURE = 0.2
 # Chances were fitted over hundreds of candidates: to be the best of a handful says little.
 FEW = 40
+# What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md).
+SPREAD = 0.2
 
 
 class Vectors(msgspec.Struct, frozen=True):
@@ -38,6 +41,7 @@ class Vectors(msgspec.Struct, frozen=True):
 
 class Ranked(msgspec.Struct, frozen=True):
     chunk: int  # of the catalog
+    file: int
     score: float
     parts: ScoreParts
     own: tuple[float, ...] = ()  # words, body and signature as they are, not compared with other candidates
@@ -49,17 +53,23 @@ def calibrate(share: float) -> float:
     return 1 - math.exp(-share * math.log(2) / _EVEN)
 
 
-def best_by_words(catalog: Catalog, lexical: Lexical, count: int) -> NDArray[int64]:
+def best_by_words(lexical: Lexical, priors: NDArray[float64], count: int) -> NDArray[int64]:
     """Places in `lexical`, the best first."""
     import numpy as np
 
-    return np.lexsort((lexical.chunks, -lexical.scores * catalog.priors[lexical.chunks]))[: max(count * 5, 200)]
+    return np.lexsort((lexical.chunks, -lexical.scores * priors[lexical.chunks]))[: max(count * 5, 200)]
 
 
 def blend(
-    catalog: Catalog, lexical: Lexical | None, vectors: Vectors | None, count: int, fitted: Blend | None = None
+    catalog: Catalog,
+    text: str,
+    lexical: Lexical | None,
+    vectors: Vectors | None,
+    evidence: Evidence | None,
+    count: int,
+    fitted: Blend | None = None,
 ) -> list[Ranked]:
-    """The best `count` chunks by words and vectors together; ties in the order of paths and places.
+    """The best `count` chunks by words, vectors and what speaks for their files; ties in the order of paths and places.
 
     With vectors the score is the chance that was fitted for the models. Where none was, each kind of score is stretched
     to 0 to 1 over the candidates and weighed; the whole is then scaled by how good the best candidate is by itself, so
@@ -67,6 +77,7 @@ def blend(
     """
     import numpy as np
 
+    every = catalog.weigh(text)
     pool: dict[int, list[float]] = {}
     top = 0.0
     if vectors is not None and len(vectors.chunks):
@@ -74,8 +85,11 @@ def blend(
             pool[chunk] = [0.0, float(vectors.body[at]), float(vectors.signature[at])]
         best = max(float(vectors.body.max()), float(vectors.signature.max()))
         top = min(max(best, 0.0) * 1.25, 1.0)
+    if evidence is not None:
+        for chunk in evidence.best.tolist():
+            pool.setdefault(chunk, [0.0, 0.0, 0.0])
     if lexical is not None and len(lexical.chunks):
-        order = best_by_words(catalog, lexical, count)
+        order = best_by_words(lexical, every, count)
         top = max(top, calibrate(float(lexical.scores[order[0]])))
         known = np.flatnonzero(np.isin(lexical.chunks, list(pool)))
         for at in {*order.tolist(), *known.tolist()}:
@@ -84,28 +98,69 @@ def blend(
         return []
     chunks = np.array(sorted(pool), np.int64)
     table = np.array([pool[chunk] for chunk in chunks.tolist()])
-    priors = catalog.priors[chunks]
+    priors, files = every[chunks], catalog.files[chunks]
+    more = evidence.of(catalog, chunks) if evidence is not None else np.zeros(len(chunks))
     if vectors is None:
-        final = np.array([calibrate(share) for share in table[:, 0].tolist()]) * priors
         parts = table
+        final = np.array([calibrate(share) for share in spread((table[:, 0] + more) * priors, files).tolist()])
     else:
         from cq.embed.blend import stretch
         from cq.embed.weights import load_manifest
 
         parts = stretch(table)
         if fitted is not None:
-            final = fitted.score(table, priors)
+            final = find_chances(fitted, table, priors, more, files)
         else:
-            weighed = parts @ np.array(load_manifest().first.order) * priors
+            order = load_manifest().first.order
+            weighed = spread((parts @ np.array(order) / sum(order) + more) * priors, files)
             final = weighed / max(float(weighed.max()), 1e-9) * top
     order = np.lexsort((chunks, -final))[:count]
     return [
         Ranked(
             int(chunks[at]),
-            round(float(final[at]), 6),
-            ScoreParts(*(round(float(parts[at, kind]), 4) for kind in range(3)), prior=float(priors[at])),
+            int(files[at]),
+            max(round(float(final[at]), 6), 0.0),
+            ScoreParts(
+                *(round(float(parts[at, kind]), 4) for kind in range(3)),
+                file=round(float(more[at]), 4),
+                prior=float(priors[at]),
+            ),
             tuple(table[at].tolist()),
             fitted is not None and vectors is not None,
         )
         for at in order.tolist()
     ]
+
+
+def find_chances(
+    fitted: Blend,
+    table: NDArray[float64],
+    priors: NDArray[float64],
+    more: NDArray[float64],
+    files: NDArray[int64],
+) -> NDArray[float64]:
+    """The chance of each candidate. What speaks for files changes their order and how far apart they are, not how sure
+    the models are of the best: that was fitted without it."""
+    import numpy as np
+
+    from cq.embed.blend import stretch
+
+    weight = sum(fitted.order)
+    joined = stretch(table) @ np.array(fitted.order)
+    sure = int(np.argmax(joined * priors))
+    value = spread((joined / weight + more) * priors, files)
+    value = (value - value.max()) * weight + joined[sure] * priors[sure]
+    return 1 / (1 + np.exp(-(value * fitted.slope + table[sure] @ np.array(fitted.own) + fitted.bias)))
+
+
+def spread(scores: NDArray[float64], files: NDArray[int64]) -> NDArray[float64]:
+    """Each further chunk of a file a little lower, so that the first ones are of several files."""
+    import numpy as np
+
+    found = scores.copy()
+    counts: dict[int, int] = {}
+    for at in np.lexsort((np.arange(len(scores)), -scores)).tolist():
+        nth = counts.get(int(files[at]), 0)
+        counts[int(files[at])] = nth + 1
+        found[at] -= SPREAD * nth
+    return found

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.embed import Passage
-from cq.features.find.scoring import Ranked, Vectors
-from cq.model.find import ScoreParts
+from cq.features.find.scoring import Ranked, Vectors, find_chances
 from cq.store.vectors import decode_rows
 from cq.syntax import embedding_text
 
@@ -155,8 +154,9 @@ def rerank(
     passages = read_passages(reader, catalog, [row.chunk for row in first])
     scores = np.asarray(semantic.reranker.score(options.query, passages), np.float64)
     stretched, priors = stretch(scores[:, None])[:, 0], np.array([row.parts.prior for row in first])
+    more, files = np.array([row.parts.file for row in first]), np.array([row.file for row in first], np.int64)
     if fitted is not None:
-        final = fitted.score(np.column_stack([[row.own for row in first], scores]), priors)
+        final = find_chances(fitted, np.column_stack([[row.own for row in first], scores]), priors, more, files)
     else:
         weights = find_weights(options, config, semantic) or semantic.reranker.weights
         share = weights[0] / sum(weights) if sum(weights) > 0 else 0.0
@@ -212,5 +212,5 @@ def _flatten(facts: FileFacts) -> list[FileFacts]:
 
 def _with(row: Ranked, score: float, rerank_score: float) -> Ranked:
     parts = row.parts
-    part = ScoreParts(parts.lexical, parts.body, parts.signature, round(rerank_score, 4), parts.prior)
-    return Ranked(row.chunk, round(score, 6), part, row.own, row.is_chance)
+    part = msgspec.structs.replace(parts, rerank=round(rerank_score, 4))
+    return msgspec.structs.replace(row, score=round(score, 6), parts=part)

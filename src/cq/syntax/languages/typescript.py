@@ -87,6 +87,7 @@ class EcmaScript(EcmaScriptCode):
     }  # fmt: skip
     doc_prefixes = (b"/**",)
     dot_attributes = True
+    flat = True
 
     @cached_property
     def query_source(self) -> str:
@@ -108,17 +109,18 @@ class EcmaScript(EcmaScriptCode):
     # -- definitions -----------------------------------------------------------------------------
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name = captures["name"][0]
-        if name.end_byte == name.start_byte:
+        name = node.child_by_field_name("name") or node.child_by_field_name("property")
+        if name is None or name.end_byte == name.start_byte:
             return None
-        body = captures.get("body")
         draft = self._add(collector, kind, node.start_byte, node.end_byte, name)
-        if body and kind != "type":
-            draft.body_start, draft.body_end = body[0].start_byte, body[0].end_byte
+        body = node.child_by_field_name("body") if kind in _BODIED else None
+        if body is not None:
+            draft.body_start, draft.body_end = body.start_byte, body.end_byte
             draft.scope_start = draft.body_start
             draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start))
-            if kind in ("function", "method"):
-                self._read_function(collector, draft, node, captures["params"][0], body[0])
+            params = node.child_by_field_name("parameters") if kind in ("function", "method") else None
+            if params is not None:
+                self._read_function(collector, draft, node, params, body)
                 return draft
         _READERS[kind](self, collector, draft, node)
         return draft
@@ -320,7 +322,9 @@ class EcmaScript(EcmaScriptCode):
     # -- parameters ------------------------------------------------------------------------------
 
     def on_nameless(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        params = captures["params"][0]
+        params = node.child_by_field_name("parameters")
+        if params is None:
+            return
         start = params.start_byte
         parameters = self._add_parameters(collector, params) if params.end_byte - start > 2 else []
         generic = b"<" in collector.text[node.start_byte : start]
@@ -332,7 +336,9 @@ class EcmaScript(EcmaScriptCode):
 
     def on_only(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """The parameter of `x => …`."""
-        name = captures["name"][0]
+        name = node.child_by_field_name("parameter")
+        if name is None:
+            return
         start, end = name.start_byte, name.end_byte
         label = collector.slice(start, end)
         collector.symbols.append(Draft("parameter", label, start, end, start, end, head=start, signature=label))
@@ -431,7 +437,8 @@ class EcmaScript(EcmaScriptCode):
 
     def on_bodiless(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         marks = collector.marks
-        for child in captures["params"][0].named_children:
+        params = node.child_by_field_name("parameters")
+        for child in params.named_children if params is not None else ():
             for name, _ in find_names(child.child_by_field_name("pattern") or child):
                 marks[name.start_byte] = DEFINED
 
@@ -637,9 +644,12 @@ class EcmaScript(EcmaScriptCode):
                         todo.append((inner, "", depth + 1))
 
     def on_pair(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        draft = self._add(collector, "method", node.start_byte, node.end_byte, captures["name"][0])
+        name, value = node.child_by_field_name("key"), node.child_by_field_name("value")
+        if name is None or value is None:
+            return
+        draft = self._add(collector, "method", node.start_byte, node.end_byte, name)
         draft.modifiers = ()
-        if not self._bind_value(collector, draft, captures["value"][0], "method"):
+        if not self._bind_value(collector, draft, value, "method"):
             collector.symbols.pop()
 
     # -- modules ---------------------------------------------------------------------------------
@@ -753,17 +763,17 @@ class EcmaScript(EcmaScriptCode):
 
     def on_ambient(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`declare …`; the body of `declare global` is a bare block."""
-        inner = captures["inner"][0]
         start = node.start_byte
-        if inner.type != "statement_block":
-            collector.decorated[inner.start_byte] = start
-            return
-        at = collector.text.find(b"global", start, inner.start_byte)
-        if at >= 0:
-            collector.symbols.append(
-                Draft("namespace", "global", start, with_semicolon(collector.text, node.end_byte), at, at + 6,
-                      inner.start_byte, inner.end_byte, start, inner.start_byte, "declare global", ("declare",))
-            )  # fmt: skip
+        for inner in node.named_children:
+            if inner.type != "statement_block":
+                collector.decorated[inner.start_byte] = start
+                continue
+            at = collector.text.find(b"global", start, inner.start_byte)
+            if at >= 0:
+                collector.symbols.append(
+                    Draft("namespace", "global", start, with_semicolon(collector.text, node.end_byte), at, at + 6,
+                          inner.start_byte, inner.end_byte, start, inner.start_byte, "declare global", ("declare",))
+                )  # fmt: skip
 
     def on_alias(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`import Short = Long.Name;` names what is there already."""
@@ -782,9 +792,11 @@ class EcmaScript(EcmaScriptCode):
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """The most frequent match: names come from slices, plain arguments too."""
-        # The pattern ends with the callee: one that waits for the arguments costs the square of a chain's length.
+        # A query that captures the fields of a call costs the square of a chain's length.
         text = collector.text
-        callee = captures["callee"][0]
+        callee = node.child_by_field_name("constructor" if kind else "function")
+        if callee is None:
+            return
         first, last = callee.start_byte, callee.end_byte
         end = node.end_byte
         call_start = node.start_byte if kind else first
@@ -828,7 +840,6 @@ class EcmaScript(EcmaScriptCode):
                 kind = "template"
             elif tail in _MODULE_CALLS:
                 self._read_module_call(collector, tail, first, start, end)
-        collector.calls.append((call_start, end, at, kind, written, name, receiver, *summary))
         if tail == "super":
             target: Value = ["super()"]
         elif tail is written and name == written and not receiver:
@@ -839,7 +850,7 @@ class EcmaScript(EcmaScriptCode):
             target = [".", base.end_byte, name] if base.end_byte < at else base.end_byte
         else:
             target = self.value(collector, callee)
-        collector.code.sites[call_start, end] = (target, values, ())
+        collector.calls.append((call_start, end, at, kind, written, name, receiver, *summary, target, values, ()))
 
     def _read_module_call(self, collector: Collector, callee: str, first: int, start: int, end: int) -> None:
         """Calls that import or export: `import(…)`, `require(…)`, and what compilers write for `export {x} from`."""
@@ -902,22 +913,20 @@ class EcmaScript(EcmaScriptCode):
         return collector.slice(at, name.end_byte), at, receiver
 
     def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        value = captures["value"][0]
-        collector.spans.append((node.start_byte, node.end_byte, _DECORATOR))
-        if value.type == "call_expression":
-            collector.decorator_calls.add(value.start_byte)
-        elif value.type in ("identifier", "member_expression"):
-            collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None)
-            collector.code.sites[value.start_byte, value.end_byte] = (self.value(collector, value), (), ())
-        collector.code.decorators.append((node.start_byte, self.value(collector, value)))
+        for value in node.named_children:
+            collector.spans.append((node.start_byte, node.end_byte, _DECORATOR))
+            if value.type == "call_expression":
+                collector.decorator_calls.add(value.start_byte)
+            elif value.type in ("identifier", "member_expression"):
+                site = (self.value(collector, value), (), ())
+                collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None, site)
+            collector.code.decorators.append((node.start_byte, self.value(collector, value)))
 
     def on_jsx(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`<Row a={1}/>` calls Row; `<div>` only says that the function around it draws something."""
         text = collector.text
-        if kind == "close":
-            name: Node | None = captures["name"][0]
-        else:
-            name = node.child_by_field_name("name")
+        name = node.child_by_field_name("name")
+        if kind != "close":
             collector.remarks.append((node.start_byte, "", "jsx"))
         if name is None:
             return
@@ -925,10 +934,10 @@ class EcmaScript(EcmaScriptCode):
         if name.type == "identifier" and not text[first : first + 1].isupper():
             collector.marks[first] = DEFINED
         elif kind != "close" and name.type in ("identifier", "member_expression"):
+            site = (self.value(collector, name), (None,), ())
             collector.add_call(self, "jsx", node.start_byte, node.end_byte, name, None)
             call = collector.calls[-1]
-            collector.calls[-1] = (*call[:7], *self._read_attributes(collector, node))
-            collector.code.sites[node.start_byte, node.end_byte] = (self.value(collector, name), (None,), ())
+            collector.calls[-1] = (*call[:7], *self._read_attributes(collector, node), *site)
 
     def _read_attributes(self, collector: Collector, node: Node) -> Summary:
         """Attributes are keyword arguments; `{...rest}` is a spread."""
@@ -960,10 +969,13 @@ class EcmaScript(EcmaScriptCode):
     # -- flows -----------------------------------------------------------------------------------
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        if kind == "assign":
-            self._assign(collector, node, captures["target"][0], captures["value"][0])
-        elif kind == "for":
-            self._read_loop(collector, node, captures["target"][0])
+        target = node.child_by_field_name("left") if kind == "assign" or kind == "for" else None
+        if target is not None:
+            right = node.child_by_field_name("right")
+            if kind == "for":
+                self._read_loop(collector, node, target, right)
+            elif right is not None:
+                self._assign(collector, node, target, right)
         elif kind == "catch":
             self._catch(collector, node)
         else:
@@ -1097,11 +1109,11 @@ class EcmaScript(EcmaScriptCode):
                 name = collector.slice(*at)
             collector.exports.append((start, name, "export=", end, "", False))
 
-    def _read_loop(self, collector: Collector, node: Node, target: Node) -> None:
+    def _read_loop(self, collector: Collector, node: Node, target: Node, right: Node | None) -> None:
         """`for (const x of xs)` binds x; without `const` it assigns."""
         declared = node.child_by_field_name("kind") is not None
         start, end = node.start_byte, node.end_byte
-        right, operator = node.child_by_field_name("right"), node.child_by_field_name("operator")
+        operator = node.child_by_field_name("operator")
         source: Value = "=str"
         if operator is None or operator.type != "in":
             source = None if right is None else ["iter", self.value(collector, right)]
@@ -1367,6 +1379,7 @@ _LOOSE_CALLEES = frozenset(
 )  # fmt: skip
 _LOOKED_THROUGH = frozenset({"wrapped", "awaited"})
 _LITERALS = frozenset({"string", "number", "boolean", "null"})
+_BODIED = frozenset({"function", "method", "expression", "interface", "enum"})
 _OVERLOADED = frozenset({"function", "method", "constructor"})
 _FUNCTIONS = frozenset({"function", "method", "constructor", "accessor", "component"})
 _READERS = {

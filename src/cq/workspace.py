@@ -1079,7 +1079,8 @@ class Workspace:
 
         folder = self._open_place().file.parent
         inside = folder.relative_to(self.root).as_posix() if folder.is_relative_to(self.root) else ""
-        return make_settings(self.config().index, leave_out=inside)
+        words = self.config().find.profile != "vector_only"
+        return make_settings(self.config().index, leave_out=inside, words=words)
 
     def _rows(self, find: Callable[[Reader, Tree], Iterator[_T]]) -> Iterator[_T]:
         self._keep_fresh()

@@ -193,6 +193,9 @@ def rank(
     wants_vectors = wants_vectors and config.profile != "lexical_only"
     lexical = evidence = None
     if options.mode != "semantic" and config.profile != "vector_only":
+        if not reader.has_words():
+            hint = "`cq index` makes one for the profile that is set now, or ask with --mode semantic"
+            raise UsageError("the index was made in the profile 'vector_only': it has no words", hint=hint)
         lexical = find_lexical(reader, catalog, options.query, allowed)
         evidence = weigh_files(reader, catalog, options.query, lexical, allowed)
     count = options.candidates or 40

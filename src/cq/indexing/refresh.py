@@ -44,10 +44,13 @@ class Settings(msgspec.Struct, frozen=True):
     max_files: int = 1_000_000
     jobs: int = 0  # 0: one per core
     memory_mb: int = 0  # 0: no limit beyond the batches
+    words: bool = True  # whether chunks can be found by their words
 
     def key(self) -> str:
-        """Changes when the set of files could."""
-        return content_hash(msgspec.json.encode([self.include, self.exclude, self.max_file_bytes, self.max_files]))
+        """Changes when the set of files could, or what is kept of them."""
+        return content_hash(
+            msgspec.json.encode([self.include, self.exclude, self.max_file_bytes, self.max_files, self.words])
+        )
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -111,7 +114,7 @@ def refresh(
     """Brings the tree `root` in the index file up to date. Cheap when nothing changed; safe to kill at any point."""
     tell = on_progress or (lambda _: None)
     rebuilt = "" if index.exists() else "new"
-    if not rebuilt and (why := database.damage(index, producer())):
+    if not rebuilt and (why := database.damage(index, producer(), words=settings.words)):
         rebuilt = why
     fresh: dict[str, os.stat_result] = {}
     if not rebuilt and not full:
@@ -123,11 +126,14 @@ def refresh(
             if not had:
                 return Report(_generation(index, root), busy=True)
             # Another process may have done the work while we waited.
-            if rebuilt and index.exists() and database.damage(index, producer()) is None:
+            if rebuilt and index.exists() and database.damage(index, producer(), words=settings.words) is None:
                 rebuilt = ""
             # `full` also drops what other trees of the repository share: they are read again when asked about.
             anew = rebuilt or full
-            connection = database.create(index, producer()) if anew else database.connect(index, write=True)
+            if anew:
+                connection = database.create(index, producer(), words=settings.words)
+            else:
+                connection = database.connect(index, write=True)
             # Before workers are forked: what they need is loaded once. A look that finds nothing new loads none of it.
             from cq.indexing import link, prepare, read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -65,6 +65,8 @@ _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
 _SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
 _MOST_ANSWERS = 50  # kept from one question to the next
+_READY_SECONDS = 600.0  # after a question, for the next one
+_QUIET_SECONDS = 1.0  # without a change, until what changed is taken up unasked
 
 
 class LanguageRow(msgspec.Struct, frozen=True):
@@ -325,7 +327,7 @@ class Workspace:
     def _describe_embeddings(self, reader: Reader, tree: Tree) -> EmbeddingState:
         from cq.indexing.embedding import describe_embeddings
 
-        return describe_embeddings(reader, tree.id, self.config().find, self.config().models)
+        return describe_embeddings(self._open_place().file, reader, tree.id, self.config().find, self.config().models)
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
@@ -370,6 +372,8 @@ class Workspace:
                 semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
                 relations = self._find_relations(reader, tree)
                 answer = find(relations, reader, tree, options, self.config().find, semantic)
+                if background and answer.summary.get("backend", semantic.backend) != semantic.backend:
+                    self._enqueue_vectors(tree)  # which makes its graphs as well
                 return cast("FindAnswer", finish(answer, tree=tree))
 
     def _name_state(self, tree: Tree) -> tuple[object, ...]:
@@ -407,7 +411,10 @@ class Workspace:
         self._check_profile()
         tell = on_progress or self._on_progress
         models = self.config().models
-        report = embed_tree(self._open_place().file, self.root, get_embedder(models), on_progress=tell)
+        report = embed_tree(
+            self._open_place().file, self.root, get_embedder(models), backend=self.config().find.backend,
+            on_progress=tell,
+        )  # fmt: skip
         price = models.voyage.price_per_million if models.embedder == "voyage" else models.openai.price_per_million
         return msgspec.structs.replace(report, cost=report.tokens * price / 1e6) if report.tokens and price else report
 
@@ -433,16 +440,9 @@ class Workspace:
 
     def _prepare_vectors(self, reader: Reader, tree: Tree, background: bool) -> Semantic:
         """What a question in words can be ranked with, and what is missing for it."""
+        from cq.embed.backend import FOLDER, choose_backend
         from cq.features.find.semantic import Semantic
-        from cq.indexing.embedding import (
-            FORMAT_VERSION,
-            EmbeddingJob,
-            enqueue,
-            get_embedder,
-            get_reranker,
-            measure_coverage,
-            read_failure,
-        )
+        from cq.indexing.embedding import get_embedder, get_reranker, measure_coverage, read_failure
 
         key = self._name_state(tree)
         if self.config().find.profile == "lexical_only":
@@ -452,11 +452,7 @@ class Workspace:
         coverage = measure_coverage(reader, tree.id, embedder.identity, key)
         note = ""
         if coverage.missing and background and not place.temporary:
-            index = os.fspath(place.file)
-            job = EmbeddingJob(
-                FORMAT_VERSION, index, os.fspath(self.root), tree.generation, tree.config, embedder.identity
-            )
-            why = enqueue(place.file, job)
+            why = self._enqueue_vectors(tree)
             note = f"semantic: building {coverage.percent} %" + (f" ({why})" if why else "")
         elif coverage.missing:
             note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
@@ -466,7 +462,19 @@ class Workspace:
             note += "; those there are of another embedder"
         if not coverage.ready:
             return Semantic(note, key=key)
-        return Semantic(note, embedder, get_reranker(models), key)
+        backend = choose_backend(self.config().find.backend, coverage.total)
+        return Semantic(note, embedder, get_reranker(models), key, backend, place.file.parent / FOLDER)
+
+    def _enqueue_vectors(self, tree: Tree) -> str:
+        """Has a process of its own make what is missing; says why not, "" if it is on its way."""
+        from cq.indexing.embedding import FORMAT_VERSION, EmbeddingJob, enqueue, get_embedder
+
+        place, root = self._open_place(), os.fspath(self.root)
+        if place.temporary:
+            return "the index is temporary"
+        identity = get_embedder(self.config().models).identity
+        job = EmbeddingJob(FORMAT_VERSION, os.fspath(place.file), root, tree.generation, tree.config, identity)
+        return enqueue(place.file, job)
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
@@ -982,7 +990,40 @@ class Workspace:
             report = self.refresh(wait=True)
         if key and not report.busy:
             events.note_refresh(key, self._find_ground())
+            _asked[:] = [] if self._open_place().temporary else [(key, self)]
         return "refreshed"
+
+    def _stay_ready(self, key: tuple[str, str, str]) -> Iterator[float]:
+        """See stay_ready."""
+        import time
+
+        from cq.indexing import events
+        from cq.store import warm
+
+        until, due = time.monotonic() + _READY_SECONDS, 0.0
+        while time.monotonic() < until:
+            if events.has_news(key):
+                yield _QUIET_SECONDS
+                continue
+            started = time.monotonic()
+            if not events.is_unchanged(key) or started > due:
+                if not self.refresh().busy:
+                    events.note_refresh(key, self._find_ground())
+                took = time.monotonic() - started
+                due = started + max(events.TRUST_SECONDS * 2 / 3, 100 * took)
+                yield 0.0
+            with self._reading() as (reader, tree):
+                if reader.memory is not None and "ready" not in reader.memory:
+                    relations = self._find_relations(reader, tree)
+                    for path in relations.files.hold_all():
+                        relations.edges.load(path)
+                        if warm.measure() > warm.READY_BYTES:
+                            break
+                        yield 0.0
+                    reader.memory["ready"] = True
+            if not events.is_watched(key):
+                return
+            yield _QUIET_SECONDS
 
     def _find_ground(self) -> set[str]:
         """Everything whose change could make a refresh find something: directories, and the rules beside the tree."""
@@ -1038,7 +1079,8 @@ class Workspace:
 
         folder = self._open_place().file.parent
         inside = folder.relative_to(self.root).as_posix() if folder.is_relative_to(self.root) else ""
-        return make_settings(self.config().index, leave_out=inside)
+        words = self.config().find.profile != "vector_only"
+        return make_settings(self.config().index, leave_out=inside, words=words)
 
     def _rows(self, find: Callable[[Reader, Tree], Iterator[_T]]) -> Iterator[_T]:
         self._keep_fresh()
@@ -1115,6 +1157,25 @@ class Workspace:
         if not chosen.is_relative_to(self.root):
             raise SourceError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
         return chosen
+
+
+def stay_ready() -> Generator[float, None, None]:
+    """What a process that lives on does between questions, about the repository it was asked about last: takes up what
+    changed once nothing moves, looks again before the kernel's word is not enough, and decodes what questions will ask
+    for. Piece by piece; yields how many seconds nothing has to be done."""
+    from copy import copy
+
+    from cq.model.errors import CqError
+
+    for key, asked in _asked:
+        again = copy(asked)
+        again._closed, again._configuration, again._registry = False, None, None
+        again._on_progress = again._last = again._place = None
+        with suppress(CqError, OSError), again:
+            yield from again._stay_ready(key)
+
+
+_asked: list[tuple[tuple[str, str, str], Workspace]] = []
 
 
 def _remember(

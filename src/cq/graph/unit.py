@@ -10,7 +10,7 @@ from operator import attrgetter
 from xxhash import xxh3_64_intdigest
 
 from cq.graph.things import Class, Function
-from cq.model.code import Bind, Code, Definition, Site, Store, Value
+from cq.model.code import Bind, Code, Definition, Site, Store, Value, qualify
 
 ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
@@ -22,30 +22,12 @@ _ADDING: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 _CONTAINERS = frozenset({"list", "dict", "set", "tuple", "each"})
 _start = attrgetter("start")
-LAMBDA = "<lambda>"  # how a function without a name is called
 _OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside sees the names of
 
 
 def part_key(*names: str) -> int:
     """A number for a part of the code that others may depend on; the same on every machine."""
     return xxh3_64_intdigest("\0".join(names).encode("utf-8", "surrogatepass"))
-
-
-def qualify(code: Code) -> dict[int, str]:
-    """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
-    names: dict[int, str] = {}
-    prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
-    seen: dict[str, int] = {}
-    for definition in code.definitions:
-        symbol = definition.anonymous[0] if definition.anonymous else definition.symbol
-        if symbol >= 0:
-            holder = prefixes.get(definition.scope) or names.get(definition.scope)
-            name = ".".join(part for part in (holder, definition.within, definition.name or LAMBDA) if part)
-            if definition.kind == "impl":
-                prefixes[symbol] = name
-            count = seen[name] = seen.get(name, 0) + 1
-            names[symbol] = name if count == 1 else f"{name}#{count}"
-    return names
 
 
 def called_names(site: Site) -> list[str]:

@@ -68,3 +68,5 @@ class EmbeddingState(msgspec.Struct, frozen=True, omit_defaults=True):
     reranker: str = ""
     profile: str = "default"
     leaves: str = ""  # what is sent away, and to whom
+    backend: str = "exact"  # of `backends`, the one that is chosen
+    backend_reason: str = ""  # why it is not the one that answers

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
+from cq.model.code import Value
 from cq.model.facts import Argument
 from cq.model.source import Problem
 from cq.syntax.code import CodeDraft
@@ -19,8 +20,13 @@ DEFINED = 255  # the mark of a definition's own name: no reference
 _CALL = ROLE_NUMBER["call"]
 _MAX_KNOWN = 100_000
 
-# kind, callee, name, receiver, start, end, name_start, args, arg_count, keywords
-LooseCall = tuple[int, int, int, str, str, str, str, tuple[Argument, ...], int, tuple[str, ...]]
+# What the code of a call says: callee, arguments by position and by keyword.
+LooseSite = tuple[Value, tuple[Value, ...], tuple[tuple[str, Value], ...]]
+NO_SITE: LooseSite = (None, (), ())
+# start, end, name_start, kind, callee, name, receiver, args, arg_count, keywords; then the site, where there is code
+LooseCall = tuple[
+    int, int, int, str, str, str, str, tuple[Argument, ...], int, tuple[str, ...], *tuple[Value, ...]
+]  # fmt: skip
 
 
 class Collector:
@@ -75,30 +81,26 @@ class Collector:
         pieces.append(self.slice(cursor, max(cursor, end)))
         return fold_lines("".join(pieces))
 
-    def add_call(self, language: Language, kind: str, start: int, end: int, callee: Node, args: Node | None) -> None:
-        text = self.text
+    def add_call(
+        self,
+        language: Language,
+        kind: str,
+        start: int,
+        end: int,
+        callee: Node,
+        args: Node | None,
+        site: LooseSite = NO_SITE,
+    ) -> None:
         if callee.type == "parenthesized_expression" and callee.named_child_count == 1:
             inner = callee.named_children[0]
             if inner.type in _NAMES:  # `(a.f)(x)` calls f
                 callee = inner
-        first, last = callee.start_byte, callee.end_byte
-        raw = text[first:last].decode("utf-8", "replace") if last - first <= CALLEE_TEXT else ""
-        if not raw or "\n" in raw:
-            raw = clip(text, first, last, CALLEE_TEXT)
-        receiver, _, name = raw.rpartition(".")
-        if name.isidentifier() and name.isascii():
-            name_start = last - len(name)
-            receiver = receiver.rstrip("?!& \t")  # `a?.b`, `a!.b`, `a&.b`
-        else:
-            name, name_start = self._last_name(language, callee, first, last)
-            receiver = ""
-            if name_start > first:
-                before = raw[: -len(name)] if raw.endswith(name) else clip(text, first, name_start, CALLEE_TEXT)
-                receiver = _JOINT.sub("", before)
+        text, last = self.text, callee.end_byte
+        raw, name, receiver, name_start = self.split_callee(language, callee)
         if name_start >= 0:
             self.marks[name_start] = _CALL
         if args is None or end - last == 2:
-            self.calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, ()))
+            self.calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, (), *site))
         else:
             # The summary follows from the text alone, and the same few arguments are passed again and again. Around
             # a syntax error equal text may be parsed differently, and facts must not depend on what was read before.
@@ -111,7 +113,23 @@ class Collector:
                     if len(known) >= _MAX_KNOWN:
                         known.clear()
                     known[written] = summary
-            self.calls.append((start, end, name_start, kind, raw, name, receiver, *summary))
+            self.calls.append((start, end, name_start, kind, raw, name, receiver, *summary, *site))
+
+    def split_callee(self, language: Language, callee: Node) -> tuple[str, str, str, int]:
+        """Its text, its last name, what stands before that, and where the name begins."""
+        text, first, last = self.text, callee.start_byte, callee.end_byte
+        raw = text[first:last].decode("utf-8", "replace") if last - first <= CALLEE_TEXT else ""
+        if not raw or "\n" in raw:
+            raw = clip(text, first, last, CALLEE_TEXT)
+        receiver, _, name = raw.rpartition(".")
+        if name.isidentifier() and name.isascii():
+            return raw, name, receiver.rstrip("?!& \t"), last - len(name)  # `a?.b`, `a!.b`, `a&.b`
+        name, name_start = self._last_name(language, callee, first, last)
+        receiver = ""
+        if name_start > first:
+            before = raw[: -len(name)] if raw.endswith(name) else clip(text, first, name_start, CALLEE_TEXT)
+            receiver = _JOINT.sub("", before)
+        return raw, name, receiver, name_start
 
     def _last_name(self, language: Language, callee: Node, first: int, last: int) -> tuple[str, int]:
         """The identifier the callee ends with: `a.b` -> b, `a::b::<T>` -> by the language, `f()[0]` -> none."""
@@ -148,6 +166,10 @@ class Collector:
                 value_text = language.call_target(self, value)
         target_text = "" if target is None else clip(self.text, target.start_byte, target.end_byte, CALLEE_TEXT)
         self.flows.append((node.start_byte, node.end_byte, kind, target_text, value_text, value_kind, value_start))
+
+    def leads(self) -> list[tuple[int, int]]:
+        """What may stand before a definition and belong to it."""
+        return self.attributes + self.comments
 
     def comment_before(self, language: Language, start: int) -> int:
         """Where the doc comments and attributes that stand directly before `start` begin."""

@@ -50,7 +50,7 @@ _MACRO_LEAD = re.compile(rb"[ \t]*(?:(pub\b(?:\s*\([^)]*\))?)\s+)?\Z")
 _BRACE = re.compile(rb"[{}]|//[^\n]*|/\*.*?\*/|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\.)'", re.DOTALL)
 
 _LAST_NAME = re.compile(rb"(?<![\w\x80-\xff])([A-Za-z_\x80-\xff][\w\x80-\xff]*)\Z")
-_RAW_NAME = re.compile(rb"\br#(?=[A-Za-z_\x80-\xff])")
+_RAW_NAME = re.compile(rb"r#(?=[A-Za-z_\x80-\xff])(?<!\w..)")  # what it begins with is searched fast
 _NO_ARGUMENTS: tuple[tuple[Argument, ...], int, tuple[str, ...]] = ((), 0, ())
 _PLAIN_ARGUMENT = re.compile(r"&?(?:mut )?(?:[A-Za-z_]\w*(?:(?:\.|::)(?!await\b)\w+)*|\d\w*)|\"[^\"\\\n]*\"", re.ASCII)
 _PLAIN_ARGUMENTS = re.compile(rf"\((?:{_PLAIN_ARGUMENT.pattern})(?:, (?:{_PLAIN_ARGUMENT.pattern}))*\)".encode())

@@ -356,9 +356,10 @@ class Workspace:
         Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
         process of its own makes them meanwhile (`embed` makes them now).
         """
-        from cq.features.find import FindOptions, find
+        from cq.features.find import FindOptions, find, note_sent
         from cq.features.find.lookup import parse_lookup
         from cq.features.find.semantic import Semantic
+        from cq.indexing.embedding import count_sent
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
@@ -376,7 +377,11 @@ class Workspace:
                 key = self._name_state(tree)
                 semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
                 relations = self._find_relations(reader, tree)
-                answer = find(relations, reader, tree, options, self.config().find, semantic)
+                index = self._open_place().file
+                with count_sent(index, semantic.embedder, semantic.reranker) as sent:
+                    answer = find(relations, reader, tree, options, self.config().find, semantic)
+                if sent:
+                    answer = note_sent(answer, sent)
                 if background and answer.summary.get("backend", semantic.backend) != semantic.backend:
                     self._enqueue_vectors(tree)  # which makes its graphs as well
                 return cast("FindAnswer", finish(answer, tree=tree))

@@ -23,6 +23,7 @@
 (lexical_declaration) @declare
 (variable_declaration) @declare
 (assignment_expression left: (_) right: (_)) @flow.assign
+(augmented_assignment_expression left: (subscript_expression) operator: ["||=" "??="] right: (_)) @flow.assign
 (pair key: (_) value: [(arrow_function) (function_expression) (generator_function) (class)]) @pair
 
 (function_declaration name: (_) parameters: (_) body: (_)) @symbol.function

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from cq.model.code import Value
@@ -191,7 +191,7 @@ class Collector:
         text = self.text
         return {
             start + len(text[start:end].rstrip()): (start, end, is_comment)
-            for spans, is_comment in ((self.attributes, False), (self.comments, True))
+            for spans, is_comment in ((self.comments, True), (self.attributes, False))
             for start, end in spans
         }
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cq import Workspace
 from cq.embed.weights import load_manifest
 from cq.features import find as find_module
 from cq.features.find import FindOptions
-from cq.features.find.candidates import Lexical, is_identifier, split_terms
+from cq.features.find.candidates import WEIGHTS, Lexical, is_identifier, split_terms
 from cq.features.find.layout import render_graph, render_snapshot
 from cq.features.find.lookup import parse_lookup
 from cq.features.find.scoring import LEAST, LEAST_CHANCE, Vectors, blend
@@ -192,6 +193,30 @@ def test_a_profile_without_words_finds_names(tmp_path: Path):
     answer = find_fixture(tmp_path, AUTH, "validate_token", threshold=0.0)
     assert "TokenService.validate_token" in names(answer)[:2]
     assert all(not result.parts.lexical for result in answer.results)
+
+
+def test_a_profile_without_words_keeps_none(tmp_path: Path):
+    def count_words(workspace: Workspace) -> int:
+        with workspace._reading() as (reader, _):
+            return sum(len(reader.find_words("token", column, 100)) for column in WEIGHTS)
+
+    config = tmp_path / "cq.toml"
+    config.write_text('[find]\nprofile = "vector_only"\n')
+    answer = find_fixture(tmp_path, AUTH, "how is a token validated", threshold=0.0)
+    assert names(answer)[0] == "TokenService.validate_token"
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        assert count_words(workspace) == 0
+        (tmp_path / "src/web/pages.py").write_text("def render_token(): ...\n")
+        assert workspace.refresh().changed == 1  # what is forgotten was never there
+        assert not workspace.validate().findings
+    config.write_text("")
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index", auto_refresh=False) as workspace:
+        with pytest.raises(UsageError, match="vector_only"):
+            workspace.find("how is a token validated")
+        assert workspace.find(FindOptions("how is a token validated", mode="semantic", threshold=0.0)).found
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        assert "another profile" in workspace.refresh().rebuilt
+        assert count_words(workspace) > 0
 
 
 @pytest.mark.parametrize(

@@ -146,25 +146,11 @@ def test_with_vectors_a_score_is_the_chance_that_was_fitted():
     assert expected[1] < expected[0] < 0.8
 
 
-def test_models_that_are_sure_of_nothing_leave_the_order_to_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    question = "how is a token validated"
-    monkeypatch.setattr(find_module, "FEW", 0)
-    monkeypatch.setattr(find_module, "UNSURE", 1.1)
-    words = find_fixture(tmp_path, AUTH, question, mode="lexical")
-    unsure = find_fixture(tmp_path, AUTH, question)
-    assert [(r.qualified_name, r.score) for r in unsure.results] == [(r.qualified_name, r.score) for r in words.results]
-    assert "unsure" in [event.category for event in unsure.degraded]
-    asked = find_fixture(tmp_path, AUTH, question, mode="hybrid")
-    assert "unsure" not in [event.category for event in asked.degraded]
-    assert any(result.parts.rerank for result in asked.results)
-
-
 def test_the_threshold_is_that_of_the_kind_of_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     question = "how is a token validated"
     few = find_fixture(tmp_path, AUTH, question)
     assert min(result.score for result in few.results) >= LEAST, "nothing was fitted for a handful"
     monkeypatch.setattr(find_module, "FEW", 0)
-    monkeypatch.setattr(find_module, "UNSURE", 0.0)
     chances = find_fixture(tmp_path, AUTH, question, threshold=0.0)
     shown = find_fixture(tmp_path, AUTH, question)
     assert names(shown) == [result.qualified_name for result in chances.results if result.score >= LEAST_CHANCE]

@@ -54,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    stage: str  # "list" "read" "write" "link", and "precise", which counts calls
+    stage: str  # "wait" (for another writer) "list" "read" "write" "link", and "precise", which counts calls
     done: int
     total: int
     done_bytes: int = 0
@@ -122,6 +122,8 @@ def refresh(
         if found is not None:
             return found
     try:
+        if (wait or rebuilt) and database.is_writing(index):
+            tell(Progress("wait", 0, 0))
         with database.writer_lock(index, wait=wait or bool(rebuilt)) as had:
             if not had:
                 return Report(_generation(index, root), busy=True)

@@ -19,7 +19,7 @@ from cq.features.find.disk import find_on_disk
 from cq.features.find.evidence import weigh_files
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
-from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, UNSURE, Ranked, best_by_words, blend
+from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, Ranked, best_by_words, blend
 from cq.features.find.semantic import Semantic, find_backend, find_weights, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure
@@ -235,9 +235,6 @@ def rank(
         ranked = rerank(reader, catalog, options, config, semantic, ranked, final)
     except ProviderError as error:
         events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error}"))
-    if options.mode == "auto" and lexical is not None and final is not None and ranked and ranked[0].score < UNSURE:
-        events.append(Degraded("semantic", "info", "unsure", "the models are sure of nothing here: ranked by words"))
-        return blend(catalog, options.query, lexical, None, evidence, count), events
     return ranked, events
 
 

@@ -30,9 +30,15 @@ information; obj object; img image; nav navigation; admin administration
 ABBREVIATIONS = {word: frozenset(row.split()) - {word} for row in _SHORT.split(";") for word in row.split()}
 
 
+_ENDS = (
+    "ations", "ation", "ions", "ion", "ings", "ing", "ies", "ers", "ors", "ed", "es", "er", "or", "s", "e", "y",
+)  # fmt: skip
+
+
 def stem(word: str) -> str:
-    """Light: `validators`, `validating` and `validate` meet. For the words of paths."""
-    for end in ("ations", "ation", "ings", "ing", "ies", "ers", "ors", "ed", "es", "er", "or", "s", "e", "y"):
+    """Light: `validators`, `validating` and `validate` meet, `mapping` and `map`. For the words of paths."""
+    for end in _ENDS:
         if word.endswith(end) and len(word) - len(end) >= 3:
-            return word[: -len(end)]
-    return word
+            word = word[: -len(end)]
+            break
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word

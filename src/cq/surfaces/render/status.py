@@ -69,7 +69,8 @@ def render_welcome(status: Status, entry_points: Sequence[Target], most: Sequenc
     lines = [
         render_heading(one_line(status.root), 1),
         "",
-        f"{status.files:,} files, {status.lines:,} lines: {', '.join(shares)}" + (f", {more} more" if more > 0 else ""),
+        f"{_count(status.files, 'file')}, {_count(status.lines, 'line')}: {', '.join(shares)}"
+        + (f", {more} more" if more > 0 else ""),
         _describe_counts(status.counts),
         "",
     ]

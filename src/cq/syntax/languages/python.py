@@ -22,6 +22,7 @@ from cq.syntax.language import (
     AT_ROOT,
     CALLEE_TEXT,
     IN_CLASS,
+    MAX_ARGS,
     ROLE_NUMBER,
     Captures,
     Draft,
@@ -342,7 +343,61 @@ class Python(Language):
         return kind, raw, name, receiver, callee.end_byte - name_start if name_start >= 0 else 0, target
 
     def _read_arguments(self, collector: Collector, node: Node) -> _Arguments:
-        return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
+        """`summarize_arguments` and `_argument_values` in one pass."""
+        children = node.named_children
+        if len(children) > MAX_ELEMENTS or node.kind_id == self.ids["generator_expression"]:
+            return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
+        text, kinds, ids = collector.text, self.argument_ids, self.ids
+        string, splat = ids["string"], ids["dictionary_splat"]
+        args: list[Argument] = []
+        keywords: list[str] = []
+        values: list[Value] = []
+        named: list[tuple[str, Value]] = []
+        positional = 0
+        for child in children:
+            number, name = child.kind_id, ""
+            kind = kinds.get(number, "other")
+            if kind == "comment":
+                continue
+            if kind == "keyword":
+                pair = child.named_children
+                if len(pair) != 2:  # with a comment or an error inside
+                    return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
+                child = pair[1]
+                name = text[pair[0].start_byte : pair[0].end_byte].decode("utf-8", "replace")
+                keywords.append(name)
+                number = child.kind_id
+                kind = kinds.get(number, "other")
+            else:
+                positional += 1
+            start, end = child.start_byte, child.end_byte
+            piece = text[start:end] if end - start <= ARG_TEXT else b"\n"
+            # Most arguments are short and on one line: no folding to do.
+            folded = b"\n" in piece
+            excerpt = clip(text, start, end, ARG_TEXT) if folded else piece.decode("utf-8", "replace")
+            if len(args) < MAX_ARGS:
+                depth = self.shape_depth(child) if kind in _NESTED else 0
+                args.append(Argument(kind, excerpt, name, depth, kind == "spread"))
+            if kind == "name" and not folded:
+                value = excerpt or None
+            elif number == string and not folded:
+                value = _string_value(piece)
+            elif number == splat and not name:
+                inner = first_child(child)
+                named.append(("**", None if inner is None else self.value(collector, inner)))
+                continue
+            else:
+                value = self.value(collector, child)
+            if name:
+                named.append((name, value))
+            else:
+                values.append(value)
+        return tuple(args), positional, tuple(keywords), tuple(values), tuple(named)
+
+    @cached_property
+    def ids(self) -> dict[str, int | None]:
+        names = ("string", "dictionary_splat", "generator_expression", "identifier", "assignment", "call")
+        return {name: self.grammar.id_for_node_kind(name, True) for name in names}
 
     def _argument_values(
         self, collector: Collector, node: Node
@@ -559,7 +614,35 @@ class Python(Language):
                 found = ["iter", found]
             collector.code.yields.append((node.start_byte, found))
 
-    def on_assignment(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+    def each_assignment(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        text, kinds, flows, ids = collector.text, self.argument_ids, collector.flows, self.ids
+        identifier, call, assignment = ids["identifier"], ids["call"], ids["assignment"]
+        for node in nodes:
+            parts = node.children
+            if len(parts) != 3 or text[parts[1].start_byte] != _EQUALS or parts[2].kind_id == assignment:
+                self._add_odd_assignment(collector, node)
+                continue
+            target, _, value = parts
+            start, end, target_end, value_start = node.start_byte, node.end_byte, target.end_byte, value.start_byte
+            number = value.kind_id
+            value_kind, value_text, found = kinds.get(number, "other"), "", self.value(collector, value)
+            if value_kind == "name" or value_kind == "attribute":
+                value_text = clip(text, value_start, value.end_byte, CALLEE_TEXT)
+            elif number == call:
+                value_text = clip(text, value_start, value.children[0].end_byte, CALLEE_TEXT)
+            if target.kind_id == identifier:
+                name = text[start:target_end].decode("utf-8", "replace")
+                flows.append((start, end, "assign", name, value_text, value_kind, value_start))
+                self._add_variable(collector, target, node, value)
+                collector.code.binds.append((end, start, name, found, -1))
+            else:
+                target_text = clip(text, start, target_end, CALLEE_TEXT)
+                flows.append((start, end, "assign", target_text, value_text, value_kind, value_start))
+                self._bind(collector, target, node, value)
+                self._add_bind(collector, target, node, found, end)
+
+    def _add_odd_assignment(self, collector: Collector, node: Node) -> None:
+        """With an annotation, or with comments, errors or another one inside."""
         target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
         if target is None:
             return
@@ -887,7 +970,8 @@ def _string_value(raw: bytes) -> str:
 _INDENT = re.compile(rb"[ \t]*")
 _DEDENTS: dict[int, re.Pattern[bytes]] = {}
 _BY_NODE = object()  # instead of a value: the text alone does not say it
-_PARENTHESIS = ord("(")
+_PARENTHESIS, _EQUALS = ord("("), ord("=")
+_NESTED = frozenset({"call", "array", "object"})
 _PUBLIC_CALLS = (b"__all__.extend", b"__all__.append")
 _NOTHING: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
 _MAX_KNOWN = 100_000

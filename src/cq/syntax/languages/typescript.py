@@ -43,6 +43,7 @@ from cq.syntax.languages.ecmascript import (
 from cq.syntax.languages.ecmascript_code import (
     NO_PATH,
     EcmaScriptCode,
+    read_path,
     read_plain_values,
     read_type,
     substitute,
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
     from cq.syntax.collect import Collector
 
+# tail, text, name, receiver, kind of call, where the name begins, value
+_Callee = tuple[str, str, str, str, str, int, Value]
 ReadParameter = tuple[Parameter, tuple[tuple[int, str, Value], ...]]  # with what its pattern binds
 _ASSIGNMENT = ROLE_NUMBER["assignment"]
 _CALL = ROLE_NUMBER["call"]
@@ -790,20 +793,59 @@ class EcmaScript(EcmaScriptCode):
 
     # -- calls -----------------------------------------------------------------------------------
 
-    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        """The most frequent match: names come from slices, plain arguments too."""
+    def each_call(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        """The most frequent match: names come from slices, plain arguments too, and plain callees are read once."""
+        text, marks, calls, callees = collector.text, collector.marks, collector.calls, self.known_callees
         # A query that captures the fields of a call costs the square of a chain's length.
+        field, size = "constructor" if kind else "function", len(text)
+        for node in nodes:
+            callee = node.child_by_field_name(field)
+            if callee is None:
+                continue
+            start = last = callee.end_byte
+            first, end = callee.start_byte, node.end_byte
+            if last == size or text[last] != 40:
+                args = node.child_by_field_name("arguments")
+                start = end if args is None else args.start_byte
+            known = callees.get(text[first:last]) if last - first <= _PLAIN_CALLEE else None
+            if known is not None:
+                tail, written, name, receiver, way, at, target = known
+                at += last
+                marks[at] = _CALL
+            else:
+                tail, written, name, receiver, way, at, target = self._read_callee(collector, callee, first, last)
+            if kind:
+                way = kind
+                if target is name:
+                    self.notes(collector).made.add(name)
+            elif start > last and text.startswith(b"?.", last):
+                way = "optional"
+            summary = _NO_ARGUMENTS
+            values: tuple[Value, ...] = ()
+            if end - start > 2:
+                found = read_plain_values(text[start:end]) if end - start <= ARG_TEXT and text[start] == 40 else None
+                if found is not None:
+                    summary, values = found
+                else:
+                    args = node.child_by_field_name("arguments")
+                    if args is not None:
+                        children = args.named_children
+                        summary = self._read_arguments(collector, args, children)
+                        values = self.argument_values(collector, children) if text[args.start_byte] == 40 else ()
+                if text[start] == 96:
+                    way = "template"
+                elif tail in _MODULE_CALLS:
+                    self._read_module_call(collector, tail, first, start, end)
+            start = node.start_byte if kind else first
+            calls.append((start, end, at, way, written, name, receiver, *summary, target, values, ()))
+
+    @cached_property
+    def known_callees(self) -> dict[bytes, _Callee]:
+        """Names with their attributes by their text; the name's place is counted from the end."""
+        return {}
+
+    def _read_callee(self, collector: Collector, callee: Node, first: int, last: int) -> _Callee:
         text = collector.text
-        callee = node.child_by_field_name("constructor" if kind else "function")
-        if callee is None:
-            return
-        first, last = callee.start_byte, callee.end_byte
-        end = node.end_byte
-        call_start = node.start_byte if kind else first
-        start = last
-        if text[last : last + 1] != b"(":
-            args = node.child_by_field_name("arguments")
-            start = end if args is None else args.start_byte
         tail = written = text[max(first, last - CALLEE_TEXT) : last].decode("utf-8", "replace")
         if last - first > CALLEE_TEXT:
             written = clip(text, first, last, CALLEE_TEXT)
@@ -812,45 +854,32 @@ class EcmaScript(EcmaScriptCode):
         receiver, _, name = tail.rpartition(".")
         receiver = receiver.rstrip()
         name = name.lstrip()
-        if not kind:
-            kind = "call"
-            if receiver[-1:] == "?" or (start > last and text.startswith(b"?.", last)):
-                kind = "optional"
-            elif receiver == "super" or tail in _CALL_KINDS:
-                kind = _CALL_KINDS.get(tail, "super")
-        if name.isidentifier() or SCRIPT_NAME.fullmatch(name):
+        way = "call"
+        if receiver[-1:] == "?":
+            way = "optional"
+        elif receiver == "super" or tail in _CALL_KINDS:
+            way = _CALL_KINDS.get(tail, "super")
+        plain = name.isidentifier() or SCRIPT_NAME.fullmatch(name) is not None
+        if plain:
             at = last - (len(name) if name.isascii() else len(name.encode()))
             collector.marks[at] = _CALL
             receiver = receiver.rstrip("?!") if tail is written else clip(text, first, at, CALLEE_TEXT)
         else:
             name, at, receiver = self._read_odd_callee(collector, callee)
-        summary = _NO_ARGUMENTS
-        values: tuple[Value, ...] = ()
-        if end - start > 2:
-            found = read_plain_values(text[start:end]) if end - start <= ARG_TEXT and text[start] == 40 else None
-            if found is not None:
-                summary, values = found
-            else:
-                args = node.child_by_field_name("arguments")
-                if args is not None:
-                    children = args.named_children
-                    summary = self._read_arguments(collector, args, children)
-                    values = self.argument_values(collector, children) if text[args.start_byte] == 40 else ()
-            if text[start] == 96:
-                kind = "template"
-            elif tail in _MODULE_CALLS:
-                self._read_module_call(collector, tail, first, start, end)
         if tail == "super":
             target: Value = ["super()"]
         elif tail is written and name == written and not receiver:
             target = name
-            if kind == "new":
-                self.notes(collector).made.add(name)
         elif receiver[-1:] == ")" and (base := first_child(callee)) is not None and base.kind_id == self.call_id:
-            target = [".", base.end_byte, name] if base.end_byte < at else base.end_byte
+            target, plain = [".", base.end_byte, name] if base.end_byte < at else base.end_byte, False
         else:
             target = self.value(collector, callee)
-        collector.calls.append((call_start, end, at, kind, written, name, receiver, *summary, target, values, ()))
+            plain = plain and last - first <= _PLAIN_CALLEE and target == read_path(text[first:last])
+        if plain and last - first <= _PLAIN_CALLEE and collector.clean:
+            if len(self.known_callees) >= _MAX_KNOWN:
+                self.known_callees.clear()
+            self.known_callees[text[first:last]] = (tail, written, name, receiver, way, at - last, target)
+        return tail, written, name, receiver, way, at, target
 
     def _read_module_call(self, collector: Collector, callee: str, first: int, start: int, end: int) -> None:
         """Calls that import or export: `import(…)`, `require(…)`, and what compilers write for `export {x} from`."""
@@ -1371,6 +1400,8 @@ def _is_ambient(drafts: list[Draft], draft: Draft) -> bool:
 _CALL_KINDS = {"super": "super", "import": "import"}
 _MODULE_CALLS = frozenset({"require", "import", "Object.defineProperty"})
 _NO_ARGUMENTS: Summary = ((), 0, ())
+_PLAIN_CALLEE = 80  # bytes of a callee that is kept
+_MAX_KNOWN = 100_000
 _NESTED = frozenset({"call", "array", "object"})
 _DEPTH_BYTES = 400
 _LOOSE_CALLEES = frozenset(

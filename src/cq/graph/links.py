@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from cq.graph.corpus import WholeCorpus
-from cq.graph.link import Linker
+from cq.graph.link import Cell, Linker
 from cq.graph.names import Method, find_by_name, find_imported, find_methods, find_shape, fits
 from cq.graph.resolve import Meaning, Resolver
 from cq.graph.unit import Unit, part_key
@@ -56,13 +56,14 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     decorators: list[int] = []
     constructors: dict[int, int] = {}
     callbacks: dict[int, int] = {}
-    linker, known = resolver.linker, dict[object, tuple[int, int]]()
-    for number, site in enumerate(unit.code.sites):
-        # Calls that share a cell are of one callee: they mean the same.
-        cell = linker.callee(unit, number)
-        values = linker.read(cell)
+    cells = resolver.linker.callees(unit)
+    calling = resolver.find_calling(unit, cells)
+    # Calls that share a cell are of one callee: they mean the same.
+    known: dict[tuple[Cell, str], tuple[int, int]] = {}
+    for number, (site, cell) in enumerate(zip(unit.code.sites, cells, strict=True)):
         found = known.get((cell, site.name))
         if found is None:
+            values = resolver.linker.read(cell)
             meaning = resolver.call(unit, number, values)
             made = resolver.construct(values) if meaning.places else None
             found = (add(site.name, meaning), -1 if made is None else add(site.name, made))
@@ -76,7 +77,7 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
             decorators.append(number)
         if found[1] >= 0:
             constructors[number] = found[1]
-        called = resolver.callbacks(unit, number, values)
+        called = resolver.callbacks(unit, number, cell.values) if number in calling else None
         if called is not None:
             callbacks[number] = add(site.name, called)
     inherits: list[tuple[str, int]] = []

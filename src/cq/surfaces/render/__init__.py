@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from itertools import zip_longest
 from typing import Any
@@ -40,6 +39,8 @@ def render_table(columns: list[str], rows: list[list[str]]) -> str:
     cells = [columns, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if sys.stdout.isatty():
+        import shutil
+
         _narrow(widths, shutil.get_terminal_size().columns - 3 * len(widths) - 1)
     lines = [line for row in cells for line in _wrap_row(row, widths)]
     head = len(_wrap_row(columns, widths))

@@ -209,6 +209,10 @@ def _still_listed(root: Path, listed: _Listed) -> bool:
     return True
 
 
+def _is_text(name: str) -> bool:
+    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
+
+
 class _Refresh:
     def __init__(
         self,
@@ -334,7 +338,10 @@ class _Refresh:
             max_files=settings.max_files,
         )  # fmt: skip
         latest = max([mtime for mtime, _ in directories.values()] + [mtime for _, mtime in watched.values()], default=0)
-        settled = latest < now - RACY_NS
+        # Names that are no UTF-8 cannot be kept: who has one lists again every time.
+        told = {name: value for name, value in directories.items() if _is_text(name)}
+        settled = latest < now - RACY_NS and len(told) == len(directories)
+        directories = told
         return listing, _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
 
     def _restat(

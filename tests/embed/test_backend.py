@@ -187,7 +187,7 @@ def test_find_says_which_backend_answered(name: str, tmp_path: Path, monkeypatch
     root.mkdir()
     write_fixture(root, CODE)
     (root / "cq.toml").write_text("[find]\nbackend = 'exact'\n")
-    question = FindOptions("derive a key from a secret", mode="hybrid", threshold=0.0)
+    question = FindOptions("derive a key from a secret", mode="hybrid", threshold=0.0, languages=("python",))
     with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
         exact = workspace.find(question)
     assert exact.summary["backend"] == "exact"

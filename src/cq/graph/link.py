@@ -112,6 +112,7 @@ class Linker:
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}
         self._callees: dict[Unit, list[Cell | None]] = {}
+        self._heads: dict[Unit, dict[tuple[int, str], Thing | int | None]] = {}  # see _find_head
         self._shared: dict[tuple[Unit, int, str] | tuple[Thing, str], Cell] = {}
         self._results: dict[tuple[Unit, int], Cell] = {}
         self._returns: dict[Function, Cell] = {}
@@ -205,37 +206,50 @@ class Linker:
             cells = self._callees[unit] = [None] * len(unit.code.sites)
         cell = cells[number]
         if cell is None:
-            site = unit.code.sites[number]
-            name = site.callee
-            if type(name) is str and (fixed := unit.find_fixed(site.scope, name.partition(".")[0])) is not None:
-                cell = self._share(unit, site, name, fixed)
-            else:
-                cell = Cell(unit.home(site.scope), Linker.evaluate, unit, site.scope, name, site.start)
-            cells[number] = cell
+            cell = cells[number] = self._find_cell(unit, unit.code.sites[number])
         return cell
 
-    def _share(self, unit: Unit, site: Site, name: str, binds: Sequence[Bind]) -> Cell:
-        """Most names are bound once: they mean the same wherever they stand, `self` in every method of a class."""
-        scope, dialect = site.scope, self.dialects[unit.language]
-        if not dialect.is_static and binds:
-            value = binds[0].value
-            if binds[0].scope == scope and type(value) is list and value[0] == "param" and not value[2]:
-                method = self.thing(unit, value[1])
-                receiver = dialect.receiver(self, method) if isinstance(method, Function) else None
-                if receiver is not None:
-                    key = (receiver, name.partition(".")[2])
-                    cell = self._shared.get(key)
-                    if cell is None:
-                        cell = self._shared[key] = Cell(unit.home(ROOT), Linker._follow, {receiver: MRO}, key[1])
-                    return cell
-            scope = binds[0].scope
-        elif not dialect.is_static and name != "__class__":
-            scope = ROOT
-        at = (unit, scope, name)
-        cell = self._shared.get(at)
-        if cell is None:
-            cell = self._shared[at] = Cell(unit.home(scope), Linker.evaluate, unit, scope, name, site.start)
-        return cell
+    def callees(self, unit: Unit) -> list[Cell]:
+        """Of all calls of a document; many share one."""
+        return [self.callee(unit, number) for number in range(len(unit.code.sites))]
+
+    def _find_cell(self, unit: Unit, site: Site) -> Cell:
+        name, scope = site.callee, site.scope
+        if type(name) is str:
+            head, _, rest = name.partition(".")
+            heads = self._heads.get(unit)
+            if heads is None:
+                heads = self._heads[unit] = {}
+            at = heads.get((scope, head), _UNSEEN)
+            if at is _UNSEEN:
+                at = heads[scope, head] = self._find_head(unit, scope, head)
+            if at is not None:
+                key = (unit, at, name) if isinstance(at, int) else (at, rest)
+                cell = self._shared.get(key)
+                if cell is None:
+                    if isinstance(at, int):
+                        cell = Cell(unit.home(at), Linker.evaluate, unit, at, name, site.start)
+                    else:
+                        cell = Cell(unit.home(ROOT), Linker._follow, {at: MRO}, rest)
+                    self._shared[key] = cell
+                return cell
+        return Cell(unit.home(scope), Linker.evaluate, unit, scope, name, site.start)
+
+    def _find_head(self, unit: Unit, scope: int, name: str) -> Thing | int | None:
+        """Most names are bound once: they mean the same wherever they stand. The scope in which all calls share one
+        cell, or the receiver: `self` is the same in every method of a class. None where it depends on the place."""
+        binds, dialect = unit.find_fixed(scope, name), self.dialects[unit.language]
+        if binds is None or dialect.is_static:
+            return None if binds is None else scope
+        if not binds:
+            return scope if name == "__class__" else ROOT
+        value = binds[0].value
+        if binds[0].scope == scope and type(value) is list and value[0] == "param" and not value[2]:
+            method = self.thing(unit, value[1])
+            receiver = dialect.receiver(self, method) if isinstance(method, Function) else None
+            if receiver is not None:
+                return receiver
+        return binds[0].scope
 
     def _follow(self, values: Values, path: str) -> Values:
         for name in path.split(".")[: MAX_PATH - 1] if path else ():
@@ -1299,6 +1313,9 @@ def flatten(keys: Iterable[int | Keys]) -> set[int]:
             seen.add(key)
             todo += key
     return found
+
+
+_UNSEEN: Thing = Thing()
 
 
 def _no_values(_: Linker) -> Values:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from cq.graph.link import Linker, Member
+from cq.graph.link import Cell, Linker, Member
 from cq.graph.things import (
     UNKNOWN,
     Bound,
@@ -49,11 +49,14 @@ class Resolver:
 
     def visit(self, unit: Unit) -> None:
         """Asks everything once, so that settling makes all answers final."""
-        linker = self.linker
-        for number in range(len(unit.code.sites)):
-            values = linker.read(linker.callee(unit, number))
-            self.callbacks(unit, number, values)
-            self.run(unit, number, values)
+        cells = self.linker.callees(unit)
+        for cell in dict.fromkeys(cells):
+            self.linker.read(cell)
+        calling = self.find_calling(unit, cells)
+        for number, cell in enumerate(cells):
+            if number in calling:
+                self.callbacks(unit, number, cell.values)
+            self.run(unit, number, cell.values)
         for scope, start, value in unit.code.raises:
             self.raised(unit, scope, start, value)
         for _ in self.implied(unit):
@@ -80,6 +83,13 @@ class Resolver:
         return meaning
 
     def mean(self, values: Values) -> Meaning:
+        if len(values) == 1:
+            ((thing, level),) = values.items()
+            place = self._target(thing)
+            if place is not None and level <= INFERRED:
+                return Meaning("resolved", EVIDENCE[level], (place,))
+            if place is None and not isinstance(thing, External):
+                return UNRESOLVED
         places: dict[Place, int] = {}
         outside = ""
         is_open = False
@@ -104,14 +114,16 @@ class Resolver:
         )
 
     def _target(self, thing: Thing) -> Place | None:
-        if isinstance(thing, Bound):
+        if type(thing) is Bound:
             thing = thing.function
-        if isinstance(thing, OwnClass):
+        if type(thing) is OwnClass:
             thing = thing.type
-        if isinstance(thing, (Function, Class)):
+        if type(thing) is Function or type(thing) is Class:
             definition = thing.definition
             symbol = definition.anonymous[0] if definition.anonymous else definition.symbol
             return (thing.unit, symbol) if symbol >= 0 else None
+        if type(thing) is External:
+            return None
         if isinstance(thing, Module) and thing.unit is not None:
             return (thing.unit, ROOT)
         if isinstance(thing, Instance):
@@ -170,6 +182,9 @@ class Resolver:
 
     def overridden(self, unit: Unit, definition: Definition) -> Meaning | None:
         """The method of a base that this one takes the place of."""
+        holder = unit.by_symbol.get(definition.scope)
+        if holder is None or holder.kind == "function" or definition.kind != "function":
+            return None
         function = self.linker.thing(unit, definition.start)
         if not isinstance(function, Function) or function.owner is None:
             return None
@@ -213,8 +228,23 @@ class Resolver:
     def _ask(self, unit: Unit, question: Callable[[], Values]) -> Meaning:
         return self.mean(raised(self.linker.ask(unit, question), IMPORT))
 
+    def find_calling(self, unit: Unit, cells: Sequence[Cell]) -> set[int]:
+        """Calls that may call what they are given: of the language's own functions that do, and decorators."""
+        dialect = self.linker.dialects[unit.language]
+        names = dialect.callers.keys() | dialect.builtin_runs.keys()
+        found = {
+            cell
+            for cell in (dict.fromkeys(cells) if names else ())
+            if any(type(thing) is External and thing.name in names for thing in cell.values)
+        }
+        return {
+            number
+            for number, (site, cell) in enumerate(zip(unit.code.sites, cells, strict=True))
+            if site.kind == "decorator" or cell in found
+        }
+
     def callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
-        """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
+        """Functions that a call of these hands over: `map(f, …)`."""
         found: Values = {}
         dialect = self.linker.dialects[unit.language]
         callers = dialect.callers

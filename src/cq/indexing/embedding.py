@@ -10,7 +10,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +40,7 @@ FORMAT_VERSION = 1
 LOCAL = ModelsConfig()
 JOB_NAME = "embed.job"
 FAILED_NAME = "embed.failed"
+SENT_NAME = "tokens.json"
 INLINE = 600  # chunks that a question makes itself rather than answer without
 
 
@@ -101,8 +102,16 @@ def describe_embeddings(
         enabled, enabled and coverage.ready and coverage.total > 0, "background", reason, embedder.identity,
         embedder.dimensions, find_backends(), coverage.total, round(coverage.missing_rate, 4),
         reranker.identity if reranker else "", config.profile, _describe_leaving(models, coverage) if enabled else "",
+        *_describe_sent(index, models),
         *_describe_backend(config.backend, index, tree, embedder.identity, coverage.total),
     )  # fmt: skip
+
+
+def _describe_sent(index: Path, models: ModelsConfig) -> tuple[dict[str, int], float | None]:
+    sent = read_sent(index)
+    prices = {"voyage": models.voyage.price_per_million, "openai": models.openai.price_per_million}
+    cost = sum(tokens * prices.get(name.partition("/")[0], 0.0) / 1e6 for name, tokens in sent.items())
+    return sent, round(cost, 6) or None
 
 
 def _describe_backend(wanted: str, index: Path, tree: int, identity: str, rows: int) -> tuple[str, str]:
@@ -159,7 +168,10 @@ def embed_tree(
     """Makes what is missing, and the graphs of the backend. Batches are committed as they come, each under the writer's
     lock and only for files that still have the text that was read; killed at any point, the next run goes on."""
     tell = on_progress or (lambda _: None)
-    with contextlib.closing(Reader(database.connect(index), os.fspath(root))) as reader:
+    with (
+        count_sent(index, embedder),
+        contextlib.closing(Reader(database.connect(index), os.fspath(root))) as reader,
+    ):
         tree = reader.tree()
         if tree is None:
             return EmbedReport(refused="the tree is not indexed")
@@ -366,6 +378,33 @@ def read_failure(index: Path) -> str:
             return file.read(300)
     except OSError:
         return ""
+
+
+@contextlib.contextmanager
+def count_sent(index: Path, *models: Embedder | Reranker | None) -> Iterator[dict[str, int]]:
+    """Adds to the account beside the index what services count inside, whatever comes of it, by model."""
+    before = [(model, model.tokens) for model in models if model is not None]
+    sent: dict[str, int] = {}
+    try:
+        yield sent
+    finally:
+        sent |= {model.identity: model.tokens - tokens for model, tokens in before if model.tokens > tokens}
+        if sent:
+            path = index.parent / SENT_NAME
+            # An account that cannot be written costs nobody an answer.
+            with contextlib.suppress(OSError), database.writer_lock(path, wait=True):
+                total = read_sent(index)
+                total |= {name: total.get(name, 0) + tokens for name, tokens in sent.items()}
+                draft = path.with_suffix(".draft")
+                draft.write_bytes(msgspec.json.encode(total))
+                draft.replace(path)
+
+
+def read_sent(index: Path) -> dict[str, int]:
+    try:
+        return msgspec.json.decode((index.parent / SENT_NAME).read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.DecodeError):
+        return {}
 
 
 def _refuse(job: EmbeddingJob, generation: int, config_hash: str, identity: str) -> str:

@@ -125,6 +125,14 @@ def writer_lock(path: Path, *, wait: bool) -> Iterator[bool]:
         os.close(handle)
 
 
+def is_writing(path: Path) -> bool:
+    """Whether another process has the lock now."""
+    if not path.parent.is_dir():
+        return False
+    with writer_lock(path, wait=False) as had:
+        return not had
+
+
 def drop_inherited_locks() -> None:
     """For a forked worker: a lock lives as long as any process has its file open, so a killed writer's would stay."""
     for handle in _held:

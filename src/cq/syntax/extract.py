@@ -196,20 +196,13 @@ def _attach_leads(language: Language, collector: Collector) -> None:
             if draft.head < 0:
                 draft.head = draft.start
         return
-    text = collector.text
-    ends = {end - len(text[start:end]) + len(text[start:end].rstrip()) for start, end in collector.leads()}
+    leads = collector.find_leads()
     for draft in collector.symbols:
-        start = draft.start
         if draft.head < 0:
-            draft.head = start
+            draft.head = draft.start
         if draft.kind in ("parameter", "type_parameter", ANONYMOUS):
             continue
-        # Most definitions have none: where the text before them ends, no comment or attribute does.
-        gap = text[max(0, start - _GAP) : start]
-        written = len(gap.rstrip())
-        if written and start - len(gap) + written not in ends:
-            continue
-        start = collector.comment_before(language, draft.start)
+        start = collector.lead_before(language, leads, draft.start)
         if start < draft.start:
             if not draft.doc:
                 draft.doc = collector.doc_text(language, start, draft.start)
@@ -221,9 +214,6 @@ def _attach_leads(language: Language, collector: Collector) -> None:
                     at += 1
                 draft.decorators = tuple(found)
             draft.start = start
-
-
-_GAP = 64
 
 
 def _nest(language: Language, collector: Collector) -> None:
@@ -415,17 +405,7 @@ def _pack_quiet(collector: Collector) -> Quiet:
 def _find_words(language: Language, collector: Collector) -> tuple[list[int], list[int], list[bytes]]:
     """Every word of the code by offset and number, strings and comments painted over, keywords and numerals left out;
     and the words by number."""
-    base, end = collector.span
-    text = collector.text[base:end]
-    spans = collector.opaque
-    spans += [(start, -end, False) for start, end in collector.comments]
-    if spans:
-        spans.sort()
-        painted = bytearray(text)
-        for start, minus_end, hole in spans:
-            start, end = start - base, -minus_end - base
-            painted[start:end] = text[start:end] if hole else bytes(end - start)
-        text = bytes(painted)
+    text, base = collector.paint(), collector.span[0]
     # Words and the gaps between them as two splits: their lengths give the offsets without an object per match.
     table, inverse = language.word_tables
     words, gaps = text.translate(table).split(), text.translate(inverse).split()

@@ -160,6 +160,14 @@ def find(
     return _assemble(structure, options, rows, summary, events, cut, tree.generation)
 
 
+def note_sent(answer: FindAnswer, sent: dict[str, int]) -> FindAnswer:
+    """With the tokens that services have counted for it, by model."""
+    shown = ", ".join(f"{tokens:,} by {name}" for name, tokens in sent.items())
+    event = Degraded("semantic", "info", "tokens", f"tokens counted for this question: {shown}")
+    summary = answer.summary | {"sent_tokens": sum(sent.values())}
+    return msgspec.structs.replace(answer, summary=summary, degraded=(*answer.degraded, event))
+
+
 def find_without_index(files: Iterable[HeldFile], options: FindOptions, config: FindConfig, note: str) -> FindAnswer:
     """From the files that hold the words, read and parsed now; nothing is known of links. `note` says what goes on."""
     options = options.settle(config)

@@ -1005,6 +1005,8 @@ class Linker:
         if len(places) <= MAX_STORES:
             for unit, store in places:
                 for base in self.evaluate(unit, store.scope, store.base, store.start):
+                    if isinstance(base, Bound) and base.receiver is None:
+                        base = base.function  # what a decorator gets
                     if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):
                         found = join(found, raised(self.stored(unit, store), ATTRIBUTE))
                         break
@@ -1139,7 +1141,8 @@ class Linker:
         found: list[str] = []
         for caller, site, skipped in self._find_callers(function):
             passed = find_argument(function, site, number, skipped)
-            inner = self.find_keys_of(caller, site.scope, passed, site.start, depth + 1)
+            is_written = type(passed) is str and passed[0] == "#"
+            inner = [passed] if is_written else self.find_keys_of(caller, site.scope, passed, site.start, depth + 1)
             if inner is None:
                 return None
             found += inner

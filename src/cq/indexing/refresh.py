@@ -135,6 +135,7 @@ def refresh(
                 rebuilt = ""
             # `full` also drops what other trees of the repository share: they are read again when asked about.
             anew = rebuilt or full
+            imported = _load_imported(index, root) if full and not rebuilt else None
             if anew:
                 connection = database.create(index, producer(), words=settings.words)
             else:
@@ -144,7 +145,10 @@ def refresh(
 
             del link, prepare, read
             try:
-                return _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", fresh).run()
+                report = _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", fresh).run()
+                if imported is not None:
+                    _restore_imported(connection, root, imported)
+                return report
             finally:
                 connection.close()
     except database.DatabaseError as error:
@@ -153,6 +157,34 @@ def refresh(
         raise StoreError(
             f"{index.parent}: {error.strerror or error}", hint="set CQ_INDEX_DIR to a directory with room"
         ) from None
+
+
+_Imported = tuple[list[tuple[object, ...]], list[tuple[object, ...]]]
+
+
+def _load_imported(index: Path, root: Path) -> _Imported | None:
+    """What the user handed over, which no look at the files would give again; it was said about the same calls."""
+    connection = database.connect(index)
+    try:
+        with Reader(connection, os.fspath(root)) as reader:
+            tree = reader.tree()
+            found = None if tree is None else reader.all_evidence(tree.id, "scip")
+            return found if found and found[1] else None
+    finally:
+        connection.close()
+
+
+def _restore_imported(connection: database.Connection, root: Path, imported: _Imported) -> None:
+    tree, writer = Reader(connection, os.fspath(root)).tree(), Writer(connection)
+    if tree is not None:
+        writer.begin()
+        try:
+            writer.restore_evidence(tree.id, *imported)
+            writer.note_change(tree.id)
+            writer.commit()
+        except BaseException:
+            writer.rollback()
+            raise
 
 
 def _generation(index: Path, root: Path) -> int:

@@ -366,11 +366,14 @@ def _find_names(language: Language, collector: Collector) -> tuple[list[int], li
     text = collector.text
     if language.flat:
         # Leaves of the tree, which do not overlap: their starts and their ends can be sorted apart.
-        pairs = zip(sorted(collector.ref_starts), sorted(collector.ref_ends), strict=True)
+        starts, ends = sorted(collector.ref_starts), sorted(collector.ref_ends)
     else:
-        pairs = sorted(dict(zip(collector.ref_starts, collector.ref_ends, strict=True)).items())
-    pairs = [(start, end) for start, end in pairs if end > start]
-    return [start for start, _ in pairs], [text[start:end] for start, end in pairs]
+        found = sorted(dict(zip(collector.ref_starts, collector.ref_ends, strict=True)).items())
+        starts, ends = [start for start, _ in found], [end for _, end in found]
+    words = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    if all(words):
+        return starts, words
+    return list(compress(starts, words)), list(filter(None, words))
 
 
 def _pack_quiet(collector: Collector) -> Quiet:

@@ -11,9 +11,9 @@ from xxhash import xxh3_128_hexdigest, xxh64_hexdigest
 
 from cq.graph.edges import Edges
 from cq.graph.links import find_targets, is_by_name
-from cq.graph.unit import qualify
 from cq.identity import Identity, identify
 from cq.model.artifact import LanguageHealth, Validation
+from cq.model.code import qualify
 from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, RELATIONS, STATUSES, Candidate, Links
 from cq.model.facts import FileFacts, Symbol
 from cq.store.read import LinkedTree, Reader, StoredFile, Tree
@@ -152,7 +152,11 @@ class _Index:
     def _check_search(self, file: StoredFile, documents: Sequence[FileFacts]) -> None:
         """The text indexes find the file by the longest name it defines."""
         names = {
-            s.name for document in documents for s in document.symbols if s.name.isascii() and s.name.isidentifier()
+            s.name
+            for document in documents
+            for s in document.symbols
+            # A pattern among parameters has a name that stands nowhere.
+            if s.name.isascii() and s.name.isidentifier() and s.name_end - s.name_start == len(s.name)
         }
         name = max(sorted(names), key=len, default="")
         if not 3 <= len(name) <= 64:

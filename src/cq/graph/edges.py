@@ -10,7 +10,7 @@ import msgspec
 
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
-from cq.graph.unit import ANYWHERE, ROOT, Unit, qualify
+from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.model.code import Code, Parameter
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Call, FileFacts, Reference, References, Symbol
@@ -21,6 +21,7 @@ class Index(Protocol):
 
     def links(self, path: str) -> Sequence[Links | None]: ...
     def code(self, path: str) -> Sequence[Code | None]: ...
+    def names(self, path: str) -> Sequence[dict[int, str]]: ...
     def calls(self, path: str) -> Sequence[Sequence[Call]]: ...
     def symbols(self, path: str) -> Sequence[Sequence[Symbol]]: ...
     def references(self, path: str) -> Sequence[References]: ...
@@ -40,7 +41,7 @@ class Edges:
         self._methods: dict[str, list[Method]] = {}
         self._fitting: dict[tuple[str, Shape], list[Method]] = {}
         self._imported: dict[str, bool] = {}
-        self._qualified: dict[tuple[str, int], dict[int, str]] = {}
+        self._qualified: dict[str, Sequence[dict[int, str]]] = {}
         self._near: dict[tuple[str, int], set[str]] = {}
         self._symbols: dict[str, Sequence[Sequence[Symbol]]] = {}
         self._mentioned: dict[tuple[str, int], dict[str, list[int]]] = {}
@@ -55,18 +56,20 @@ class Edges:
         found = [
             edge
             for number, scope in enumerate(links.scopes)
-            if scope == source.name
+            if source.name in (scope, links.lambdas.get(number))
             for edge in self._calls(source, links, number, possible)
         ]
         found += [edge for edge in _relations(source.path, source.document, links) if edge.source == source]
         return found
 
     def find_all(self, path: str, document: int) -> Iterator[Edge]:
-        """Every edge out of a document: its calls in order, then the rest by kind."""
+        """Every edge out of a document: its calls in order, then the rest by kind. Calls in a function without a name
+        are its own here; elsewhere they are those of the definition around it too."""
         links = self._of(path, document)
         if links is not None:
             for number, scope in enumerate(links.scopes):
-                yield from self._calls(Candidate(path, document, scope), links, number, possible=True)
+                holder = Candidate(path, document, links.lambdas.get(number, scope))
+                yield from self._calls(holder, links, number, possible=True)
             yield from _relations(path, document, links)
 
     def is_linked(self, path: str, document: int) -> bool:
@@ -92,14 +95,19 @@ class Edges:
         files = {c.path for local, at in links.imports if local == name for c in links.refs[at].candidates}
         return "." * level + module, files.pop() if len(files) == 1 else ""
 
+    def load(self, path: str) -> None:
+        """Who will be asked about any file may read it beforehand."""
+        self._all(path)
+        self._names(path, 0)
+
     def forget(self, path: str) -> None:
         """Who goes over all files need not hold them all."""
-        self._links.pop(path, None)
+        documents = max(len(self._links.pop(path, ())), len(self._code.pop(path, ())))
         self._filled.pop(path, None)
         self._symbols.pop(path, None)
-        for document in range(len(self._code.pop(path, ()))):
+        self._qualified.pop(path, None)
+        for document in range(documents):
             self._units.pop((path, document), None)
-            self._qualified.pop((path, document), None)
             self._mentioned.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
@@ -302,12 +310,10 @@ class Edges:
 
     def _names(self, path: str, document: int) -> dict[int, str]:
         """Of a document's definitions, by symbol."""
-        key = (path, document)
-        if key not in self._qualified:
-            codes = self._codes(path)
-            code = codes[document] if document < len(codes) else None
-            self._qualified[key] = {} if code is None else qualify(code)
-        return self._qualified[key]
+        if path not in self._qualified:
+            self._qualified[path] = self._index.names(path)
+        found = self._qualified[path]
+        return found[document] if document < len(found) else {}
 
     def _unit(self, path: str, document: int) -> Unit | None:
         key = (path, document)
@@ -349,7 +355,11 @@ class Edges:
             yield Edge("calls", source, links.refs[links.constructors[number]], number)
         if number in links.decorators:
             kind = "decorates"
+        elif number in links.replaced:
+            kind = "usages"
         yield Edge(kind, source, ref, number)
+        if number in links.runs:
+            yield Edge("calls", source, links.refs[links.runs[number]], number)
         if number in links.callbacks:
             yield Edge("calls", source, links.refs[links.callbacks[number]], number)
 
@@ -433,6 +443,9 @@ def _unknown(name: str) -> SymbolRef:
 def _relations(path: str, document: int, links: Links, meant: Collection[int] | None = None) -> Iterator[Edge]:
     """The edges of a document that are no calls, of all or of these references; what it imports is imported by the
     module."""
+    for name, number in links.implied:
+        if meant is None or number in meant:
+            yield Edge("calls", Candidate(path, document, name), links.refs[number])
     for kind in RELATIONS:
         for name, number in getattr(links, kind):
             if meant is not None and number not in meant:

@@ -878,8 +878,13 @@ class EcmaScript(EcmaScriptCode):
             target: Value = ["super()"]
         elif tail is written and name == written and not receiver:
             target = name
-        elif receiver[-1:] == ")" and (base := first_child(callee)) is not None and base.kind_id == self.call_id:
-            target, plain = [".", base.end_byte, name] if base.end_byte < at else base.end_byte, False
+        elif (
+            at > 0
+            and receiver[-1:] == ")"
+            and (base := first_child(callee)) is not None
+            and base.kind_id == self.call_id
+        ):
+            target, plain = [".", base.end_byte, name], False
         else:
             target = self.value(collector, callee)
             plain = plain and last - first <= _PLAIN_CALLEE and target == read_path(text[first:last])
@@ -1155,6 +1160,8 @@ class EcmaScript(EcmaScriptCode):
         source: Value = "=str"
         if operator is None or operator.type != "in":
             source = None if right is None else ["iter", self.value(collector, right)]
+            if right is not None and right.type in _ITERATED and source is not None and source[1] is not None:
+                collector.code.runs.append((right.start_byte, "iter", source[1]))
         collector.code.loops.append((start, end))
         if declared:
             collector.code.binds += [
@@ -1417,6 +1424,7 @@ _LOOSE_CALLEES = frozenset(
     {"non_null_expression", "parenthesized_expression", "sequence_expression", "instantiation_expression",
      "as_expression", "satisfies_expression"}
 )  # fmt: skip
+_ITERATED = frozenset({"identifier", "member_expression", "call_expression", "new_expression"})
 _LOOKED_THROUGH = frozenset({"wrapped", "awaited"})
 _LITERALS = frozenset({"string", "number", "boolean", "null"})
 _BODIED = frozenset({"function", "method", "expression", "interface", "enum"})

@@ -156,8 +156,10 @@ def _find_declared(root: Any) -> dict[str, Any]:
 
 
 def _is_renamed(node: Any) -> bool:
-    """`a` of `a as b`, and `a` of `a::b`: not what the statement binds."""
+    """`a` of `a as b`, of `a::b` and of `a::*`: not what the statement binds."""
     parent = node.parent
+    if parent.type == "use_wildcard":
+        return True
     alias = parent.child_by_field_name("alias")
     path = parent.child_by_field_name("path")
     return (alias is not None and alias != node) or path == node or "path" in _fields_above(node)

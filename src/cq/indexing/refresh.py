@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.indexing.pool import make_pool
 from cq.indexing.producer import producer
 from cq.model.code import Code
 from cq.model.errors import StoreError
@@ -25,12 +26,14 @@ from cq.store.write import Content, FileRow, SkipRow, Writer
 
 if TYPE_CHECKING:
     # Imported where a pool is made: an unchanged tree needs none.
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import Future
 
 BATCH_BYTES = 400_000
 COMMIT_BYTES = 48_000_000
 # Below this a pool costs more than it brings.
 POOL_BYTES = 600_000
+MAX_LINKERS = 8  # each looks at what all need
+LINKER_MB = 256
 # A file or directory that changed this close to a look at it may change again within the same tick of the clock.
 RACY_NS = 100_000_000
 
@@ -206,6 +209,10 @@ def _still_listed(root: Path, listed: _Listed) -> bool:
     return True
 
 
+def _is_text(name: str) -> bool:
+    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
+
+
 class _Refresh:
     def __init__(
         self,
@@ -268,7 +275,7 @@ class _Refresh:
 
                     self.tell(Progress("link", 0, len(rows)))
                     self.writer.drop_links(tree_id, drop)
-                    update_links(self.reader, self.writer, tree_id, before)
+                    update_links(self.reader, self.writer, tree_id, before, self._count_jobs())
                     self.tell(Progress("link", len(rows), len(rows)))
                 self._forget_dead()
                 self.writer.commit()
@@ -284,6 +291,11 @@ class _Refresh:
             rebuilt=self.rebuilt,
             notes=listing.notes,
         )
+
+    def _count_jobs(self) -> int:
+        """Processes that link at once: each holds much of the code."""
+        jobs, memory = self.settings.jobs or os.cpu_count() or 1, self.settings.memory_mb
+        return min(jobs, MAX_LINKERS) if not memory else max(1, min(jobs, MAX_LINKERS, memory // LINKER_MB))
 
     def _find_changed_code(
         self, tree: int, rows: list[FileRow], drop: list[str], known: dict[str, tuple[str, int, int]]
@@ -326,7 +338,10 @@ class _Refresh:
             max_files=settings.max_files,
         )  # fmt: skip
         latest = max([mtime for mtime, _ in directories.values()] + [mtime for _, mtime in watched.values()], default=0)
-        settled = latest < now - RACY_NS
+        # Names that are no UTF-8 cannot be kept: who has one lists again every time.
+        told = {name: value for name, value in directories.items() if _is_text(name)}
+        settled = latest < now - RACY_NS and len(told) == len(directories)
+        directories = told
         return listing, _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
 
     def _restat(
@@ -460,7 +475,7 @@ def _read_files(
 
     window = jobs * 3 if not settings.memory_mb else max(jobs, min(jobs * 3, settings.memory_mb // 64))
     waiting: deque[tuple[list[FileEntry], Future[bytes]]] = deque()
-    pool = _make_pool(min(jobs, len(batches)))
+    pool = make_pool(min(jobs, len(batches)))
     try:
         queue = deque(batches)
         while queue or waiting:
@@ -476,7 +491,7 @@ def _read_files(
                 for lost in [batch, *(rest for rest, _ in waiting)]:
                     yield from _read_alone(lost)
                 waiting.clear()
-                pool = _make_pool(min(jobs, len(batches)))
+                pool = make_pool(min(jobs, len(batches)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -491,33 +506,6 @@ def _make_batches(todo: Sequence[FileEntry]) -> list[list[FileEntry]]:
         batches[-1].append(entry)
         size += entry.size + 500
     return batches
-
-
-def _make_pool(workers: int) -> ProcessPoolExecutor:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    return ProcessPoolExecutor(workers, get_context("fork"), _start_worker)
-
-
-def _start_worker() -> None:
-    import signal
-    import threading
-
-    database.drop_inherited_locks()
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-
-    # Ctrl-C is the parent's to handle; it stops the pool.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Facts hold no cycles; the collector would only walk them again and again.
-    gc.disable()
-
-
-def _end_with(parent: int) -> None:
-    """A pool whose parent was killed would wait for work forever."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(1)
 
 
 def _read_batch(batch: list[FileEntry]) -> list[_Read]:
@@ -555,7 +543,7 @@ def _read_alone(batch: list[FileEntry]) -> list[_Read]:
 
     results: list[_Read] = []
     for entry in batch:
-        with _make_pool(1) as pool:
+        with make_pool(1) as pool:
             try:
                 results += _DECODE(pool.submit(_send_batch, [entry]).result())
             except BrokenProcessPool:

@@ -472,6 +472,21 @@ class Reader:
         )
         return sorted(row[0] for row in rows)
 
+    def all_named(self) -> Iterator[tuple[str, int, int]]:
+        """(name, kind, content), of every tree."""
+        return self._db.execute("SELECT name, kind, content FROM named")
+
+    def all_code(self, tree: int) -> dict[str, tuple[int, bytes]]:
+        """(content, code as `decode_part` takes it) of every file that has some; by path."""
+        rows = self._db.execute(
+            "SELECT f.path, f.content, c.counts, c.code FROM file f JOIN content c ON c.id=f.content WHERE f.tree=?"
+            " ORDER BY f.path",
+            (tree,),
+        )
+        return {
+            path: (content, code) for path, content, counts, code in rows if msgspec.msgpack.decode(counts).get("code")
+        }
+
     def code(self, tree: int, path: str) -> list[Code | None]:
         return self._code(tree, path, "code", lambda blob: decode_part("code", blob))
 

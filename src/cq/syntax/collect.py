@@ -191,7 +191,7 @@ class Collector:
         text = self.text
         return {
             start + len(text[start:end].rstrip()): (start, end, is_comment)
-            for spans, is_comment in ((self.attributes, False), (self.comments, True))
+            for spans, is_comment in ((self.comments, True), (self.attributes, False))
             for start, end in spans
         }
 

@@ -13,6 +13,7 @@ from cq.model.code import Site
 from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, Quiet, References, Symbol
 from cq.model.source import Problem, Segment
 from cq.syntax.chunks import build_chunks
+from cq.syntax.code import ANONYMOUS
 from cq.syntax.collect import DEFINED, Collector, Scopes
 from cq.syntax.language import AT_ROOT, IN_CLASS, ROLE_NUMBER, Captures, Draft, Language
 from cq.syntax.registry import get_language
@@ -199,7 +200,7 @@ def _attach_leads(language: Language, collector: Collector) -> None:
     for draft in collector.symbols:
         if draft.head < 0:
             draft.head = draft.start
-        if draft.kind == "parameter" or draft.kind == "type_parameter":
+        if draft.kind in ("parameter", "type_parameter", ANONYMOUS):
             continue
         start = collector.lead_before(language, leads, draft.start)
         if start < draft.start:
@@ -224,7 +225,7 @@ def _nest(language: Language, collector: Collector) -> None:
     collector.symbols.sort(key=_draft_order)
     for draft in collector.symbols:
         start, name, kind = draft.start, draft.name, draft.kind
-        if draft.name_start >= draft.name_end and kind != "key":
+        if draft.name_start >= draft.name_end and kind not in ("key", ANONYMOUS):
             continue  # a name that the parser made up
         while stack and stack[-1][0] <= start:
             stack.pop()
@@ -252,7 +253,8 @@ def _nest(language: Language, collector: Collector) -> None:
             draft.qualified_name = name
         if draft.body_start >= 0 and draft.depth < MAX_DEPTH:
             stack.append((draft.end, len(drafts)))
-        marks[draft.name_start] = DEFINED
+        if kind != ANONYMOUS:
+            marks[draft.name_start] = DEFINED
         drafts.append(draft)
     collector.symbols = drafts
 

@@ -117,6 +117,19 @@ def test_new_file_in_a_directory_that_was_empty(root: Path, index: Path) -> None
     assert build(index, root).added == 1
 
 
+def test_a_directory_whose_name_is_no_text(root: Path, index: Path) -> None:
+    folder = root / os.fsdecode(b"d\xff")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("the file system wants names in UTF-8")
+    (folder / "x.py").write_text("def oddly(): ...\n")
+    assert build(index, root).added == 4
+    assert build(index, root).added == 0
+    (folder / "y.py").write_text("def later(): ...\n")
+    assert build(index, root).added == 1
+
+
 def test_ignore_rules_that_change_take_files_away(root: Path, index: Path) -> None:
     build(index, root)
     settle(index, root)

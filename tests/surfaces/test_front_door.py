@@ -66,6 +66,24 @@ def test_alone_outside_of_a_repository_it_indexes_nothing(tmp_path: Path):
     assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").rglob("*.db"))
 
 
+def test_a_path_counts_from_where_one_is(root: Path):
+    expected = cq(root, "read", "src/db.py", "--format", "plain").stdout
+    assert expected
+    assert cq(root / "src", "read", "db.py", "--format", "plain").stdout == expected
+    assert cq(root, "read", str(root / "src" / "db.py"), "--format", "plain").stdout == expected
+    assert cq(root / "src", "read", "db.py:1-1", "--format", "plain").stdout == "class Store:\n"
+
+
+def test_nobody_means_all_that_they_have(tmp_path: Path):
+    home = tmp_path / "home" / "me"
+    home.mkdir(parents=True)
+    for folder in (home, home.parent, Path("/")):
+        done = cq(folder, "search", "x", HOME=str(home), XDG_CACHE_HOME=str(tmp_path / "cache"))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"cq: usage: {folder} is no repository (go into one, or name a directory with --root)\n"
+    assert cq(home, "search", "x", "--root", ".", HOME=str(home)).returncode == 1  # who says so is believed
+
+
 def test_help_of_one_command_both_ways(root: Path):
     assert cq(root, "help", "calls").stdout == cq(root, "calls", "--help").stdout != ""
     assert cq(root, "help").stdout == cq(root, "--help").stdout != ""
@@ -107,6 +125,8 @@ def test_reading_says_what_else_bears_the_name_and_how_to_read_on(root: Path):
         ("src/db.py:9-12", 2, "has no lines 9"),
         ("src/nowhere.py:1-2", 2, "not indexed"),
         ("../../etc/passwd:1-2", 2, "not indexed"),
+        ("/etc/passwd", 2, "cq: usage: /etc/passwd lies outside the root (give --root"),
+        ("/etc/passwd:1", 2, "cq: usage: /etc/passwd lies outside the root (give --root"),
         (" ", 2, "target is empty"),
     ],
 )
@@ -135,26 +155,59 @@ def test_colours_change_nothing_but_the_colour(root: Path):
     assert "\x1b[1;34mdef\x1b[0m odd" in cq(root, "--color", "always", "read", "odd").stdout
 
 
-def test_a_terminal_that_follows_links_gets_them(root: Path):
-    def ask(**more: str) -> str:
-        main, child = pty.openpty()
-        with subprocess.Popen(
-            [sys.executable, "-m", "cq", "read", "save"], cwd=root, env=environment(root) | more, stdout=child,
-            stderr=subprocess.DEVNULL,
-        ) as process:  # fmt: skip
-            os.close(child)
-            said = b""
-            with suppress(OSError):  # the end of a terminal
-                while part := os.read(main, 1 << 16):
-                    said += part
-            process.wait()
-        os.close(main)
-        return said.decode()
+def on_terminal(root: Path, *arguments: str, **more: str) -> str:
+    """What a terminal gets."""
+    main, child = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "cq", *arguments], cwd=root, env=environment(root) | more, stdout=child,
+        stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        os.close(child)
+        said = b""
+        with suppress(OSError):  # the end of a terminal
+            while part := os.read(main, 1 << 16):
+                said += part
+        process.wait()
+    os.close(main)
+    return said.decode()
 
-    linked = ask(TERM="xterm-kitty")
+
+def test_a_terminal_that_follows_links_gets_them(root: Path):
+    linked = on_terminal(root, "read", "save", TERM="xterm-kitty")
     assert f"\x1b]8;;file://{socket.gethostname()}{root}/src/db.py\x1b\\" in linked
-    assert "\x1b]8" not in ask(TERM="xterm")
-    assert "\x1b" not in ask(TERM="xterm-kitty", NO_COLOR="1")
+    assert "\x1b]8" not in on_terminal(root, "read", "save", TERM="xterm")
+    assert "\x1b" not in on_terminal(root, "read", "save", TERM="xterm-kitty", NO_COLOR="1")
+
+
+@pytest.mark.parametrize("columns", [40, 70, 300])
+def test_tables_are_as_wide_as_the_terminal(root: Path, columns: int):
+    def words(table: str) -> list[str]:
+        return sorted(re.sub(r"[|\s-]+", "", line) for line in table.splitlines() if line.startswith("|"))
+
+    wide = cq(root, "languages").stdout
+    shown = on_terminal(root, "languages", COLUMNS=str(columns), NO_COLOR="1").replace("\r", "")
+    lines = [line for line in shown.splitlines() if line.startswith("|")]
+    assert len({len(line) for line in lines}) == 1
+    assert len(lines[0]) <= max(columns, 60)  # a column has its least width
+    assert sorted("".join(words(shown))) == sorted("".join(words(wide)))
+    (root / "long.py").write_text(f"def long():\n    return {'x' * 300!r}\n")
+    assert "x" * 300 in on_terminal(root, "read", "long", COLUMNS=str(columns), NO_COLOR="1")
+
+
+def test_any_locale_and_any_bytes(root: Path):
+    (root / "src" / "more.py").write_text("def größe(): ...\n")
+    plain = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert cq(root, "search", "größe", "--format", "plain").stdout.startswith("src/more.py:1:5:")
+    done = subprocess.run(
+        [sys.executable, "-m", "cq", "search", "größe".encode(), "--format", "plain"], cwd=root,
+        env=environment(root) | plain, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "größe".encode() in done.stdout
+    for command in ("search", "read", "calls", "q", "find"):
+        odd = cq(root, command, os.fsdecode(b"\xff"))
+        assert (odd.returncode, odd.stdout, odd.stderr.count("\n")) == (2, "", 1)
+        assert "is no UTF-8" in odd.stderr
 
 
 @pytest.mark.parametrize(

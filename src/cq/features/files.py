@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -130,6 +131,7 @@ class HeldFile:
 
 
 _MOST_HELD = 3000  # files from one question to the next
+_MOST_TEXT = 64_000_000  # bytes of text that are read once for a question without an index
 _READY = ("text", "lines", "documents", "symbols", "calls", "imports", "refs")  # of a file: what most questions ask for
 _UNREAD = ("minified", "generated", "too_large", "unreadable")
 
@@ -271,18 +273,30 @@ class IndexedFiles:
 
 
 class DiskFiles:
-    """The files as they lie on disk; their facts are worked out for those that match, and kept nowhere."""
+    """The files as they lie on disk; their facts are worked out for those that match, and kept for one question."""
 
     source = "disk"
     generation = 0
 
     def __init__(
-        self, root: Path, entries: Iterable[FileEntry], extract: Callable[[SourceFile], FileFacts], max_bytes: int
+        self,
+        root: Path,
+        entries: Iterable[FileEntry],
+        extract: Callable[[SourceFile], FileFacts],
+        max_bytes: int,
+        *,
+        seconds: float = 0.0,
     ) -> None:
+        """After `seconds`, if any, no further file is read; `unread` counts those."""
         self._root = root
-        self._entries = tuple(entries)
+        # Sources first: who has no time for all has those.
+        self._entries = tuple(sorted(entries, key=lambda entry: find_role(entry.path) != "src"))
         self._extract = extract
         self._max_bytes = max_bytes
+        self._until = time.monotonic() + seconds if seconds else float("inf")
+        self.unread = 0
+        self._room = _MOST_TEXT
+        self._held: dict[str, HeldFile] = {}
 
     def count_bytes(self) -> int:
         return sum(entry.size for entry in self._entries)
@@ -296,10 +310,19 @@ class DiskFiles:
 
     def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]:
         del literals  # every file is read
-        for entry in self._entries:
-            source = read_source(self._root, entry, max_bytes=self._max_bytes)
-            if not isinstance(source, Skip):
-                yield self._hold(source)
+        for number, entry in enumerate(self._entries):
+            held = self._held.get(entry.path)
+            if held is None and time.monotonic() > self._until:
+                self.unread = max(self.unread, len(self._entries) - number)
+                return
+            source = read_source(self._root, entry, max_bytes=self._max_bytes) if held is None else None
+            if source is not None and not isinstance(source, Skip):
+                held = self._hold(source)
+                self._room -= len(source.text)
+                if self._room > 0:
+                    self._held[entry.path] = held
+            if held is not None:
+                yield held
 
     def definitions(self, name: str) -> list[tuple[HeldFile, int, int]]:
         found: list[tuple[HeldFile, int, int]] = []

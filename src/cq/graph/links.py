@@ -56,6 +56,8 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     decorators: list[int] = []
     constructors: dict[int, int] = {}
     callbacks: dict[int, int] = {}
+    runs: dict[int, int] = {}
+    replaced: list[int] = []
     cells = resolver.linker.callees(unit)
     calling = resolver.find_calling(unit, cells)
     # Calls that share a cell are of one callee: they mean the same.
@@ -77,6 +79,11 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
             decorators.append(number)
         if found[1] >= 0:
             constructors[number] = found[1]
+        ran = resolver.run(unit, number, cell.values)
+        if ran is not None:
+            runs[number] = add(site.name, ran[0])
+            if ran[1]:
+                replaced.append(number)
         called = resolver.callbacks(unit, number, cell.values) if number in calling else None
         if called is not None:
             callbacks[number] = add(site.name, called)
@@ -102,11 +109,15 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
         for scope, start, value in unit.code.raises
         if (meaning := resolver.raised(unit, scope, start, value)).places
     ]
+    implied = dict.fromkeys(
+        (unit.find_holder(scope, start), add("", meaning)) for scope, start, meaning in resolver.implied(unit)
+    )
     imports = [(name, add(name, meaning)) for name, meaning in resolver.imported(unit)]
     return Links(
         tuple(refs), tuple(calls), tuple(names.get(site.scope, "") for site in unit.code.sites), constructors,
         callbacks, tuple(imports), tuple(inherits), tuple(overrides), tuple(type_uses), tuple(raises),
-        tuple(decorators), shapes,
+        tuple(decorators), shapes, unit.find_holders(),
+        runs, tuple(replaced), tuple(implied),
     )  # fmt: skip
 
 
@@ -131,6 +142,7 @@ def find_targets(links: Links) -> Iterator[tuple[int, list[int]]]:
     by_ref: dict[int, list[int]] = {}
     numbered: Iterable[tuple[int, int]] = (
         *enumerate(links.calls), *links.constructors.items(), *links.callbacks.items(),
+        *links.runs.items(),
     )  # fmt: skip
     for call, number in numbered:
         by_ref.setdefault(number, []).append(call)

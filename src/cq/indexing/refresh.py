@@ -48,14 +48,17 @@ class Settings(msgspec.Struct, frozen=True):
     max_files: int = 1_000_000
     jobs: int = 0  # 0: one per core
     memory_mb: int = 0  # 0: no limit beyond the batches
+    words: bool = True  # whether chunks can be found by their words
 
     def key(self) -> str:
-        """Changes when the set of files could."""
-        return content_hash(msgspec.json.encode([self.include, self.exclude, self.max_file_bytes, self.max_files]))
+        """Changes when the set of files could, or what is kept of them."""
+        return content_hash(
+            msgspec.json.encode([self.include, self.exclude, self.max_file_bytes, self.max_files, self.words])
+        )
 
 
 class Progress(msgspec.Struct, frozen=True):
-    stage: str  # "list" "read" "write" "link", and "precise", which counts calls
+    stage: str  # "wait" (for another writer) "list" "read" "write" "link", and "precise", which counts calls
     done: int
     total: int
     done_bytes: int = 0
@@ -122,7 +125,7 @@ def refresh(
     """Brings the tree `root` in the index file up to date. Cheap when nothing changed; safe to kill at any point."""
     tell = on_progress or (lambda _: None)
     rebuilt = "" if index.exists() else "new"
-    if not rebuilt and (why := database.damage(index, producer())):
+    if not rebuilt and (why := database.damage(index, producer(), words=settings.words)):
         rebuilt = why
     seen = _Seen({})
     if not rebuilt and not full:
@@ -130,15 +133,20 @@ def refresh(
         if found is not None:
             return found
     try:
+        if (wait or rebuilt) and database.is_writing(index):
+            tell(Progress("wait", 0, 0))
         with database.writer_lock(index, wait=wait or bool(rebuilt)) as had:
             if not had:
                 return Report(_generation(index, root), busy=True)
             # Another process may have done the work while we waited.
-            if rebuilt and index.exists() and database.damage(index, producer()) is None:
+            if rebuilt and index.exists() and database.damage(index, producer(), words=settings.words) is None:
                 rebuilt = ""
             # `full` also drops what other trees of the repository share: they are read again when asked about.
             anew = rebuilt or full
-            connection = database.create(index, producer()) if anew else database.connect(index, write=True)
+            if anew:
+                connection = database.create(index, producer(), words=settings.words)
+            else:
+                connection = database.connect(index, write=True)
             # Before workers are forked: what they need is loaded once. A look that finds nothing new loads none of it.
             from cq.indexing import link, prepare, read
 
@@ -208,6 +216,10 @@ def _still_listed(root: Path, listed: _Listed) -> bool:
     except OSError:
         return False
     return True
+
+
+def _is_text(name: str) -> bool:
+    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
 
 
 class _Refresh:
@@ -335,7 +347,10 @@ class _Refresh:
             max_files=settings.max_files,
         )  # fmt: skip
         latest = max([mtime for mtime, _ in directories.values()] + [mtime for _, mtime in watched.values()], default=0)
-        settled = latest < now - RACY_NS
+        # Names that are no UTF-8 cannot be kept: who has one lists again every time.
+        told = {name: value for name, value in directories.items() if _is_text(name)}
+        settled = latest < now - RACY_NS and len(told) == len(directories)
+        directories = told
         return listing, _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
 
     def _restat(

@@ -19,7 +19,7 @@ from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_names, decode_part, unpack
-from cq.store.database import tree_key
+from cq.store.database import has_words, tree_key
 from cq.store.trace import Trace, TracedConnection
 from cq.store.trigrams import find_bits
 
@@ -527,6 +527,10 @@ class Reader:
             return [row[0] for row in self._db.execute("SELECT id FROM content")]
         phrase = f"{{{column}}}: ({' AND '.join(map(_phrase, words))})"
         return [row[0] for row in self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (phrase,))]
+
+    def has_words(self) -> bool:
+        """Whether there is an index of words: in the profile `vector_only` there is none."""
+        return has_words(self._db)
 
     def find_words(self, term: str, column: str, limit: int) -> list[int]:
         """Rows of the chunks that have the term in this field of `words`, ascending, the first `limit` of them."""

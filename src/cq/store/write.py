@@ -11,7 +11,7 @@ import msgspec
 from cq.model.edge import Candidate
 from cq.model.source import Problem, Skip
 from cq.store.codec import unpack
-from cq.store.database import BUSY_MS, tree_key
+from cq.store.database import BUSY_MS, has_words, tree_key
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 KEPT_DEAD = 500  # contents of no file that are kept at least: branches are come back to
@@ -77,7 +77,7 @@ class Writer:
     """Holds the connection of the process that has the writer's lock."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
+        self._db, self._has_words = connection, has_words(connection)
         self._next_content = self._value("SELECT coalesce(max(id), 0) + 1 FROM content")
         self._next_chunk = self._value("SELECT coalesce(max(chunk_base + 0), 1) FROM content")
         row = connection.execute("SELECT chunk_base, counts FROM content ORDER BY id DESC LIMIT 1").fetchone()
@@ -123,7 +123,7 @@ class Writer:
         self._db.execute("INSERT INTO name (rowid, defined, called, used) VALUES (?,?,?,?)", (number, *content.names))
         self._db.executemany(
             "INSERT INTO words (rowid, name, qualified_name, signature, docs, body) VALUES (?,?,?,?,?,?)",
-            [(chunk + index, *fields) for index, fields in enumerate(content.words)],
+            [(chunk + index, *fields) for index, fields in enumerate(content.words if self._has_words else ())],
         )
         return number
 
@@ -135,7 +135,7 @@ class Writer:
         self._db.executemany(
             "INSERT INTO words (words, rowid, name, qualified_name, signature, docs, body)"
             " VALUES ('delete',?,?,?,?,?,?)",
-            [(chunk + index, *fields) for index, fields in enumerate(content.words)],
+            [(chunk + index, *fields) for index, fields in enumerate(content.words if self._has_words else ())],
         )
         self._db.execute("DELETE FROM symbol WHERE content=?", (number,))
         self._db.executemany(

@@ -111,7 +111,7 @@ class Daemon:
         self._path = path
         self._idle_seconds = idle_seconds
         self._memory_mb = memory_mb
-        self._most_workers = max(2, os.cpu_count() or 2)
+        self._most_workers = max(4, os.cpu_count() or 4)  # some only wait: for a lock, for a language server
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._reading: list[_Job] = []

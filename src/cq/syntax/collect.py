@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from cq.model.code import Value
@@ -16,6 +16,8 @@ from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Draft, Langua
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_GAP = 64  # bytes before a definition that are looked at first
+_NEWLINE = ord("\n")
 DEFINED = 255  # the mark of a definition's own name: no reference
 _CALL = ROLE_NUMBER["call"]
 _MAX_KNOWN = 100_000
@@ -59,6 +61,23 @@ class Collector:
         self.remarks: list[tuple[int, str, str]] = []  # offset and two words that a language keeps for its `finish`
         self.public: list[tuple[int, int]] = []  # statements that say what the module exports
         self.code = CodeDraft()
+        self._painted: bytes | None = None
+
+    def paint(self) -> bytes:
+        """The document with what is no code painted over; from now on `opaque` holds the comments too, and is sorted,
+        outer before inner."""
+        if self._painted is None:
+            base, end = self.span
+            text = self.text[base:end]
+            spans = self.opaque
+            spans += [(start, -end, False) for start, end in self.comments]
+            spans.sort()
+            painted = bytearray(text)
+            for start, minus_end, hole in spans:
+                start, end = start - base, -minus_end - base
+                painted[start:end] = text[start:end] if hole else bytes(end - start)
+            self._painted = bytes(painted)
+        return self._painted
 
     def slice(self, start: int, end: int) -> str:
         return self.text[start:end].decode("utf-8", "replace")
@@ -167,28 +186,35 @@ class Collector:
         target_text = "" if target is None else clip(self.text, target.start_byte, target.end_byte, CALLEE_TEXT)
         self.flows.append((node.start_byte, node.end_byte, kind, target_text, value_text, value_kind, value_start))
 
-    def comment_before(self, language: Language, start: int) -> int:
+    def find_leads(self) -> dict[int, tuple[int, int, bool]]:
+        """Comments and attributes as (start, end, is a comment), by where their text ends."""
+        text = self.text
+        return {
+            start + len(text[start:end].rstrip()): (start, end, is_comment)
+            for spans, is_comment in ((self.comments, True), (self.attributes, False))
+            for start, end in spans
+        }
+
+    def lead_before(self, language: Language, leads: dict[int, tuple[int, int, bool]], start: int) -> int:
         """Where the doc comments and attributes that stand directly before `start` begin."""
         text = self.text
         while True:
-            moved = False
-            for leads, is_comment in ((self.attributes, False), (self.comments, True)):
-                at = bisect_right(leads, (start, start)) - 1
-                if at < 0:
-                    continue
-                lead_start, lead_end = leads[at]
-                if lead_end > start or lead_start >= start:
-                    continue
-                gap = text[lead_end:start]
-                if gap.strip() or gap.count(b"\n") > (1 if text[lead_end - 1 : lead_end] != b"\n" else 0):
-                    continue
-                if is_comment and not (
-                    language.is_doc_comment(text[lead_start : lead_start + 8]) and self._begins_line(lead_start)
-                ):
-                    continue
-                start, moved = lead_start, True
-            if not moved:
+            room = _GAP
+            gap = text[max(0, start - room) : start]
+            while not (written := len(gap.rstrip())) and room < start:
+                room *= 4
+                gap = text[max(0, start - room) : start]
+            lead = leads.get(start - len(gap) + written)
+            if lead is None:
                 return start
+            lead_start, lead_end, is_comment = lead
+            if text.count(b"\n", lead_end, start) > (text[lead_end - 1] != _NEWLINE):
+                return start
+            if is_comment and not (
+                language.is_doc_comment(text[lead_start : lead_start + 8]) and self._begins_line(lead_start)
+            ):
+                return start
+            start = lead_start
 
     def _begins_line(self, offset: int) -> bool:
         line = self.text.rfind(b"\n", 0, offset) + 1

@@ -19,8 +19,8 @@ from cq.features.find.disk import find_on_disk
 from cq.features.find.evidence import weigh_files
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
-from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, UNSURE, Ranked, best_by_words, blend
-from cq.features.find.semantic import Semantic, find_weights, rerank, search_vectors
+from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, Ranked, best_by_words, blend
+from cq.features.find.semantic import Semantic, find_backend, find_weights, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure
 from cq.features.target import Definition
@@ -144,6 +144,11 @@ def find(
     }
     if semantic.note:
         summary["semantic"] = semantic.note
+    if any(row.parts.body or row.parts.signature for row in ranked):
+        summary["backend"] = find_backend(reader, catalog, semantic)
+        if summary["backend"] != semantic.backend:
+            message = f"{semantic.backend} has no graph of these vectors yet (`cq index --embed` makes it): one by one"
+            events.append(Degraded("semantic", "info", "backend", message))
     cut: list[Truncation] = []
     if len(passed) > wanted:
         cut.append(Truncation("answer", "limit", wanted, len(passed), len(passed) - wanted))
@@ -153,6 +158,14 @@ def find(
         events.append(Degraded("find", "info", "threshold", message))
     structure = Structure(relations, options.call_depth or 0, options.type_depth or 0)
     return _assemble(structure, options, rows, summary, events, cut, tree.generation)
+
+
+def note_sent(answer: FindAnswer, sent: dict[str, int]) -> FindAnswer:
+    """With the tokens that services have counted for it, by model."""
+    shown = ", ".join(f"{tokens:,} by {name}" for name, tokens in sent.items())
+    event = Degraded("semantic", "info", "tokens", f"tokens counted for this question: {shown}")
+    summary = answer.summary | {"sent_tokens": sum(sent.values())}
+    return msgspec.structs.replace(answer, summary=summary, degraded=(*answer.degraded, event))
 
 
 def find_without_index(files: Iterable[HeldFile], options: FindOptions, config: FindConfig, note: str) -> FindAnswer:
@@ -188,6 +201,9 @@ def rank(
     wants_vectors = wants_vectors and config.profile != "lexical_only"
     lexical = evidence = None
     if options.mode != "semantic" and config.profile != "vector_only":
+        if not reader.has_words():
+            hint = "`cq index` makes one for the profile that is set now, or ask with --mode semantic"
+            raise UsageError("the index was made in the profile 'vector_only': it has no words", hint=hint)
         lexical = find_lexical(reader, catalog, options.query, allowed)
         evidence = weigh_files(reader, catalog, options.query, lexical, allowed)
     count = options.candidates or 40
@@ -219,9 +235,6 @@ def rank(
         ranked = rerank(reader, catalog, options, config, semantic, ranked, final)
     except ProviderError as error:
         events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error}"))
-    if options.mode == "auto" and lexical is not None and final is not None and ranked and ranked[0].score < UNSURE:
-        events.append(Degraded("semantic", "info", "unsure", "the models are sure of nothing here: ranked by words"))
-        return blend(catalog, options.query, lexical, None, evidence, count), events
     return ranked, events
 
 

@@ -38,6 +38,10 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _DATA_PRIOR = 0.6
+# Code of languages that are read as plain text.
+_UNREAD = re.compile(
+    r"\.(?:exs?|hs|zig|mli?|clj[cs]?|erl|hrl|jl|nim|dart|r|pl|pm|f90|groovy|fs|d|v|el|rkt|elm|cr)$", re.IGNORECASE
+)
 _PASSED_ON = [CHUNK_KINDS.index(kind) for kind in ("import", "export")]
 _LOOSE_PRIOR = 0.7  # of a statement that defines nothing
 _IDENTIFIER = re.compile(r"[\w$#]+(?:(?:\.|::|->|/)[\w$#]+)*\(?\)?\Z")
@@ -71,7 +75,7 @@ class Catalog:
         defined = np.array([kind in KIND_GROUPS for kind in CHUNK_KINDS])[self.kinds]
         own = np.where(defined, 1.0, _LOOSE_PRIOR)
         self._priors = files[self.files] * own if rows else files
-        data = np.array([_DATA_PRIOR if row[1] in DATA_LANGUAGES else 1.0 for row in rows])
+        data = np.array([_DATA_PRIOR if _is_data(row[0], row[1]) else 1.0 for row in rows])
         self._even = data[self.files] * own if rows else files
         self.places = {path: number for number, path in enumerate(self.paths)}
         self._names: FileNames | None = None
@@ -188,10 +192,11 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         rarity = math.log(1 + (total - len(chunks) + 0.5) / (len(chunks) + 0.5))
         worth += rarity
         # A word of the path counts where another of the question's words is in the text: below.
-        weight = weight + PATH_WEIGHT * catalog.has_path_word(stem(term))[catalog.files[chunks]]
+        in_path = catalog.has_path_word(stem(term))
+        weight = weight + PATH_WEIGHT * in_path[catalog.files[chunks]]
         gain = weight / (weight + K1)
         score[chunks] += rarity * gain
-        most_of = np.zeros(len(coverage))
+        most_of = in_path * (PATH_WEIGHT / (PATH_WEIGHT + K1))
         np.maximum.at(most_of, catalog.files[chunks], gain)
         holders = np.count_nonzero(most_of)
         coverage += most_of * math.log(1 + (len(coverage) - holders + 0.5) / (holders + 0.5))
@@ -235,4 +240,8 @@ def is_identifier(text: str) -> bool:
 
 def _prior(path: str, language: str) -> float:
     aside = _ASIDE_PRIOR if _ASIDE.search(path) else 1.0
-    return min(_PRIORS.get(find_role(path), 1.0), aside) * (_DATA_PRIOR if language in DATA_LANGUAGES else 1.0)
+    return min(_PRIORS.get(find_role(path), 1.0), aside) * (_DATA_PRIOR if _is_data(path, language) else 1.0)
+
+
+def _is_data(path: str, language: str) -> bool:
+    return language in DATA_LANGUAGES and not (language == "text" and _UNREAD.search(path))

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from cq.features.find.candidates import Catalog, Lexical
     from cq.features.find.evidence import Evidence
 
-# A share of the question's words that scores one half. Set by hand, so that a chunk with all of the words only in its
-# body comes out just below; unlike the chance with vectors, nothing measured says how often a half is right.
-_EVEN = 0.2
+# What scores one half by words: a share of the question's words together with what speaks for the file. On the tuning
+# half of the public questions .5 then shows what is right, and nothing to half of the questions about something else.
+_EVEN = 0.3
 # Least scores where nobody set one. A chance never comes near 1 and is small for most right answers: at .02 the tuning
 # sets keep 98 % of the right answers among the first ten (docs/find.md).
 LEAST, LEAST_CHANCE = 0.5, 0.02
-# Where the best chance is smaller, it was right one time in eight on the tuning sets (docs/find.md): words do better.
-UNSURE = 0.2
+# How much surer the best candidate is by what speaks for its file beyond what some file always has, and how far apart
+# the others are from it. Chosen so that the tuning half of the public questions shows what is right (docs/find.md).
+LIFT, USUAL, APART = 4.0, 0.1, 0.6
 # Chances were fitted over hundreds of candidates: to be the best of a handful says little.
 FEW = 40
 # What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md).
@@ -48,9 +49,9 @@ class Ranked(msgspec.Struct, frozen=True):
     is_chance: bool = False
 
 
-def calibrate(share: float) -> float:
-    """A share of what a question's words could be worth, as a score: half at `_EVEN`, towards 1 from there."""
-    return 1 - math.exp(-share * math.log(2) / _EVEN)
+def calibrate(value: float) -> float:
+    """What words and their file are worth, as a score: half at `_EVEN`, towards 1 from there."""
+    return 1 - math.exp(-value * math.log(2) / _EVEN)
 
 
 def best_by_words(lexical: Lexical, priors: NDArray[float64], count: int) -> NDArray[int64]:
@@ -90,7 +91,7 @@ def blend(
             pool.setdefault(chunk, [0.0, 0.0, 0.0])
     if lexical is not None and len(lexical.chunks):
         order = best_by_words(lexical, every, count)
-        top = max(top, calibrate(float(lexical.scores[order[0]])))
+        top = max(top, calibrate(float(lexical.scores[order[0]]) + USUAL))
         known = np.flatnonzero(np.isin(lexical.chunks, list(pool)))
         for at in {*order.tolist(), *known.tolist()}:
             pool.setdefault(int(lexical.chunks[at]), [0.0, 0.0, 0.0])[0] = float(lexical.scores[at])
@@ -102,7 +103,7 @@ def blend(
     more = evidence.of(catalog, chunks) if evidence is not None else np.zeros(len(chunks))
     if vectors is None:
         parts = table
-        final = np.array([calibrate(share) for share in spread((table[:, 0] + more) * priors, files).tolist()])
+        final = np.array([calibrate(value) for value in spread((table[:, 0] + more) * priors, files).tolist()])
     else:
         from cq.embed.blend import stretch
         from cq.embed.weights import load_manifest
@@ -139,18 +140,21 @@ def find_chances(
     more: NDArray[float64],
     files: NDArray[int64],
 ) -> NDArray[float64]:
-    """The chance of each candidate. What speaks for files changes their order and how far apart they are, not how sure
-    the models are of the best: that was fitted without it."""
+    """The chance of each candidate. It was fitted without what speaks for files: that decides the order with the
+    models, and the more of it the best one has, the surer it is."""
     import numpy as np
 
     from cq.embed.blend import stretch
 
+    if not more.any():
+        return fitted.score(table, priors)
     weight = sum(fitted.order)
     joined = stretch(table) @ np.array(fitted.order)
     sure = int(np.argmax(joined * priors))
     value = spread((joined / weight + more) * priors, files)
-    value = (value - value.max()) * weight + joined[sure] * priors[sure]
-    return 1 / (1 + np.exp(-(value * fitted.slope + table[sure] @ np.array(fitted.own) + fitted.bias)))
+    best = joined[sure] * priors[sure] * fitted.slope + table[sure] @ np.array(fitted.own) + fitted.bias
+    best += LIFT * max(float(more[np.argmax(value)]) - USUAL, 0.0)
+    return 1 / (1 + np.exp(-(best + (value - value.max()) * weight * fitted.slope * APART)))
 
 
 def spread(scores: NDArray[float64], files: NDArray[int64]) -> NDArray[float64]:

@@ -11,7 +11,9 @@ STOP = frozenset(
         those how what where when which who why does do did done can could should would will may might must has have
         had i we you they he she them their our your my me us not no if then than so such there here into out up down
         over under about all any each every some other more most only own same very just also code function functions
-        method class return returns using use used uses get gets""",
+        method class return returns using use used uses get gets work works working implement implements implemented
+        implementation implementing handle handles handled handling support supports via during across between before
+        after within while per like based""",
     )
 )
 _SHORT = """
@@ -30,9 +32,15 @@ information; obj object; img image; nav navigation; admin administration
 ABBREVIATIONS = {word: frozenset(row.split()) - {word} for row in _SHORT.split(";") for word in row.split()}
 
 
+_ENDS = (
+    "ations", "ation", "ions", "ion", "ings", "ing", "ies", "ers", "ors", "ed", "es", "er", "or", "s", "e", "y",
+)  # fmt: skip
+
+
 def stem(word: str) -> str:
-    """Light: `validators`, `validating` and `validate` meet. For the words of paths."""
-    for end in ("ations", "ation", "ings", "ing", "ies", "ers", "ors", "ed", "es", "er", "or", "s", "e", "y"):
+    """Light: `validators`, `validating` and `validate` meet, `mapping` and `map`. For the words of paths."""
+    for end in _ENDS:
         if word.endswith(end) and len(word) - len(end) >= 3:
-            return word[: -len(end)]
-    return word
+            word = word[: -len(end)]
+            break
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word

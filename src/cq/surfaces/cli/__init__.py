@@ -95,7 +95,7 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     _prepare_streams()
     try:
-        status = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        status = _dispatch([_read_word(word) for word in (sys.argv[1:] if argv is None else argv)])
         sys.stdout.flush()
     except CqError as error:
         return _fail(str(error), details=error.details)
@@ -108,6 +108,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  a surface is where everything is caught
         return _fail(_explain(error))
     return status
+
+
+def _read_word(word: str) -> str:
+    """As UTF-8, whatever the locale says: so is what is compared with it. File names may be anything, and are checked
+    where they are used."""
+    return word if word.isascii() else os.fsencode(word).decode("utf-8", "surrogateescape")
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -198,7 +204,23 @@ def _run_command(name: str, argv: list[str]) -> int:
         what = "unknown option" if word.startswith("-") else "unexpected argument"
         options = [part.strip(" ,[]()|") for part in parser.format_usage().split() if "--" in part] + ["--help"]
         raise UsageError(f"{what} {word!r}", hint=_did_you_mean(word, options, f"cq {name}"))
+    for asked in _TEXTS:
+        given = vars(args).get(asked) or ""
+        if not all(word.isascii() or _is_text(word) for word in ([given] if isinstance(given, str) else given)):
+            raise UsageError(f"{asked} is no UTF-8", hint="names and text are compared as UTF-8")
     return command.run(args)
+
+
+# What is asked about; the others are names of files, which may be anything.
+_TEXTS = ("text", "query", "target", "targets", "source")
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _usage_error(message: str, name: str) -> UsageError:

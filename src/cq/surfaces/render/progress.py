@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ _QUIET = 1.0  # seconds
 _PAUSE = {"bar": 0.1, "plain": 1.0, "json": 0.1}
 _WORDS = {
     "list": "finding files", "read": "reading", "write": "writing", "link": "linking", "embed": "making vectors",
-    "precise": "asking about",
+    "precise": "asking about", "graph": "making the graph of vectors", "wait": "another process is making the index",
 }  # fmt: skip
 
 
@@ -65,6 +64,8 @@ class ProgressLine:
         elif self._mode == "plain":
             sys.stderr.write(_to_text(progress, rate, left) + "\n")
         else:
+            import shutil
+
             width = shutil.get_terminal_size().columns - 1
             sys.stderr.write("\r\x1b[K" + draw_bar(progress, _to_text(progress, rate, left), width))
             self._drawn = True

@@ -22,6 +22,7 @@ from cq.syntax.language import (
     AT_ROOT,
     CALLEE_TEXT,
     IN_CLASS,
+    MAX_ARGS,
     ROLE_NUMBER,
     Captures,
     Draft,
@@ -288,6 +289,8 @@ class Python(Language):
             if kind == "public":
                 kind = "call"
                 collector.public.append((start, end))
+            elif written == b"setattr":
+                self._add_attribute(collector, start, args)
             if end - first == 2:
                 calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, (), target, (), ()))
                 continue
@@ -320,6 +323,12 @@ class Python(Language):
         values = _NOTHING if args.end_byte - args.start_byte <= 2 else self._argument_values(collector, args)
         collector.add_call(self, kind, start, end, callee, args, (self.value(collector, callee), *values))
 
+    def _add_attribute(self, collector: Collector, start: int, args: Node) -> None:
+        """`setattr(x, "name", value)` is `x.name = value`."""
+        values, _ = self._argument_values(collector, args)
+        if len(values) == 3 and type(values[1]) is str and values[1][0] == "'" and values[1][1:].isidentifier():
+            collector.code.stores.append((start, values[0], values[1][1:], values[2], None))
+
     @cached_property
     def known_callees(self) -> dict[bytes, tuple[str, str, str, str, int, Value]]:
         """By their text: kind, callee, name, receiver, bytes of the name, value or _BY_NODE."""
@@ -342,7 +351,61 @@ class Python(Language):
         return kind, raw, name, receiver, callee.end_byte - name_start if name_start >= 0 else 0, target
 
     def _read_arguments(self, collector: Collector, node: Node) -> _Arguments:
-        return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
+        """`summarize_arguments` and `_argument_values` in one pass."""
+        children = node.named_children
+        if len(children) > MAX_ELEMENTS or node.kind_id == self.ids["generator_expression"]:
+            return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
+        text, kinds, ids = collector.text, self.argument_ids, self.ids
+        string, splat = ids["string"], ids["dictionary_splat"]
+        args: list[Argument] = []
+        keywords: list[str] = []
+        values: list[Value] = []
+        named: list[tuple[str, Value]] = []
+        positional = 0
+        for child in children:
+            number, name = child.kind_id, ""
+            kind = kinds.get(number, "other")
+            if kind == "comment":
+                continue
+            if kind == "keyword":
+                pair = child.named_children
+                if len(pair) != 2:  # with a comment or an error inside
+                    return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
+                child = pair[1]
+                name = text[pair[0].start_byte : pair[0].end_byte].decode("utf-8", "replace")
+                keywords.append(name)
+                number = child.kind_id
+                kind = kinds.get(number, "other")
+            else:
+                positional += 1
+            start, end = child.start_byte, child.end_byte
+            piece = text[start:end] if end - start <= ARG_TEXT else b"\n"
+            # Most arguments are short and on one line: no folding to do.
+            folded = b"\n" in piece
+            excerpt = clip(text, start, end, ARG_TEXT) if folded else piece.decode("utf-8", "replace")
+            if len(args) < MAX_ARGS:
+                depth = self.shape_depth(child) if kind in _NESTED else 0
+                args.append(Argument(kind, excerpt, name, depth, kind == "spread"))
+            if kind == "name" and not folded:
+                value = excerpt or None
+            elif number == string and not folded:
+                value = _string_value(piece)
+            elif number == splat and not name:
+                inner = first_child(child)
+                named.append(("**", None if inner is None else self.value(collector, inner)))
+                continue
+            else:
+                value = self.value(collector, child)
+            if name:
+                named.append((name, value))
+            else:
+                values.append(value)
+        return tuple(args), positional, tuple(keywords), tuple(values), tuple(named)
+
+    @cached_property
+    def ids(self) -> dict[str, int | None]:
+        names = ("string", "dictionary_splat", "generator_expression", "identifier", "assignment", "call")
+        return {name: self.grammar.id_for_node_kind(name, True) for name in names}
 
     def _argument_values(
         self, collector: Collector, node: Node
@@ -427,6 +490,8 @@ class Python(Language):
         if body is not None and body.type == "pair":
             body = body.child_by_field_name("value")
         value = None if body is None else self.value(collector, body, depth)
+        # The variables of a comprehension are known inside it.
+        value = None if body is None else ["seen", body.start_byte, value]
         return ["each", node.type.partition("_")[0].replace("dictionary", "dict"), value]
 
     def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -436,8 +501,27 @@ class Python(Language):
         if value is None or not keys:
             return None
         if keys[0].type == "slice":
-            return value
+            return ["slice", value, *self._slice_bounds(collector, keys[0])]
         return ["[]", value, *self._values(collector, keys, depth)]
+
+    def _slice_bounds(self, collector: Collector, node: Node) -> tuple[str | None, str | None]:
+        """`#1`, `#-1`; None where there is none, `?` for what is no number."""
+        bounds: list[str | None] = [None, None]
+        at = 0
+        for child in node.children:
+            if child.type == ":":
+                at += 1
+            elif child.type != "comment":
+                value = self.value(collector, child)
+                bounds[min(at, 1)] = value if type(value) is str and value[0] == "#" and at < 2 else "?"
+        return bounds[0], bounds[1]
+
+    def _sign_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        """`-1` is a number; what else a sign gives is what its operand gives."""
+        value = self._inner_value(collector, node, depth)
+        if type(value) is str and value[0] == "#" and collector.text[node.start_byte] == 45:
+            return f"#-{value[1:]}"
+        return ["op", f"{chr(collector.text[node.start_byte])}x", value, None]
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`a or b`, `a if c else b`; `a and b` is b or false."""
@@ -559,7 +643,56 @@ class Python(Language):
                 found = ["iter", found]
             collector.code.yields.append((node.start_byte, found))
 
-    def on_assignment(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+    def on_run(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """What runs a method of an object without a call; not of literals, and of what is no name or call."""
+        receiver = first_child(node)
+        if receiver is None:
+            return
+        operation = kind
+        if kind == "with":
+            if receiver.type == "as_pattern":
+                receiver = first_child(receiver) or receiver
+        elif kind == "item":
+            place = node.parent
+            is_target = place is not None and place.type == "assignment" and place.child_by_field_name("left") == node
+            operation = "[]=" if is_target else "[]"
+        else:
+            operator = next((child for child in node.children if not child.is_named), None)
+            operation = "" if operator is None else operator.type
+        if operation in _RUNS and receiver.type in _RECEIVERS:
+            value = self.value(collector, receiver)
+            if value is not None:
+                collector.code.runs.append((node.start_byte, operation, value))
+
+    def each_assignment(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        text, kinds, flows, ids = collector.text, self.argument_ids, collector.flows, self.ids
+        identifier, call, assignment = ids["identifier"], ids["call"], ids["assignment"]
+        for node in nodes:
+            parts = node.children
+            if len(parts) != 3 or text[parts[1].start_byte] != _EQUALS or parts[2].kind_id == assignment:
+                self._add_odd_assignment(collector, node)
+                continue
+            target, _, value = parts
+            start, end, target_end, value_start = node.start_byte, node.end_byte, target.end_byte, value.start_byte
+            number = value.kind_id
+            value_kind, value_text, found = kinds.get(number, "other"), "", self.value(collector, value)
+            if value_kind == "name" or value_kind == "attribute":
+                value_text = clip(text, value_start, value.end_byte, CALLEE_TEXT)
+            elif number == call:
+                value_text = clip(text, value_start, value.children[0].end_byte, CALLEE_TEXT)
+            if target.kind_id == identifier:
+                name = text[start:target_end].decode("utf-8", "replace")
+                flows.append((start, end, "assign", name, value_text, value_kind, value_start))
+                self._add_variable(collector, target, node, value)
+                collector.code.binds.append((end, start, name, found, -1))
+            else:
+                target_text = clip(text, start, target_end, CALLEE_TEXT)
+                flows.append((start, end, "assign", target_text, value_text, value_kind, value_start))
+                self._bind(collector, target, node, value)
+                self._add_bind(collector, target, node, found, end)
+
+    def _add_odd_assignment(self, collector: Collector, node: Node) -> None:
+        """With an annotation, or with comments, errors or another one inside."""
         target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
         if target is None:
             return
@@ -592,6 +725,12 @@ class Python(Language):
             collector.marks[target.start_byte] = _ASSIGNMENT
             if collector.text[target.start_byte : target.end_byte] == b"__all__":
                 collector.public.append((node.start_byte, node.end_byte))
+        operator, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
+        if target is not None and operator is not None and right is not None:
+            base, value = self.value(collector, target), self.value(collector, right)
+            if operator.type == "+=" and type(value) is list:
+                base = ["augment", base, value]  # jobs += [f]
+            collector.code.runs.append((node.start_byte, operator.type, base))
 
     def _bind_target(self, collector: Collector, node: Node) -> None:
         target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -600,10 +739,14 @@ class Python(Language):
         before = len(collector.symbols)
         self._bind(collector, target, target if node.type == "for_statement" else node, None)
         element = ["iter", self.value(collector, value)]
+        if value.type in _RECEIVERS:
+            collector.code.runs.append((value.start_byte, "iter", element[1]))
         if node.type == "for_in_clause":
             for draft in collector.symbols[before:]:
                 draft.modifiers = ("comprehension",)
             whole = node.parent or node
+            if node.prev_named_sibling is not None and node.prev_named_sibling.type == "for_in_clause":
+                element = ["seen", node.start_byte, element]  # `for row in rows for cell in row`
             self._add_bind(collector, target, whole, element, whole.start_byte, whole.end_byte)
         else:
             collector.code.loops.append((node.start_byte, node.end_byte))
@@ -691,14 +834,15 @@ class Python(Language):
                 todo += [(child, value) for child in node.named_children[:1]]
             elif kind in _PATTERNS:
                 starred = False
-                for number, child in enumerate(node.named_children[:MAX_ELEMENTS]):
+                children = node.named_children[:MAX_ELEMENTS]
+                for number, child in enumerate(children):
+                    behind = number - len(children)  # counted from the end: -1 is the last
                     if child.type == "list_splat_pattern":
                         starred = True
-                        todo += [
-                            (inner_child, ["each", "list", ["iter", value]]) for inner_child in child.named_children
-                        ]
+                        rest = ["slice", value, f"#{number}", f"#{behind + 1}" if behind < -1 else None]
+                        todo += [(inner_child, rest) for inner_child in child.named_children]
                     else:
-                        todo.append((child, ["iter", value] if starred else ["[]", value, f"#{number}"]))
+                        todo.append((child, ["[]", value, f"#{behind if starred else number}"]))
 
     def _bind(self, collector: Collector, target: Node, statement: Node, value: Node | None) -> None:
         """Every name the target binds becomes a draft; `finish` keeps the first of each scope."""
@@ -780,6 +924,7 @@ class Python(Language):
             ]
         if collector.remarks:
             collector.symbols = _without_foreign(collector)
+        collector.code.add_anonymous(collector)
 
     def finish_nested(self, collector: Collector) -> None:
         drafts = collector.symbols
@@ -887,7 +1032,8 @@ def _string_value(raw: bytes) -> str:
 _INDENT = re.compile(rb"[ \t]*")
 _DEDENTS: dict[int, re.Pattern[bytes]] = {}
 _BY_NODE = object()  # instead of a value: the text alone does not say it
-_PARENTHESIS = ord("(")
+_PARENTHESIS, _EQUALS = ord("("), ord("=")
+_NESTED = frozenset({"call", "array", "object"})
 _PUBLIC_CALLS = (b"__all__.extend", b"__all__.append")
 _NOTHING: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
 _MAX_KNOWN = 100_000
@@ -914,6 +1060,7 @@ _VALUES = {
     "conditional_expression": Python._choice_value,
     "boolean_operator": Python._choice_value,
     "binary_operator": Python._operator_value,
+    "unary_operator": Python._sign_value,
     "await": Python._await_value,
     "list_splat": Python._splat_value,
     "lambda": Python._lambda_value,
@@ -921,6 +1068,11 @@ _VALUES = {
     "generic_type": Python._generic_value,
     "union_type": Python._union_value,
 }
+_RECEIVERS = frozenset({"identifier", "attribute", "call", "subscript", "parenthesized_expression"})
+_RUNS = frozenset(
+    ["with", "[]", "[]=", "+", "-", "*", "/", "//", "%", "|", "&", "^", "@", "**", "<<", ">>", "<", ">", "<=",
+     ">=", "=="]
+)  # fmt: skip
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")
 _PLAIN_STRING = re.compile(rb"[rRuU]?[\"'(]")  # neither bytes nor formatted

@@ -50,7 +50,7 @@ _MACRO_LEAD = re.compile(rb"[ \t]*(?:(pub\b(?:\s*\([^)]*\))?)\s+)?\Z")
 _BRACE = re.compile(rb"[{}]|//[^\n]*|/\*.*?\*/|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\.)'", re.DOTALL)
 
 _LAST_NAME = re.compile(rb"(?<![\w\x80-\xff])([A-Za-z_\x80-\xff][\w\x80-\xff]*)\Z")
-_RAW_NAME = re.compile(rb"\br#(?=[A-Za-z_\x80-\xff])")
+_RAW_NAME = re.compile(rb"r#(?=[A-Za-z_\x80-\xff])(?<!\w..)")  # what it begins with is searched fast
 _NO_ARGUMENTS: tuple[tuple[Argument, ...], int, tuple[str, ...]] = ((), 0, ())
 _PLAIN_ARGUMENT = re.compile(r"&?(?:mut )?(?:[A-Za-z_]\w*(?:(?:\.|::)(?!await\b)\w+)*|\d\w*)|\"[^\"\\\n]*\"", re.ASCII)
 _PLAIN_ARGUMENTS = re.compile(rf"\((?:{_PLAIN_ARGUMENT.pattern})(?:, (?:{_PLAIN_ARGUMENT.pattern}))*\)".encode())
@@ -152,10 +152,10 @@ class Rust(Language):
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "field":
             annotation = node.child_by_field_name("type")
-            if annotation is not None:
-                self._add_annotation(collector, start, end, draft.name, annotation)
-                kind_of_value = collector.slice(annotation.start_byte, annotation.end_byte)
-                collector.remarks.append((start, draft.name, kind_of_value))
+            if annotation is None:
+                return None
+            self._add_annotation(collector, start, end, draft.name, annotation)
+            collector.remarks.append((start, draft.name, collector.slice(annotation.start_byte, annotation.end_byte)))
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "constant":
             self._add_constant(collector, node, draft)
@@ -166,6 +166,8 @@ class Rust(Language):
             draft.signature = collector.fold(start, name_end)
         else:
             body = node.child_by_field_name("body") if kind != "enum_member" else None
+            if body is None and node.type == "function_item":
+                return None
             if body is not None and collector.text[body.start_byte : body.start_byte + 1] == b"{":
                 draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, start
                 draft.signature = collector.fold(start, body.start_byte).rstrip(" ,")
@@ -352,23 +354,64 @@ class Rust(Language):
 
     # -- calls -----------------------------------------------------------------------------------
 
-    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+    def each_call(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         if kind == "macro":
-            callee = node.child_by_field_name("macro")
-            tree = next((child for child in node.named_children if child.type == "token_tree"), None)
-            if callee is not None and tree is not None:
-                self._add_macro(collector, node, callee, tree)
-            return
-        if kind == "new":
-            callee, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-            if callee is not None and body is not None:
-                self._add_literal(collector, node, callee, body)
-            return
-        # Fields are looked up here: a query that captures them costs the square of a chain's length.
-        callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        if callee is None or arguments is None:
-            return
-        text, first, last, end = collector.text, callee.start_byte, callee.end_byte, node.end_byte
+            for node in nodes:
+                callee = node.child_by_field_name("macro")
+                tree = next((child for child in node.named_children if child.type == "token_tree"), None)
+                if callee is not None and tree is not None:
+                    self._add_macro(collector, node, callee, tree)
+        elif kind == "new":
+            for node in nodes:
+                callee, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+                if callee is not None and body is not None:
+                    self._add_literal(collector, node, callee, body)
+        else:
+            self._add_calls(collector, nodes)
+
+    def _add_calls(self, collector: Collector, nodes: list[Node]) -> None:
+        text, marks, calls = collector.text, collector.marks, collector.calls
+        for node in nodes:
+            # Fields are looked up here: a query that captures them costs the square of a chain's length.
+            parts = node.children
+            if len(parts) == 2:
+                callee, arguments = parts
+            else:
+                callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+                if callee is None or arguments is None:
+                    continue
+            first, last, end = callee.start_byte, callee.end_byte, node.end_byte
+            known = _read_plain_callee(text[first:last]) if last - first < _SHORT else None
+            if known is not None:
+                raw, name, receiver, target = known
+                name_start = last - len(name)
+            else:
+                raw, name, receiver, name_start = self._split_callee(collector, callee, first, last)
+                target = read_callee(text, first, last, name, name_start, "call")
+                if target is None:
+                    target = self._callee_value(collector, callee, name)
+            if name_start >= 0:
+                marks[name_start] = _CALL
+            if end - last == 2:
+                summary = _NO_ARGUMENTS
+            else:
+                # Most calls pass a few plain names and literals, and the same again: no nodes are needed for those.
+                summary = _summarize_plain(text[last:end]) if end - last < ARG_TEXT else None
+                if summary is None:
+                    summary = self.summarize_arguments(collector, arguments)
+            args: tuple[Value, ...] = _NO_VALUES[: summary[1]]
+            if summary[1]:
+                if name in _TAKERS or text.find(b"|", last, end) >= 0:
+                    args = read_arguments(collector, arguments, end, all_values=name in _TAKERS)
+            elif name == "collect" and callee.type == "generic_function":
+                kinds = callee.child_by_field_name("type_arguments")
+                if kinds is not None:
+                    args = (["as", read_type(text[kinds.start_byte + 1 : kinds.end_byte - 1]), None],)
+            calls.append((first, end, name_start, "call", raw, name, receiver, *summary, target, args, ()))
+
+    def _split_callee(self, collector: Collector, callee: Node, first: int, last: int) -> tuple[str, str, str, int]:
+        """Its text, its last name, what stands before that, and where the name begins."""
+        text = collector.text
         raw = name = receiver = ""
         if last - first <= CALLEE_TEXT:
             raw = text[first:last].decode("utf-8", "replace")
@@ -378,33 +421,10 @@ class Rust(Language):
             if not name.isidentifier():
                 receiver, _, name = raw.rpartition("::")
         if name.isidentifier() and name.isascii():
-            name_start = last - len(name)
-            receiver = receiver.rstrip()
-        else:
-            raw = raw or clip(text, first, last, CALLEE_TEXT)
-            name, name_start = self._last_name(collector, callee)
-            receiver = _receiver(collector, first, name_start)
-        if name_start >= 0:
-            collector.marks[name_start] = _CALL
-        if end - last == 2:
-            summary = _NO_ARGUMENTS
-        else:
-            # Most calls pass a few plain names and literals, and the same ones again: no nodes are needed for those.
-            summary = _summarize_plain(text[last:end]) if end - last < ARG_TEXT else None
-            if summary is None:
-                summary = self.summarize_arguments(collector, arguments)
-        target = read_callee(text, first, last, name, name_start, "call")
-        if target is None:
-            target = self._callee_value(collector, callee, name)
-        args: tuple[Value, ...] = _NO_VALUES[: summary[1]]
-        if summary[1]:
-            if name in _TAKERS or text.find(b"|", last, end) >= 0:
-                args = read_arguments(collector, arguments, end, all_values=name in _TAKERS)
-        elif name == "collect" and callee.type == "generic_function":
-            kinds = callee.child_by_field_name("type_arguments")
-            if kinds is not None:
-                args = (["as", read_type(text[kinds.start_byte + 1 : kinds.end_byte - 1]), None],)
-        collector.calls.append((first, end, name_start, "call", raw, name, receiver, *summary, target, args, ()))
+            return raw, name, receiver.rstrip(), last - len(name)
+        raw = raw or clip(text, first, last, CALLEE_TEXT)
+        name, name_start = self._last_name(collector, callee)
+        return raw, name, _receiver(collector, first, name_start), name_start
 
     def _callee_value(self, collector: Collector, callee: Node, name: str) -> Value:
         """A method on what is no plain name or call."""
@@ -1124,6 +1144,20 @@ def _impl_name(kind: Value, generics: Keywords) -> str:
 
 
 _HEADS = frozenset({"function", "method", "struct", "enum_member", "constant", "variable", "type", "module"})
+
+
+_SHORT = 60
+_PLAIN_CALLEE = re.compile(rb"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.[A-Za-z_]\w*)*")
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_plain_callee(callee: bytes) -> tuple[str, str, str, Value] | None:
+    """Text, name, receiver and value of `a::b`, `a.b.c`; None for anything less plain."""
+    if _PLAIN_CALLEE.fullmatch(callee) is None:
+        return None
+    raw = callee.decode()
+    receiver, _, name = raw.rpartition("." if "." in raw else "::")
+    return raw, name, receiver, read_callee(callee, 0, len(callee), name, len(callee) - len(name), "call")
 
 
 @lru_cache(maxsize=1 << 14)

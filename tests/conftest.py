@@ -21,11 +21,14 @@ settings.load_profile("cq")
 os.environ["XDG_RUNTIME_DIR"] = os.environ["XDG_CONFIG_HOME"] = tempfile.gettempdir() + "/cq-tests-use-no-daemon"
 
 
+_MARK = f"TESTS_OF_CQ={os.getpid()}\0"
+os.environ["TESTS_OF_CQ"] = str(os.getpid())
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_daemon_is_left() -> Iterator[None]:
-    before = _find_daemons()
     yield
-    left = _find_daemons() - before
+    left = _find_daemons()
     for process in left:
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGTERM)
@@ -33,12 +36,12 @@ def _no_daemon_is_left() -> Iterator[None]:
 
 
 def _find_daemons() -> set[int]:
-    """Those that a test started: what pytest tells its children is in their environment."""
+    """Those that these tests started: their environment says so."""
     found: set[int] = set()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = os.fsdecode((folder / "cmdline").read_bytes()).split("\0")
             told = (folder / "environ").read_bytes()
-            if words[0] == sys.executable and "daemon" in words and b"PYTEST_CURRENT_TEST=" in told:
+            if words[0] == sys.executable and "daemon" in words and _MARK.encode() in told:
                 found.add(int(folder.name))
     return found

@@ -332,7 +332,7 @@ class Workspace:
     def _describe_embeddings(self, reader: Reader, tree: Tree) -> EmbeddingState:
         from cq.indexing.embedding import describe_embeddings
 
-        return describe_embeddings(reader, tree.id, self.config().find, self.config().models)
+        return describe_embeddings(self._open_place().file, reader, tree.id, self.config().find, self.config().models)
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
@@ -356,9 +356,10 @@ class Workspace:
         Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
         process of its own makes them meanwhile (`embed` makes them now).
         """
-        from cq.features.find import FindOptions, find
+        from cq.features.find import FindOptions, find, note_sent
         from cq.features.find.lookup import parse_lookup
         from cq.features.find.semantic import Semantic
+        from cq.indexing.embedding import count_sent
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
@@ -376,7 +377,13 @@ class Workspace:
                 key = self._name_state(tree)
                 semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
                 relations = self._find_relations(reader, tree)
-                answer = find(relations, reader, tree, options, self.config().find, semantic)
+                index = self._open_place().file
+                with count_sent(index, semantic.embedder, semantic.reranker) as sent:
+                    answer = find(relations, reader, tree, options, self.config().find, semantic)
+                if sent:
+                    answer = note_sent(answer, sent)
+                if background and answer.summary.get("backend", semantic.backend) != semantic.backend:
+                    self._enqueue_vectors(tree)  # which makes its graphs as well
                 return cast("FindAnswer", finish(answer, tree=tree))
 
     def _name_state(self, tree: Tree) -> tuple[object, ...]:
@@ -414,7 +421,10 @@ class Workspace:
         self._check_profile()
         tell = on_progress or self._on_progress
         models = self.config().models
-        report = embed_tree(self._open_place().file, self.root, get_embedder(models), on_progress=tell)
+        report = embed_tree(
+            self._open_place().file, self.root, get_embedder(models), backend=self.config().find.backend,
+            on_progress=tell,
+        )  # fmt: skip
         price = models.voyage.price_per_million if models.embedder == "voyage" else models.openai.price_per_million
         return msgspec.structs.replace(report, cost=report.tokens * price / 1e6) if report.tokens and price else report
 
@@ -440,16 +450,9 @@ class Workspace:
 
     def _prepare_vectors(self, reader: Reader, tree: Tree, background: bool) -> Semantic:
         """What a question in words can be ranked with, and what is missing for it."""
+        from cq.embed.backend import FOLDER, choose_backend
         from cq.features.find.semantic import Semantic
-        from cq.indexing.embedding import (
-            FORMAT_VERSION,
-            EmbeddingJob,
-            enqueue,
-            get_embedder,
-            get_reranker,
-            measure_coverage,
-            read_failure,
-        )
+        from cq.indexing.embedding import get_embedder, get_reranker, measure_coverage, read_failure
 
         key = self._name_state(tree)
         if self.config().find.profile == "lexical_only":
@@ -459,11 +462,7 @@ class Workspace:
         coverage = measure_coverage(reader, tree.id, embedder.identity, key)
         note = ""
         if coverage.missing and background and not place.temporary:
-            index = os.fspath(place.file)
-            job = EmbeddingJob(
-                FORMAT_VERSION, index, os.fspath(self.root), tree.generation, tree.config, embedder.identity
-            )
-            why = enqueue(place.file, job)
+            why = self._enqueue_vectors(tree)
             note = f"semantic: building {coverage.percent} %" + (f" ({why})" if why else "")
         elif coverage.missing:
             note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
@@ -473,7 +472,19 @@ class Workspace:
             note += "; those there are of another embedder"
         if not coverage.ready:
             return Semantic(note, key=key)
-        return Semantic(note, embedder, get_reranker(models), key)
+        backend = choose_backend(self.config().find.backend, coverage.total)
+        return Semantic(note, embedder, get_reranker(models), key, backend, place.file.parent / FOLDER)
+
+    def _enqueue_vectors(self, tree: Tree) -> str:
+        """Has a process of its own make what is missing; says why not, "" if it is on its way."""
+        from cq.indexing.embedding import FORMAT_VERSION, EmbeddingJob, enqueue, get_embedder
+
+        place, root = self._open_place(), os.fspath(self.root)
+        if place.temporary:
+            return "the index is temporary"
+        identity = get_embedder(self.config().models).identity
+        job = EmbeddingJob(FORMAT_VERSION, os.fspath(place.file), root, tree.generation, tree.config, identity)
+        return enqueue(place.file, job)
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
@@ -1081,7 +1092,8 @@ class Workspace:
 
         folder = self._open_place().file.parent
         inside = folder.relative_to(self.root).as_posix() if folder.is_relative_to(self.root) else ""
-        return make_settings(self.config().index, leave_out=inside)
+        words = self.config().find.profile != "vector_only"
+        return make_settings(self.config().index, leave_out=inside, words=words)
 
     def _rows(self, find: Callable[[Reader, Tree], Iterator[_T]]) -> Iterator[_T]:
         self._keep_fresh()

@@ -32,8 +32,10 @@ def test_there_are_as_many_cases_as_promised():
 
 
 def describe(facts: FileFacts) -> list[tuple[int, int, str]]:
-    """(start, end, label) of every definition, call and import, as the page writes them."""
-    marks = [(s.name_start, s.name_end, f"def {s.kind} {s.qualified_name}") for s in facts.symbols]
+    """(start, end, label) of every definition with a name, call and import, as the page writes them."""
+    marks = [
+        (s.name_start, s.name_end, f"def {s.kind} {s.qualified_name}") for s in facts.symbols if s.kind != "lambda"
+    ]
     for call in facts.calls:
         start = call.start if call.name_start < 0 else call.name_start
         end = call.end if call.name_start < 0 else call.name_start + len(call.name.encode())

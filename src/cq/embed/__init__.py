@@ -42,6 +42,7 @@ class Embedder(Protocol):
 
 class Reranker(Protocol):
     identity: str
+    tokens: int  # that a service has counted so far
     weights: tuple[float, float]  # of its score and of the first stage, unless the user says otherwise
 
     def score(self, query: str, passages: Sequence[Passage]) -> NDArray[float32]:
@@ -59,6 +60,10 @@ class VectorIndex(Protocol):
 
 def load_embedder(models: ModelsConfig | None = None) -> Embedder:
     """The one whose weights are part of the program, unless the user has chosen another; nothing is sent yet."""
+    if models is not None and models.embedder == "minilm":
+        from cq.embed.minilm import MiniLmEmbedder
+
+        return MiniLmEmbedder()
     if models is not None and models.embedder != "local":
         from cq.embed.hosted import Client, HostedEmbedder
 

@@ -56,18 +56,20 @@ class Edges:
         found = [
             edge
             for number, scope in enumerate(links.scopes)
-            if scope == source.name
+            if source.name in (scope, links.lambdas.get(number))
             for edge in self._calls(source, links, number, possible)
         ]
         found += [edge for edge in _relations(source.path, source.document, links) if edge.source == source]
         return found
 
     def find_all(self, path: str, document: int) -> Iterator[Edge]:
-        """Every edge out of a document: its calls in order, then the rest by kind."""
+        """Every edge out of a document: its calls in order, then the rest by kind. Calls in a function without a name
+        are its own here; elsewhere they are those of the definition around it too."""
         links = self._of(path, document)
         if links is not None:
             for number, scope in enumerate(links.scopes):
-                yield from self._calls(Candidate(path, document, scope), links, number, possible=True)
+                holder = Candidate(path, document, links.lambdas.get(number, scope))
+                yield from self._calls(holder, links, number, possible=True)
             yield from _relations(path, document, links)
 
     def is_linked(self, path: str, document: int) -> bool:
@@ -353,7 +355,11 @@ class Edges:
             yield Edge("calls", source, links.refs[links.constructors[number]], number)
         if number in links.decorators:
             kind = "decorates"
+        elif number in links.replaced:
+            kind = "usages"
         yield Edge(kind, source, ref, number)
+        if number in links.runs:
+            yield Edge("calls", source, links.refs[links.runs[number]], number)
         if number in links.callbacks:
             yield Edge("calls", source, links.refs[links.callbacks[number]], number)
 
@@ -437,6 +443,9 @@ def _unknown(name: str) -> SymbolRef:
 def _relations(path: str, document: int, links: Links, meant: Collection[int] | None = None) -> Iterator[Edge]:
     """The edges of a document that are no calls, of all or of these references; what it imports is imported by the
     module."""
+    for name, number in links.implied:
+        if meant is None or number in meant:
+            yield Edge("calls", Candidate(path, document, name), links.refs[number])
     for kind in RELATIONS:
         for name, number in getattr(links, kind):
             if meant is not None and number not in meant:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.indexing.pool import make_pool
 from cq.indexing.producer import producer
 from cq.model.code import Code
 from cq.model.errors import StoreError
@@ -19,18 +20,20 @@ from cq.model.facts import FileFacts, References
 from cq.model.source import Problem, Skip, SourceFile
 from cq.source.files import FileEntry, Listing, find_directories, find_files, find_watched, stat_directory, stat_file
 from cq.source.read import content_hash, read_source
-from cq.store import database
+from cq.store import database, trigrams
 from cq.store.read import Reader
 from cq.store.write import Content, FileRow, SkipRow, Writer
 
 if TYPE_CHECKING:
     # Imported where a pool is made: an unchanged tree needs none.
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import Future
 
 BATCH_BYTES = 400_000
 COMMIT_BYTES = 48_000_000
 # Below this a pool costs more than it brings.
 POOL_BYTES = 600_000
+MAX_LINKERS = 8  # each looks at what all need
+LINKER_MB = 256
 # A file or directory that changed this close to a look at it may change again within the same tick of the clock.
 RACY_NS = 100_000_000
 
@@ -44,10 +47,13 @@ class Settings(msgspec.Struct, frozen=True):
     max_files: int = 1_000_000
     jobs: int = 0  # 0: one per core
     memory_mb: int = 0  # 0: no limit beyond the batches
+    words: bool = True  # whether chunks can be found by their words
 
     def key(self) -> str:
-        """Changes when the set of files could."""
-        return content_hash(msgspec.json.encode([self.include, self.exclude, self.max_file_bytes, self.max_files]))
+        """Changes when the set of files could, or what is kept of them."""
+        return content_hash(
+            msgspec.json.encode([self.include, self.exclude, self.max_file_bytes, self.max_files, self.words])
+        )
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -84,16 +90,19 @@ class _Listed(msgspec.Struct, frozen=True):
     settled: bool
 
 
-class _Read(msgspec.Struct, frozen=True, gc=False):
+class _Read(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What a worker makes of one file."""
 
-    entry: FileEntry
     skip: Skip | None = None
     hash: str = ""
     language: str = ""
     encoding: str = ""
     problems: tuple[Problem, ...] = ()
     content: Content | None = None  # None: known already
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(list[_Read]).decode
 
 
 def refresh(
@@ -108,7 +117,7 @@ def refresh(
     """Brings the tree `root` in the index file up to date. Cheap when nothing changed; safe to kill at any point."""
     tell = on_progress or (lambda _: None)
     rebuilt = "" if index.exists() else "new"
-    if not rebuilt and (why := database.damage(index, producer())):
+    if not rebuilt and (why := database.damage(index, producer(), words=settings.words)):
         rebuilt = why
     fresh: dict[str, os.stat_result] = {}
     if not rebuilt and not full:
@@ -122,11 +131,14 @@ def refresh(
             if not had:
                 return Report(_generation(index, root), busy=True)
             # Another process may have done the work while we waited.
-            if rebuilt and index.exists() and database.damage(index, producer()) is None:
+            if rebuilt and index.exists() and database.damage(index, producer(), words=settings.words) is None:
                 rebuilt = ""
             # `full` also drops what other trees of the repository share: they are read again when asked about.
             anew = rebuilt or full
-            connection = database.create(index, producer()) if anew else database.connect(index, write=True)
+            if anew:
+                connection = database.create(index, producer(), words=settings.words)
+            else:
+                connection = database.connect(index, write=True)
             # Before workers are forked: what they need is loaded once. A look that finds nothing new loads none of it.
             from cq.indexing import link, prepare, read
 
@@ -263,7 +275,7 @@ class _Refresh:
 
                     self.tell(Progress("link", 0, len(rows)))
                     self.writer.drop_links(tree_id, drop)
-                    update_links(self.reader, self.writer, tree_id, before)
+                    update_links(self.reader, self.writer, tree_id, before, self._count_jobs())
                     self.tell(Progress("link", len(rows), len(rows)))
                 self._forget_dead()
                 self.writer.commit()
@@ -279,6 +291,11 @@ class _Refresh:
             rebuilt=self.rebuilt,
             notes=listing.notes,
         )
+
+    def _count_jobs(self) -> int:
+        """Processes that link at once: each holds much of the code."""
+        jobs, memory = self.settings.jobs or os.cpu_count() or 1, self.settings.memory_mb
+        return min(jobs, MAX_LINKERS) if not memory else max(1, min(jobs, MAX_LINKERS, memory // LINKER_MB))
 
     def _find_changed_code(
         self, tree: int, rows: list[FileRow], drop: list[str], known: dict[str, tuple[str, int, int]]
@@ -373,8 +390,7 @@ class _Refresh:
         self.tell(Progress("read", 0, len(todo), 0, total_bytes))
         self.writer.begin()
         try:
-            for read in _read_files(self.root, todo, known, self.settings):
-                entry = read.entry
+            for entry, read in zip(todo, _read_files(self.root, todo, known, self.settings), strict=True):
                 done += 1
                 done_bytes += entry.size
                 mtime_ns = entry.mtime_ns if entry.mtime_ns < now - RACY_NS else -1
@@ -448,31 +464,34 @@ def _read_files(
     _known, _root, _max_bytes = known, root, settings.max_file_bytes
     jobs = settings.jobs or os.cpu_count() or 1
     batches = _make_batches(todo)
-    if jobs < 2 or len(batches) < 2 or sum(entry.size for entry in todo) < POOL_BYTES or not hasattr(os, "fork"):
+    is_large = sum(entry.size for entry in todo) >= POOL_BYTES
+    if is_large:
+        trigrams.load()  # once, before workers are forked
+    if jobs < 2 or len(batches) < 2 or not is_large or not hasattr(os, "fork"):
         for batch in batches:
             yield from _read_batch(batch)
         return
     from concurrent.futures.process import BrokenProcessPool
 
     window = jobs * 3 if not settings.memory_mb else max(jobs, min(jobs * 3, settings.memory_mb // 64))
-    waiting: deque[tuple[list[FileEntry], Future[list[_Read]]]] = deque()
-    pool = _make_pool(min(jobs, len(batches)))
+    waiting: deque[tuple[list[FileEntry], Future[bytes]]] = deque()
+    pool = make_pool(min(jobs, len(batches)))
     try:
         queue = deque(batches)
         while queue or waiting:
             while queue and len(waiting) < window:
                 batch = queue.popleft()
-                waiting.append((batch, pool.submit(_read_batch, batch)))
+                waiting.append((batch, pool.submit(_send_batch, batch)))
             batch, future = waiting.popleft()
             try:
-                yield from future.result()
+                yield from _DECODE(future.result())
             except BrokenProcessPool:
                 # A worker died: a grammar crashed, or the system took its memory. Find the file that does it.
                 pool.shutdown(wait=False, cancel_futures=True)
                 for lost in [batch, *(rest for rest, _ in waiting)]:
                     yield from _read_alone(lost)
                 waiting.clear()
-                pool = _make_pool(min(jobs, len(batches)))
+                pool = make_pool(min(jobs, len(batches)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -489,33 +508,6 @@ def _make_batches(todo: Sequence[FileEntry]) -> list[list[FileEntry]]:
     return batches
 
 
-def _make_pool(workers: int) -> ProcessPoolExecutor:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    return ProcessPoolExecutor(workers, get_context("fork"), _start_worker)
-
-
-def _start_worker() -> None:
-    import signal
-    import threading
-
-    database.drop_inherited_locks()
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-
-    # Ctrl-C is the parent's to handle; it stops the pool.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Facts hold no cycles; the collector would only walk them again and again.
-    gc.disable()
-
-
-def _end_with(parent: int) -> None:
-    """A pool whose parent was killed would wait for work forever."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(1)
-
-
 def _read_batch(batch: list[FileEntry]) -> list[_Read]:
     was_on = gc.isenabled()
     gc.disable()
@@ -526,18 +518,23 @@ def _read_batch(batch: list[FileEntry]) -> list[_Read]:
             gc.enable()
 
 
+def _send_batch(batch: list[FileEntry]) -> bytes:
+    # A third of what pickling costs, there and here.
+    return _ENCODE(_read_batch(batch))
+
+
 def _read_one(entry: FileEntry) -> _Read:
     from cq.indexing.prepare import prepare_content
     from cq.indexing.read import extract_source
 
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
-        return _Read(entry, source)
+        return _Read(source)
     text_hash = content_hash(source.text)
     content = None
     if (text_hash, source.language) not in _known:
         content = prepare_content(source, extract_source(source), text_hash)
-    return _Read(entry, None, text_hash, source.language, source.encoding, source.problems, content)
+    return _Read(None, text_hash, source.language, source.encoding, source.problems, content)
 
 
 def _read_alone(batch: list[FileEntry]) -> list[_Read]:
@@ -546,9 +543,9 @@ def _read_alone(batch: list[FileEntry]) -> list[_Read]:
 
     results: list[_Read] = []
     for entry in batch:
-        with _make_pool(1) as pool:
+        with make_pool(1) as pool:
             try:
-                results += pool.submit(_read_batch, [entry]).result()
+                results += _DECODE(pool.submit(_send_batch, [entry]).result())
             except BrokenProcessPool:
                 results.append(_read_text_only(entry))
     return results
@@ -560,11 +557,11 @@ def _read_text_only(entry: FileEntry) -> _Read:
 
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
-        return _Read(entry, source)
+        return _Read(source)
     span = (0, len(source.text))
     problem = Problem("crash", "the parser crashed on this file; it is searched as text only", *span)
     facts = FileFacts(
         source.language, chunks=build_chunks(source.text, span, [], [], None, References()), problems=(problem,)
     )
     content = prepare_content(source, facts)
-    return _Read(entry, None, content.hash, source.language, source.encoding, source.problems, content)
+    return _Read(None, content.hash, source.language, source.encoding, source.problems, content)

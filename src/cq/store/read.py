@@ -19,8 +19,9 @@ from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
 from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_names, decode_part, unpack
-from cq.store.database import tree_key
+from cq.store.database import has_words, tree_key
 from cq.store.trace import Trace, TracedConnection
+from cq.store.trigrams import find_bits
 
 _FEW_KEYS = 16
 _FILES = (
@@ -37,6 +38,7 @@ _METHODS = msgspec.msgpack.Decoder(list[tuple[int, str, tuple[Parameter, ...]]])
 _NAME_WORD = re.compile(r"[A-Za-z0-9_$\x80-\U0010ffff]+")  # as the tokenizer of `name` splits
 _LASTING = ("files", "decoded")  # in a memory: what is keyed by the very bytes or the hash of what it is made of
 _MOST_DECODED = 10_000  # blobs
+_BYTES = [bytes(byte for byte in range(256) if byte >> bit & 1) for bit in range(8)]  # that have a bit
 _IN = 500  # values per IN list: below every limit of SQLite
 
 
@@ -470,6 +472,21 @@ class Reader:
         )
         return sorted(row[0] for row in rows)
 
+    def all_named(self) -> Iterator[tuple[str, int, int]]:
+        """(name, kind, content), of every tree."""
+        return self._db.execute("SELECT name, kind, content FROM named")
+
+    def all_code(self, tree: int) -> dict[str, tuple[int, bytes]]:
+        """(content, code as `decode_part` takes it) of every file that has some; by path."""
+        rows = self._db.execute(
+            "SELECT f.path, f.content, c.counts, c.code FROM file f JOIN content c ON c.id=f.content WHERE f.tree=?"
+            " ORDER BY f.path",
+            (tree,),
+        )
+        return {
+            path: (content, code) for path, content, counts, code in rows if msgspec.msgpack.decode(counts).get("code")
+        }
+
     def code(self, tree: int, path: str) -> list[Code | None]:
         return self._code(tree, path, "code", lambda blob: decode_part("code", blob))
 
@@ -496,11 +513,12 @@ class Reader:
 
     def find_trigram(self, literal: str) -> list[int] | None:
         """Contents that may hold the literal, any case; None when it has no three characters on one line."""
-        pieces = {line[at : at + 3] for line in literal.split("\n") for at in range(len(line) - 2)}
-        if not pieces:
+        bits = find_bits(literal)
+        if not bits:
             return None
-        phrase = " AND ".join(_phrase(piece) for piece in sorted(pieces))
-        return [row[0] for row in self._db.execute("SELECT rowid FROM trigram WHERE trigram MATCH ?", (phrase,))]
+        tests = " AND ".join(["instr(?, substr(bits, 1 + (? & (length(bits) - 1)), 1))"] * len(bits))
+        values = [value for place, bit in bits for value in (_BYTES[bit], place)]
+        return [row[0] for row in self._db.execute(f"SELECT content FROM trigram WHERE {tests}", tuple(values))]
 
     def find_names(self, name: str, column: str = "defined called used") -> list[int]:
         """Contents that define, call or use an identifier, any case; of a name of several words, all the words."""
@@ -509,6 +527,10 @@ class Reader:
             return [row[0] for row in self._db.execute("SELECT id FROM content")]
         phrase = f"{{{column}}}: ({' AND '.join(map(_phrase, words))})"
         return [row[0] for row in self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (phrase,))]
+
+    def has_words(self) -> bool:
+        """Whether there is an index of words: in the profile `vector_only` there is none."""
+        return has_words(self._db)
 
     def find_words(self, term: str, column: str, limit: int) -> list[int]:
         """Rows of the chunks that have the term in this field of `words`, ascending, the first `limit` of them."""
@@ -528,7 +550,7 @@ class Reader:
     def integrity(self) -> list[str]:
         """What SQLite itself finds wrong."""
         problems = [row[0] for row in self._db.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
-        for table in ("trigram", "name", "words"):
+        for table in ("name", "words"):
             try:
                 self._db.execute(f"SELECT count(*) FROM {table}_data").fetchone()
             except sqlite3.Error as error:

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value
-from cq.model.facts import Call
+from cq.syntax.language import Draft
 
 if TYPE_CHECKING:
-    from cq.syntax.collect import Scopes
-    from cq.syntax.language import Draft, Language
+    from cq.syntax.collect import Collector, Scopes
+    from cq.syntax.language import Language
 
 MAX_ELEMENTS = 200  # of one container; more are not looked at
 MAX_NESTED = 12  # levels of one expression
+ANONYMOUS = "lambda"  # the kind of a function without a name; one that is bound to a name is called that
 
 
 class CodeDraft:
@@ -28,10 +29,10 @@ class CodeDraft:
         self.binds: list[tuple[int, int, str, Value, int]] = []  # from, statement, name, value, end of an inner one
         self.types: dict[int, Value] = {}  # statement -> annotation of what it binds
         self.stores: list[tuple[int, Value, str | None, Value, Value]] = []  # statement, base, name, value, key
-        self.sites: dict[tuple[int, int], tuple[Value, tuple[Value, ...], Keywords]] = {}  # span of a call
         self.returns: list[tuple[int, Value]] = []
         self.yields: list[tuple[int, Value]] = []
         self.raises: list[tuple[int, Value]] = []
+        self.runs: list[tuple[int, str, Value]] = []  # start, operation, receiver
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
@@ -39,13 +40,23 @@ class CodeDraft:
         self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
         self.notes: object = None  # what a language keeps until the document is read
 
+    def add_anonymous(self, collector: Collector) -> None:
+        """A symbol for every function without a name. It is a part of the definition around it, not a scope."""
+        named = {draft.body_start for draft in collector.symbols if draft.scope_start >= 0} if self.lambdas else ()
+        collector.symbols += [
+            Draft(ANONYMOUS, f"<{ANONYMOUS}>", start, end, start, start, head=start,
+                  signature=collector.fold(start, min(body_start, start + _SIGNATURE_TEXT)))
+            for start, (end, body_start, _, _) in self.lambdas.items()
+            if body_start not in named
+        ]  # fmt: skip
+
     def build(
         self,
         language: Language,
         text: bytes,
         drafts: Sequence[Draft],
         scopes: Scopes,
-        calls: Sequence[Call],
+        sites: tuple[Site, ...],
         public: tuple[str, ...] | None,
     ) -> Code:
         definitions = self._definitions(drafts, scopes, language.id == "rust")
@@ -58,16 +69,14 @@ class CodeDraft:
             Store(scope, start, base, name, value, key, types.get(start))
             for scope, (start, base, name, value, key) in zip(owners, self.stores, strict=True)
         )
-        known = self.sites
-        sites: list[Site] = []
-        for call in calls:
-            callee, args, keywords = known.get((call.start, call.end), _NO_SITE)
-            sites.append(Site(call.scope, call.start, call.end, callee, args, keywords, call.kind, call.name))
         self.raises.sort(key=_first)
         owners = scopes.find([start for start, _ in self.raises])
         raises = tuple((scope, *place) for scope, place in zip(owners, self.raises, strict=True))
+        self.runs.sort(key=_first)
+        owners = scopes.find([run[0] for run in self.runs])
+        runs = tuple((scope, *run) for scope, run in zip(owners, self.runs, strict=True))
         loops = tuple(sorted(self.loops))
-        return Code(language.id, tuple(definitions), binds, stores, tuple(sites), raises, loops, public)
+        return Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
@@ -81,6 +90,7 @@ class CodeDraft:
         }
         returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
         starts = sorted(by_start.keys() | self.lambdas.keys())
+        anonymous = {draft.start: number for number, draft in enumerate(drafts) if draft.kind == ANONYMOUS}
         # Its own scope begins with its body, so this is the one around it; that of a lambda may begin with the lambda.
         opened = {
             start
@@ -115,8 +125,9 @@ class CodeDraft:
                     )
                 )  # fmt: skip
             else:
-                _, body_start, parameters, value = self.lambdas[start]
+                end, body_start, parameters, value = self.lambdas[start]
                 symbol = named.get(body_start, -1)
+                place = (anonymous[start], body_start, end) if start in anonymous else ()
                 if scope == symbol >= 0:
                     scope = drafts[symbol].parent
                 name, results, modifiers, within = "", (value,), (), ""
@@ -133,6 +144,7 @@ class CodeDraft:
                     Definition(
                         "function", name, symbol, scope, start, parameters, self.results.get(start), results,
                         tuple(yields.get(symbol, ())) if symbol >= 0 else (), modifiers=modifiers, within=within,
+                        anonymous=place,
                     )
                 )  # fmt: skip
         return found
@@ -218,7 +230,7 @@ class CodeDraft:
 
 
 Keywords = tuple[tuple[str, Value], ...]
-_NO_SITE: tuple[Value, tuple[Value, ...], Keywords] = (None, (), ())
+_SIGNATURE_TEXT = 80
 
 
 def _is_at(value: Value) -> bool:

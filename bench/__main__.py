@@ -30,6 +30,7 @@ PARTS = {
         "index",
         "search",
         "find",
+        "questions",
         "query",
         "graph",
         "graph_typescript",

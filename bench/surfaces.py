@@ -81,35 +81,63 @@ def _measure(results: dict[str, Any], tree: Path, environment: dict[str, str]) -
                 "daemon / python -c pass": through / floor,
             }
         )
-    first = [_time(lambda name=name: _ask(["search", name], tree)) for name in _NAMES]
+    _await_ready(environment)
+    first = {
+        command: [_time(lambda command=command, name=name: _ask([command, name], tree)) for name in _NAMES]
+        for command in ("read", "calls", "neighborhood", "search")
+    }
     with ThreadPoolExecutor(50) as pool:
         times = sorted(pool.map(lambda _: _time(lambda: _ask(_COMMANDS["calls"], tree)), range(1000)))
     killed = _kill_amid(tree, environment)
     cq("daemon", "stop")()
     cq("config", "set", "daemon", "off")()  # else each of them would start one
     hello = _median(lambda: _greet(tree, environment), runs=5)
+    soon = _ask_before_index(tree, environment)
     results["tables"] = {
         f"process to answer, median of {_RUNS}; python -c pass: {floor:.1f} ms": rows,
-        "names asked for the first time, search, in the server": [
-            {"median ms": statistics.median(first), "longest ms": max(first)}
+        "names asked for the first time, in the server": [
+            {"command": command, "median ms": statistics.median(times), "longest ms": max(times)}
+            for command, times in first.items()
         ],
         "50 clients, 20 requests each": [
             {"median ms": times[500], "99th percentile ms": times[990], "longest ms": times[-1]}
         ],
         "kill -9 of the daemon amid 100 requests at once": [killed],
         "MCP": [{"first answer to initialize ms": hello, "/ python -c pass": hello / floor}],
+        "MCP, no index yet": [soon],
     }
     slowest = max(row["daemon ms"] for row in rows)
     asked = next(row for row in rows if row["command"].startswith("calls"))
+    longest = max(row["alone ms"] for row in rows)
     results["goals"] = [
+        {"goal": "≤ 250 ms for a new process, no daemon", "measured": longest, "met": longest <= 250},
         {"goal": "≤ 40 ms for the whole process through the daemon", "measured": slowest, "met": slowest <= 40},
         {"goal": "≤ 5 ms in the server for calls", "measured": asked["in the server ms"],
          "met": asked["in the server ms"] <= 5},
+        *({"goal": f"≤ 5 ms in the server for {command}, a name never asked for", "measured": statistics.median(times),
+           "met": statistics.median(times) <= 5} for command, times in first.items() if command != "search"),
         {"goal": "kill -9 amid 100 requests: an answer or a clear error each, and the next works",
          "measured": f"{killed['answered']} answered, {killed['told so']} told so, {killed['else']} else",
          "met": not killed["else"] and killed["next works"] and not killed["left behind"]},
         {"goal": "≤ 150 ms to the first answer of the MCP server", "measured": hello, "met": hello <= 150},
+        {"goal": "≤ 2 s to a marked answer of the MCP server while a first index runs", "measured": soon["answer ms"],
+         "met": soon["answer ms"] <= 2000 and soon["marked"] and soon["progress notifications"] > 0},
     ]  # fmt: skip
+
+
+def _await_ready(environment: dict[str, str]) -> None:
+    """Until the worker has decoded ahead what it will: its memory grows no more."""
+    before = -1.0
+    for _ in range(60):
+        time.sleep(1)
+        told = subprocess.run(
+            [sys.executable, "-m", "cq", "daemon", "status", "--format", "json"], env=environment, capture_output=True,
+            check=True,
+        )  # fmt: skip
+        now = sum(worker["memory_mb"] for worker in json.loads(told.stdout)["workers"])
+        if abs(now - before) < 1:
+            return
+        before = now
 
 
 def _ask(words: list[str], tree: Path) -> None:
@@ -166,6 +194,36 @@ def _greet(tree: Path, environment: dict[str, str]) -> None:
         process.stdin.flush()
         process.stdout.readline()
         process.kill()
+
+
+def _ask_before_index(tree: Path, environment: dict[str, str]) -> dict[str, Any]:
+    """A repository never seen: how soon a search has an answer, and how much progress is told until then."""
+    with tempfile.TemporaryDirectory() as cache, subprocess.Popen(
+        [sys.executable, "-m", "cq", "mcp"], cwd=tree, env=environment | {"XDG_CACHE_HOME": cache},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(_HELLO + b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        process.stdin.write(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n')
+        process.stdin.flush()
+        while json.loads(process.stdout.readline()).get("id") != 2:
+            pass
+        question = {"name": "codebase_search", "arguments": {"query": "get_or_create"}, "_meta": {"progressToken": 1}}
+        started, told = time.perf_counter(), 0
+        process.stdin.write(
+            json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": question}).encode()
+        )
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        while (said := json.loads(process.stdout.readline())).get("id") != 3:
+            told += said.get("method") == "notifications/progress"
+        took = (time.perf_counter() - started) * 1000
+        process.stdin.close()
+        process.wait()
+    answer = said["result"]["structuredContent"]
+    marked = any(event["category"] in ("partial", "no_index") for event in answer.get("degraded", ()))
+    return {"answer ms": took, "found": answer["found"], "marked": marked, "progress notifications": told}
 
 
 def _median(work: Callable[[], object], runs: int = _RUNS) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
+import re
 import subprocess
 import sys
 import tarfile
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import corpora, sdist_backend
+from bench import corpora, questions, sdist_backend
 from bench.corpora import Corpus, CorpusError, fetch
 
 
@@ -78,3 +80,22 @@ def _expect(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     monkeypatch.setitem(corpora.CORPORA, "toy", Corpus("npm", "toy", "1.0", digest, "python", "src"))
     monkeypatch.setattr(corpora, "_download", lambda _corpus, _scratch: path)
+
+
+def test_public_questions_are_about_corpora_and_split_as_their_page_says():
+    page = (questions._LABELS / "public" / "README.md").read_text()
+    sets = {corpus: (half, rows) for half, corpus, rows in questions._sets() if half != "own"}
+    assert set(sets) <= set(corpora.CORPORA)
+    for half in ("tuning", "reported"):
+        named = re.search(rf"\*\*{half}\*\*[^(]*\(([^)]*)\)", page)
+        assert named
+        assert sorted(re.split(r",\s+", named[1])) == sorted(name for name, (mine, _) in sets.items() if mine == half)
+    for _, rows in sets.values():
+        assert all(row["files"] and row["category"] in ("symbol", "semantic", "architecture") for row in rows)
+
+
+def test_ndcg_counts_each_right_file_where_it_first_stands():
+    assert questions.ndcg(["a", "b"], ["a"]) == 1
+    assert questions.ndcg(["b", "a", "a"], ["a"]) == pytest.approx(1 / math.log2(3))
+    assert questions.ndcg(["b", "c", "a"], ["a", "b"]) == pytest.approx((1 + 0.5) / (1 + 1 / math.log2(3)))
+    assert questions.ndcg([], ["a"]) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -65,6 +65,8 @@ _MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
 _SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
 _MOST_ANSWERS = 50  # kept from one question to the next
+_READY_SECONDS = 600.0  # after a question, for the next one
+_QUIET_SECONDS = 1.0  # without a change, until what changed is taken up unasked
 
 
 class LanguageRow(msgspec.Struct, frozen=True):
@@ -143,6 +145,8 @@ class Workspace:
         self._overrides: Overrides = {}
         self._auto_refresh = True
         self._max_stale = 0.0
+        self._disk_seconds = 0.0
+        self._disk: DiskFiles | None = None  # what an answer without an index came from
         self._on_progress: Callable[[Progress], None] | None = None
         self._configuration: Configuration | None = None
         self._place: Place | None = None
@@ -160,6 +164,7 @@ class Workspace:
         index_dir: str | Path | None = None,
         auto_refresh: bool = True,
         max_stale: float = 0.0,
+        disk_seconds: float = 0.0,
         trusted: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         **overrides: Unpack[Overrides],
@@ -167,11 +172,12 @@ class Workspace:
         """A root is taken as it is; without one it is `CQ_ROOT`, else the repository around the working directory.
 
         `auto_refresh=False` answers from the index as it lies; `max_stale` trusts a check that is at most so many
-        seconds old. `trusted` lets the repository say how language servers are run, which can run its code. The rest
-        overrules the configuration files. Nothing is read or written before it is needed.
+        seconds old; without an index, files are read for at most `disk_seconds`, if any. `trusted` lets the repository
+        say how language servers are run, which can run its code. The rest overrules the configuration files. Nothing is
+        read or written before it is needed.
         """
         given = root or os.environ.get("CQ_ROOT")
-        path = Path(given).resolve() if given else find_root(Path.cwd())
+        path = Path(given).resolve() if given else check_root(find_root(Path.cwd()))
         if not path.is_dir():
             what = "is not a directory" if path.exists() else "does not exist"
             raise SourceError(f"the root {given} {what}", hint="give the directory that holds the code")
@@ -181,6 +187,7 @@ class Workspace:
         workspace._overrides = overrides
         workspace._auto_refresh = auto_refresh
         workspace._max_stale = max_stale
+        workspace._disk_seconds = disk_seconds
         workspace._trusted = trusted
         workspace._on_progress = on_progress
         return workspace
@@ -325,7 +332,7 @@ class Workspace:
     def _describe_embeddings(self, reader: Reader, tree: Tree) -> EmbeddingState:
         from cq.indexing.embedding import describe_embeddings
 
-        return describe_embeddings(reader, tree.id, self.config().find, self.config().models)
+        return describe_embeddings(self._open_place().file, reader, tree.id, self.config().find, self.config().models)
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
@@ -349,9 +356,10 @@ class Workspace:
         Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
         process of its own makes them meanwhile (`embed` makes them now).
         """
-        from cq.features.find import FindOptions, find
+        from cq.features.find import FindOptions, find, note_sent
         from cq.features.find.lookup import parse_lookup
         from cq.features.find.semantic import Semantic
+        from cq.indexing.embedding import count_sent
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
@@ -369,7 +377,13 @@ class Workspace:
                 key = self._name_state(tree)
                 semantic = Semantic(key=key) if plain else self._prepare_vectors(reader, tree, background)
                 relations = self._find_relations(reader, tree)
-                answer = find(relations, reader, tree, options, self.config().find, semantic)
+                index = self._open_place().file
+                with count_sent(index, semantic.embedder, semantic.reranker) as sent:
+                    answer = find(relations, reader, tree, options, self.config().find, semantic)
+                if sent:
+                    answer = note_sent(answer, sent)
+                if background and answer.summary.get("backend", semantic.backend) != semantic.backend:
+                    self._enqueue_vectors(tree)  # which makes its graphs as well
                 return cast("FindAnswer", finish(answer, tree=tree))
 
     def _name_state(self, tree: Tree) -> tuple[object, ...]:
@@ -407,7 +421,10 @@ class Workspace:
         self._check_profile()
         tell = on_progress or self._on_progress
         models = self.config().models
-        report = embed_tree(self._open_place().file, self.root, get_embedder(models), on_progress=tell)
+        report = embed_tree(
+            self._open_place().file, self.root, get_embedder(models), backend=self.config().find.backend,
+            on_progress=tell,
+        )  # fmt: skip
         price = models.voyage.price_per_million if models.embedder == "voyage" else models.openai.price_per_million
         return msgspec.structs.replace(report, cost=report.tokens * price / 1e6) if report.tokens and price else report
 
@@ -433,16 +450,9 @@ class Workspace:
 
     def _prepare_vectors(self, reader: Reader, tree: Tree, background: bool) -> Semantic:
         """What a question in words can be ranked with, and what is missing for it."""
+        from cq.embed.backend import FOLDER, choose_backend
         from cq.features.find.semantic import Semantic
-        from cq.indexing.embedding import (
-            FORMAT_VERSION,
-            EmbeddingJob,
-            enqueue,
-            get_embedder,
-            get_reranker,
-            measure_coverage,
-            read_failure,
-        )
+        from cq.indexing.embedding import get_embedder, get_reranker, measure_coverage, read_failure
 
         key = self._name_state(tree)
         if self.config().find.profile == "lexical_only":
@@ -452,11 +462,7 @@ class Workspace:
         coverage = measure_coverage(reader, tree.id, embedder.identity, key)
         note = ""
         if coverage.missing and background and not place.temporary:
-            index = os.fspath(place.file)
-            job = EmbeddingJob(
-                FORMAT_VERSION, index, os.fspath(self.root), tree.generation, tree.config, embedder.identity
-            )
-            why = enqueue(place.file, job)
+            why = self._enqueue_vectors(tree)
             note = f"semantic: building {coverage.percent} %" + (f" ({why})" if why else "")
         elif coverage.missing:
             note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
@@ -466,7 +472,19 @@ class Workspace:
             note += "; those there are of another embedder"
         if not coverage.ready:
             return Semantic(note, key=key)
-        return Semantic(note, embedder, get_reranker(models), key)
+        backend = choose_backend(self.config().find.backend, coverage.total)
+        return Semantic(note, embedder, get_reranker(models), key, backend, place.file.parent / FOLDER)
+
+    def _enqueue_vectors(self, tree: Tree) -> str:
+        """Has a process of its own make what is missing; says why not, "" if it is on its way."""
+        from cq.indexing.embedding import FORMAT_VERSION, EmbeddingJob, enqueue, get_embedder
+
+        place, root = self._open_place(), os.fspath(self.root)
+        if place.temporary:
+            return "the index is temporary"
+        identity = get_embedder(self.config().models).identity
+        job = EmbeddingJob(FORMAT_VERSION, os.fspath(place.file), root, tree.generation, tree.config, identity)
+        return enqueue(place.file, job)
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
@@ -916,7 +934,7 @@ class Workspace:
                 answer.run, version=__version__, elapsed_ms=round((time.perf_counter() - started) * 1000, 1)
             )
             # What holds for the whole tree is said once, by the plan.
-            events = (*answer.degraded, *(self._find_degraded(tree) if tree and self._shared is None else ()))
+            events = (*answer.degraded, *(self._find_degraded(tree) if self._shared is None else ()))
             return msgspec.structs.replace(answer, run=run, artifacts=(*answer.artifacts, *refs), degraded=events)
 
         yield finish
@@ -957,7 +975,10 @@ class Workspace:
             max_bytes=settings.max_file_bytes,
             max_files=settings.max_files,
         )
-        return DiskFiles(self.root, listing.files, extract_source, settings.max_file_bytes)
+        self._disk = DiskFiles(
+            self.root, listing.files, extract_source, settings.max_file_bytes, seconds=self._disk_seconds
+        )
+        return self._disk
 
     def _keep_fresh(self) -> str:
         """Does what the policy says before a question; returns how fresh the answer may call itself."""
@@ -982,7 +1003,40 @@ class Workspace:
             report = self.refresh(wait=True)
         if key and not report.busy:
             events.note_refresh(key, self._find_ground())
+            _asked[:] = [] if self._open_place().temporary else [(key, self)]
         return "refreshed"
+
+    def _stay_ready(self, key: tuple[str, str, str]) -> Iterator[float]:
+        """See stay_ready."""
+        import time
+
+        from cq.indexing import events
+        from cq.store import warm
+
+        until, due = time.monotonic() + _READY_SECONDS, 0.0
+        while time.monotonic() < until:
+            if events.has_news(key):
+                yield _QUIET_SECONDS
+                continue
+            started = time.monotonic()
+            if not events.is_unchanged(key) or started > due:
+                if not self.refresh().busy:
+                    events.note_refresh(key, self._find_ground())
+                took = time.monotonic() - started
+                due = started + max(events.TRUST_SECONDS * 2 / 3, 100 * took)
+                yield 0.0
+            with self._reading() as (reader, tree):
+                if reader.memory is not None and "ready" not in reader.memory:
+                    relations = self._find_relations(reader, tree)
+                    for path in relations.files.hold_all():
+                        relations.edges.load(path)
+                        if warm.measure() > warm.READY_BYTES:
+                            break
+                        yield 0.0
+                    reader.memory["ready"] = True
+            if not events.is_watched(key):
+                return
+            yield _QUIET_SECONDS
 
     def _find_ground(self) -> set[str]:
         """Everything whose change could make a refresh find something: directories, and the rules beside the tree."""
@@ -1038,7 +1092,8 @@ class Workspace:
 
         folder = self._open_place().file.parent
         inside = folder.relative_to(self.root).as_posix() if folder.is_relative_to(self.root) else ""
-        return make_settings(self.config().index, leave_out=inside)
+        words = self.config().find.profile != "vector_only"
+        return make_settings(self.config().index, leave_out=inside, words=words)
 
     def _rows(self, find: Callable[[Reader, Tree], Iterator[_T]]) -> Iterator[_T]:
         self._keep_fresh()
@@ -1087,7 +1142,15 @@ class Workspace:
 
         return self._shared[2] if self._shared else Relations(reader, tree, IndexedFiles(reader, tree))
 
-    def _find_degraded(self, tree: Tree) -> list[Degraded]:
+    def _find_degraded(self, tree: Tree | None) -> list[Degraded]:
+        """What holds for every answer; without a tree it came from the disk."""
+        if tree is None:
+            message = "there is no index yet: files were read from disk"
+            events = [Degraded("index", "warning", "no_index", message, "index")]
+            if self._disk is not None and self._disk.unread:
+                message = f"{self._disk.unread:,} files were not read in time"
+                events.append(Degraded("index", "warning", "unread", message, "index"))
+            return events
         config, place = self.config(), self._open_place()
         events = [Degraded("config", "info", "configuration", note) for note in config.notes]
         if place.note:
@@ -1117,6 +1180,25 @@ class Workspace:
         return chosen
 
 
+def stay_ready() -> Generator[float, None, None]:
+    """What a process that lives on does between questions, about the repository it was asked about last: takes up what
+    changed once nothing moves, looks again before the kernel's word is not enough, and decodes what questions will ask
+    for. Piece by piece; yields how many seconds nothing has to be done."""
+    from copy import copy
+
+    from cq.model.errors import CqError
+
+    for key, asked in _asked:
+        again = copy(asked)
+        again._closed, again._configuration, again._registry = False, None, None
+        again._on_progress = again._last = again._place = None
+        with suppress(CqError, OSError), again:
+            yield from again._stay_ready(key)
+
+
+_asked: list[tuple[tuple[str, str, str], Workspace]] = []
+
+
 def _remember(
     reader: Reader, question: Any, ask: Callable[[], tuple[Answer, dict[str, Any]]]
 ) -> tuple[Answer, dict[str, Any]]:
@@ -1139,6 +1221,15 @@ def find_root(start: Path) -> Path:
         if is_repository(folder):
             return folder
     return start
+
+
+def check_root(root: Path) -> Path:
+    """UsageError for what nobody means: all that a user has, or the whole disk, because that is where they happen to
+    be."""
+    home = Path(os.path.expanduser("~")).resolve()  # noqa: PTH111  home() raises where there is none
+    if (home.is_relative_to(root) or root == Path(root.anchor)) and not is_repository(root):
+        raise UsageError(f"{root} is no repository", hint="go into one, or name a directory with --root")
+    return root
 
 
 def is_repository(root: Path) -> bool:

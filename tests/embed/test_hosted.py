@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
         if todo.isdigit():
             return self._send(int(todo), b'{"detail":\n "something is wrong"}')
         if todo.startswith("429 after "):
-            return self._send(429, b"{}", {"Retry-After": todo.removeprefix("429 after ")})
+            return self._send(429, b'{"detail": "too many"}', {"Retry-After": todo.removeprefix("429 after ")})
         if todo == "redirect":
             return self._send(307, b"", {"Location": "http://127.0.0.1:9/elsewhere"})
         if todo == "slow":
@@ -110,13 +111,22 @@ def service() -> Iterator[Service]:
     server.server_close()
 
 
-@pytest.fixture
-def client(service: Service, monkeypatch: pytest.MonkeyPatch) -> Client:
+_OWN = pytest.mark.skipif(find_spec("voyageai") is None, reason="the extra voyage is not installed: 50 packages")
+
+
+@pytest.fixture(params=["plain", pytest.param("voyage", marks=_OWN)])
+def client(request: pytest.FixtureRequest, service: Service, monkeypatch: pytest.MonkeyPatch) -> Client:
     """Its waits are noted in `waits`, not waited for. A proxy is not asked about this machine."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("TEST_KEY", "secret")
     waits: list[float] = []
-    made = Client("voyage", configure(service), pause=waits.append, clock=lambda: 0.0)
+    transport = None
+    if request.param == "voyage":
+        from cq.embed.voyage import make_transport
+
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        transport = make_transport(service.url)
+    made = Client("voyage", configure(service), pause=waits.append, clock=lambda: 0.0, transport=transport)
     made.waits = waits  # pyright: ignore[reportAttributeAccessIssue]
     return made
 
@@ -128,8 +138,6 @@ def configure(service: Service, **more: Any) -> HostedService:
 def test_passages_become_vectors_in_their_order(service: Service, client: Client):
     embedder = HostedEmbedder(client)
     wholes, heads = embedder.embed(PASSAGES)
-    service.script = ["backwards"]
-    assert np.array_equal(embedder.embed(PASSAGES)[0], wholes)
     assert wholes.shape == heads.shape == (3, WIDTH)
     assert np.allclose(np.linalg.norm(wholes, axis=1), 1)
     assert not np.array_equal(wholes, heads)
@@ -138,7 +146,15 @@ def test_passages_become_vectors_in_their_order(service: Service, client: Client
         "/v1/embeddings", "Bearer secret", "voyage-code-3", "document",
     )  # fmt: skip
     assert question["input"][0] == "a.py\nsave\ndef save(key)\ndef save(key): write to disk"
-    assert embedder.tokens == 120
+    assert embedder.tokens == 60
+
+
+def test_vectors_are_told_by_their_numbers(service: Service, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TEST_KEY", "secret")
+    embedder = HostedEmbedder(Client("voyage", configure(service)))
+    forth = embedder.embed(PASSAGES)[0]
+    service.script = ["backwards"]
+    assert np.array_equal(embedder.embed(PASSAGES)[0], forth)
 
 
 def test_a_question_is_asked_once(service: Service, client: Client):
@@ -174,7 +190,7 @@ def test_the_reranker_scores_in_the_order_of_its_passages(client: Client):
     ],
 )
 def test_what_passes_is_tried_again(service: Service, client: Any, script: list[str], waits: list[float]):
-    service.script = script
+    service.script = list(script)
     assert len(HostedEmbedder(client).embed(PASSAGES)[0]) == 3
     assert client.waits == waits
 
@@ -186,9 +202,9 @@ def test_what_passes_is_tried_again(service: Service, client: Any, script: list[
         (["401"], "answered 401 .is the key in TEST_KEY right"),
         (["400"], 'answered 400: {"detail": "something is wrong"}'),
         (["429 after 3600"], "asks to wait 3600 s"),
-        (["redirect"], "answered 307"),
+        (["redirect"] * 2, "answered 307|cannot be reached: ConnectionError, 2 times"),
         (["half"] * 9, "cannot be read, 2 times"),
-        (["cut off"] * 9, "broke off: IncompleteRead, 2 times|cannot be read, 2 times"),
+        (["cut off"] * 9, "(broke off: IncompleteRead|cannot be read|cannot be reached: ConnectionError), 2 times"),
         (["fewer"], "gave 0 vectors for 1 texts"),
         (["narrow"], "vectors of 7 dimensions, not 8"),
         (["huge"], "vectors that hold no numbers"),
@@ -205,8 +221,9 @@ def test_what_does_not_pass_is_one_line(service: Service, client: Any, script: l
 
 def test_a_service_that_does_not_answer_is_given_up(service: Service, client: Any):
     service.script = ["slow", "slow"]
+    question = {"input": ["x"], "model": "m", "input_type": "query", "output_dimension": WIDTH}
     with pytest.raises(ProviderError, match="did not answer in time, 2 times"):
-        client.ask("embeddings", {"input": []}, dict, 1, Patience((0.0,), 0.05, 0.0))
+        client.ask("embeddings", question, dict, 1, Patience((0.0,), 0.05, 0.0))
 
 
 def test_a_service_that_is_not_there(client: Any, service: Service):
@@ -369,6 +386,11 @@ def test_find_with_hosted_models(service: Service, home: Path, root: Path, monke
         answer = workspace.find(question)
         assert answer.summary["mode"] == "reranked"
         assert answer.results[0].name == "load"
+        assert answer.summary["sent_tokens"] == 17  # ten for the question, seven for the reranker
+        state = workspace.status(embeddings=True).embeddings
+        assert state is not None
+        assert (list(state.sent.values()), state.cost) == ([60 + 10, 7], 0.0077)
+        assert "sent_tokens" not in workspace.find("load").summary  # a name needs no service
 
         for script in (["500"] * 4, ["429 after 60"] * 2, ["fewer"], ["half"] * 2):
             embedding.get_embedder.cache_clear()

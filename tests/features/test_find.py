@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cq import Workspace
 from cq.embed.weights import load_manifest
 from cq.features import find as find_module
 from cq.features.find import FindOptions
-from cq.features.find.candidates import Lexical, is_identifier, split_terms, stem
+from cq.features.find.candidates import WEIGHTS, Lexical, is_identifier, split_terms
 from cq.features.find.layout import render_graph, render_snapshot
 from cq.features.find.lookup import parse_lookup
 from cq.features.find.scoring import LEAST, LEAST_CHANCE, Vectors, blend
+from cq.features.find.words import stem
 from cq.model.config import FindConfig
 from cq.model.errors import UsageError
 from cq.model.find import FindAnswer
@@ -129,13 +131,14 @@ def test_weights_without_a_reranker_are_not_passed_over_in_silence(tmp_path: Pat
 
 
 def test_with_vectors_a_score_is_the_chance_that_was_fitted():
-    catalog: Any = SimpleNamespace(priors=np.array([1.0, 0.8, 1.0, 1.0]))
-    lexical = Lexical(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.1]))
+    priors = np.array([1.0, 0.8, 1.0, 1.0])
+    catalog: Any = SimpleNamespace(weigh=lambda _: priors, files=np.arange(4))
+    lexical = Lexical(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.1]), np.zeros(4))
     vectors = Vectors(np.array([0, 1, 3]), np.array([0.6, 0.6, 0.2]), np.array([0.5, 0.5, 0.3]))
     fitted = load_manifest().first
-    ranked = blend(catalog, lexical, vectors, 10, fitted)
+    ranked = blend(catalog, "", lexical, vectors, None, 10, fitted)
     table = np.array([[0.5, 0.6, 0.5], [0.5, 0.6, 0.5], [0.1, 0, 0], [0, 0.2, 0.3]])
-    expected = fitted.score(table, catalog.priors)
+    expected = fitted.score(table, priors)
     assert {row.chunk: row.score for row in ranked} == pytest.approx(dict(enumerate(expected)), abs=1e-6)
     assert {row.chunk: row.own for row in ranked} == dict(enumerate(map(tuple, table.tolist())))
     # All else equal, a test keeps four fifths of its joined score.
@@ -143,25 +146,11 @@ def test_with_vectors_a_score_is_the_chance_that_was_fitted():
     assert expected[1] < expected[0] < 0.8
 
 
-def test_models_that_are_sure_of_nothing_leave_the_order_to_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    question = "how is a token validated"
-    monkeypatch.setattr(find_module, "FEW", 0)
-    monkeypatch.setattr(find_module, "UNSURE", 1.1)
-    words = find_fixture(tmp_path, AUTH, question, mode="lexical")
-    unsure = find_fixture(tmp_path, AUTH, question)
-    assert [(r.qualified_name, r.score) for r in unsure.results] == [(r.qualified_name, r.score) for r in words.results]
-    assert "unsure" in [event.category for event in unsure.degraded]
-    asked = find_fixture(tmp_path, AUTH, question, mode="hybrid")
-    assert "unsure" not in [event.category for event in asked.degraded]
-    assert any(result.parts.rerank for result in asked.results)
-
-
 def test_the_threshold_is_that_of_the_kind_of_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     question = "how is a token validated"
     few = find_fixture(tmp_path, AUTH, question)
     assert min(result.score for result in few.results) >= LEAST, "nothing was fitted for a handful"
     monkeypatch.setattr(find_module, "FEW", 0)
-    monkeypatch.setattr(find_module, "UNSURE", 0.0)
     chances = find_fixture(tmp_path, AUTH, question, threshold=0.0)
     shown = find_fixture(tmp_path, AUTH, question)
     assert names(shown) == [result.qualified_name for result in chances.results if result.score >= LEAST_CHANCE]
@@ -204,6 +193,30 @@ def test_a_profile_without_words_finds_names(tmp_path: Path):
     answer = find_fixture(tmp_path, AUTH, "validate_token", threshold=0.0)
     assert "TokenService.validate_token" in names(answer)[:2]
     assert all(not result.parts.lexical for result in answer.results)
+
+
+def test_a_profile_without_words_keeps_none(tmp_path: Path):
+    def count_words(workspace: Workspace) -> int:
+        with workspace._reading() as (reader, _):
+            return sum(len(reader.find_words("token", column, 100)) for column in WEIGHTS)
+
+    config = tmp_path / "cq.toml"
+    config.write_text('[find]\nprofile = "vector_only"\n')
+    answer = find_fixture(tmp_path, AUTH, "how is a token validated", threshold=0.0)
+    assert names(answer)[0] == "TokenService.validate_token"
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        assert count_words(workspace) == 0
+        (tmp_path / "src/web/pages.py").write_text("def render_token(): ...\n")
+        assert workspace.refresh().changed == 1  # what is forgotten was never there
+        assert not workspace.validate().findings
+    config.write_text("")
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index", auto_refresh=False) as workspace:
+        with pytest.raises(UsageError, match="vector_only"):
+            workspace.find("how is a token validated")
+        assert workspace.find(FindOptions("how is a token validated", mode="semantic", threshold=0.0)).found
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        assert "another profile" in workspace.refresh().rebuilt
+        assert count_words(workspace) > 0
 
 
 @pytest.mark.parametrize(

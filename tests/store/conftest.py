@@ -107,7 +107,7 @@ class Index:
     def embed(self) -> EmbeddingState:
         embed_tree(self.file, self.root, get_embedder())
         with self.reading() as (reader, tree):
-            return describe_embeddings(reader, tree.id, FindConfig())
+            return describe_embeddings(self.file, reader, tree.id, FindConfig())
 
     def export(self, out: Path, **options: Any) -> ExportReport:
         with self.reading() as (reader, tree):

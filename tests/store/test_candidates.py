@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cq.store import database
+from cq.store import database, trigrams
 from cq.store.read import Reader
 from cq.store.terms import Terms
+from cq.store.trigrams import fold
 from tests.support.index import build
 
 FILES = {
@@ -51,6 +57,26 @@ def test_trigrams(reader: Reader, literal: str, paths: list[str]):
     found = reader.find_trigram(literal)
     assert found is not None
     assert find_paths(reader, found) == paths
+
+
+def test_trigrams_know_every_case_of_a_letter():
+    """All that `re` takes for each other without case has one bit."""
+    casefix: Any = import_module("re._casefix")
+    for letter, others in casefix._EXTRA_CASES.items():
+        assert {fold(chr(other)) for other in others} == {fold(chr(letter))}
+    for letter in map(chr, range(0x10000)):
+        for other in (letter.lower(), letter.upper()):
+            assert len(other) > 1 or fold(other) == fold(letter), letter
+
+
+@given(st.text(st.sampled_from("abKs_ .\nſK\u0130\u0131σςΣßẞéЖж中\r😀𐐀\0"), max_size=300), st.binary(max_size=4))
+def test_both_ways_to_make_trigrams_give_the_same(text: str, rest: bytes):
+    raw = text.encode() + rest
+    bits = trigrams._make_alone(raw)
+    assert bits == trigrams._make_quickly(raw)
+    piece = text[3:20].swapcase()
+    if re.search(re.escape(piece), text, re.IGNORECASE):
+        assert all(bits[place % len(bits)] >> bit & 1 for place, bit in trigrams.find_bits(piece))
 
 
 def test_what_is_too_short_to_look_up(reader: Reader):

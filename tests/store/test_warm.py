@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from cq import Workspace
+from cq import Workspace, workspace
+from cq.indexing import events
 from cq.model.answer import Answer, Run
 from cq.store import warm
+from cq.store.trace import Trace
+from cq.workspace import stay_ready
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +39,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def ask(root: Path, name: str = "save") -> Answer:
-    with Workspace.open(root, index_dir=root.parent / "index") as workspace:
-        return msgspec.structs.replace(workspace.calls(name), run=Run())
+    with Workspace.open(root, index_dir=root.parent / "index") as opened:
+        return msgspec.structs.replace(opened.calls(name), run=Run())
 
 
 def test_a_reader_and_what_it_decoded_are_kept(root: Path):
@@ -84,3 +88,82 @@ def test_beyond_a_limit_nothing_is_kept(root: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(warm, "MOST_BYTES", 0)
     assert ask(root).summary["call_sites"] == 1
     assert not warm._kept
+
+
+def test_what_was_decoded_outlasts_a_change_elsewhere(root: Path):
+    ask(root)
+    (reader,) = warm._kept.values()
+    assert reader.memory is not None
+    (held,) = (held for (path, _, _), held in reader.memory["files"].items() if path == "db.py")
+    (root / "more.py").write_text("from db import save\nsave(2)\n")
+    (root / "app.py").write_text("from db import save\nsave(1)\nsave(2)\n")
+    assert ask(root).summary["call_sites"] == 3
+    assert [one for (path, _, _), one in reader.memory["files"].items() if path == "db.py"] == [held]
+
+
+def test_a_neighborhood_notes_what_it_reads_although_files_are_at_hand(root: Path):
+    def read() -> int:
+        with Workspace.open(root, index_dir=root.parent / "index") as workspace:
+            return workspace.neighborhood("save").insight.neighborhood["callers"].total
+
+    ask(root)
+    assert read() == 1
+    (root / "app.py").write_text("from db import save\nsave(1)\n\ndef more():\n    save(2)\n")
+    assert read() == 2
+
+
+def test_few_rows_are_looked_up_by_their_key(root: Path):
+    """Left to itself SQLite would go over every file of the tree to have them in order."""
+    ask(root)
+    (reader,) = warm._kept.values()
+    trace = Trace()
+    with reader:
+        tree = reader.tree()
+        assert tree is not None
+        traced = reader.traced(trace)
+        traced.find_referrers(tree.id, 1)
+        traced.has_referrers(tree.id, 1)
+        traced.find_methods(tree.id, "save")
+        plans = [reader._db.execute(f"EXPLAIN QUERY PLAN {sql}", values).fetchall() for sql, values in trace._asked]
+    first = [rows[0][3] for rows in plans]
+    assert sum("t USING PRIMARY KEY (key=?" in row for row in first) == 2
+    assert sum("m USING PRIMARY KEY (name=?" in row for row in first) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux")
+def test_between_questions_what_changed_is_taken_up_and_the_index_decoded(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(events, "enabled", True)
+    monkeypatch.setattr(workspace, "_QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(warm, "READY_BYTES", 1 << 60)
+    ask(root)
+    pieces = stay_ready()
+    for _ in range(10):
+        next(pieces)
+    (reader,) = warm._kept.values()
+    assert reader.memory is not None
+    held = {path: set(file._parts) for (path, _, _), file in reader.memory["files"].items()}
+    assert {"text", "symbols", "calls", "lines"} <= held["db.py"] & held["app.py"]
+    if not events._watches:
+        pytest.skip("no events on the file system of the temporary directory")
+    (root / "more.py").write_text("from db import save\nsave(2)\n")
+    for _ in range(10):
+        next(pieces)
+    pieces.close()
+    monkeypatch.setattr(Workspace, "refresh", lambda *_, **__: pytest.fail("it was looked again"))
+    assert ask(root).summary["call_sites"] == 2
+    for key in list(events._watches):
+        events.forget(key)
+
+
+def test_beyond_a_limit_half_is_forgotten_first(root: Path, monkeypatch: pytest.MonkeyPatch):
+    ask(root)
+    (reader,) = warm._kept.values()
+    assert reader.memory is not None
+    last = list(reader.memory["files"])[-1]
+    sizes = iter([2, 0])
+    monkeypatch.setattr(warm, "measure", lambda: next(sizes))
+    monkeypatch.setattr(warm, "MOST_BYTES", 1)
+    ask(root)
+    assert list(warm._kept.values()) == [reader]
+    assert list(reader.memory["files"]) == [last]
+    assert "answers" not in reader.memory

@@ -37,6 +37,11 @@ def dump(index: Path, root: Path) -> dict[str, Any]:
             (contents[row[0]], *row[1:]) for row in connection.execute("SELECT * FROM symbol") if row[0] in contents
         )
         rows["terms"] = _terms(connection, contents)
+        rows["trigrams"] = sorted(
+            (contents[number], bits)
+            for number, bits in connection.execute("SELECT * FROM trigram")
+            if number in contents
+        )
         rows |= _links(connection, contents, tree.id)
         return rows
 
@@ -73,7 +78,7 @@ def _terms(connection: sqlite3.Connection, contents: dict[int, str]) -> list[tup
         if number in contents:
             chunk_owner |= {row: (contents[number], row - base) for row in range(base, min(count, base + 5000))}
     found: list[tuple[Any, ...]] = []
-    for table in ("trigram", "name", "words"):
+    for table in ("name", "words"):
         connection.execute(f"CREATE VIRTUAL TABLE temp.{table}_terms USING fts5vocab(main, '{table}', 'instance')")
         for term, row, column in connection.execute(f"SELECT term, doc, col FROM temp.{table}_terms"):
             owner = chunk_owner.get(row) if table == "words" else contents.get(row)

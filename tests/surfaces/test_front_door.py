@@ -66,6 +66,24 @@ def test_alone_outside_of_a_repository_it_indexes_nothing(tmp_path: Path):
     assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").rglob("*.db"))
 
 
+def test_a_path_counts_from_where_one_is(root: Path):
+    expected = cq(root, "read", "src/db.py", "--format", "plain").stdout
+    assert expected
+    assert cq(root / "src", "read", "db.py", "--format", "plain").stdout == expected
+    assert cq(root, "read", str(root / "src" / "db.py"), "--format", "plain").stdout == expected
+    assert cq(root / "src", "read", "db.py:1-1", "--format", "plain").stdout == "class Store:\n"
+
+
+def test_nobody_means_all_that_they_have(tmp_path: Path):
+    home = tmp_path / "home" / "me"
+    home.mkdir(parents=True)
+    for folder in (home, home.parent, Path("/")):
+        done = cq(folder, "search", "x", HOME=str(home), XDG_CACHE_HOME=str(tmp_path / "cache"))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"cq: usage: {folder} is no repository (go into one, or name a directory with --root)\n"
+    assert cq(home, "search", "x", "--root", ".", HOME=str(home)).returncode == 1  # who says so is believed
+
+
 def test_help_of_one_command_both_ways(root: Path):
     assert cq(root, "help", "calls").stdout == cq(root, "calls", "--help").stdout != ""
     assert cq(root, "help").stdout == cq(root, "--help").stdout != ""
@@ -107,6 +125,8 @@ def test_reading_says_what_else_bears_the_name_and_how_to_read_on(root: Path):
         ("src/db.py:9-12", 2, "has no lines 9"),
         ("src/nowhere.py:1-2", 2, "not indexed"),
         ("../../etc/passwd:1-2", 2, "not indexed"),
+        ("/etc/passwd", 2, "cq: usage: /etc/passwd lies outside the root (give --root"),
+        ("/etc/passwd:1", 2, "cq: usage: /etc/passwd lies outside the root (give --root"),
         (" ", 2, "target is empty"),
     ],
 )

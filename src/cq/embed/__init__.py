@@ -42,6 +42,7 @@ class Embedder(Protocol):
 
 class Reranker(Protocol):
     identity: str
+    tokens: int  # that a service has counted so far
     weights: tuple[float, float]  # of its score and of the first stage, unless the user says otherwise
 
     def score(self, query: str, passages: Sequence[Passage]) -> NDArray[float32]:

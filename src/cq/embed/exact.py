@@ -13,8 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FEW = 8192  # rows up to which all are compared in full
-_KEPT = 1000  # rows that signs leave over, at least: recall .98 of 50,000 rows
+FEW = 8192  # rows up to which all are compared in full
+_KEPT = 4000  # rows that signs leave over, at least: .98 of the best ten of 46,000, .93 of the best hundred
 
 
 def quantize(rows: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -38,7 +38,7 @@ class ExactIndex:
         high, scale = quantize(query[None])
         low, fine = quantize((query[None] - high * scale[:, None]).astype(np.float32))
         rows = np.arange(len(self._codes)) if allowed is None else np.unique(allowed)
-        if len(rows) > _FEW:
+        if len(rows) > FEW:
             rows = self._prefilter(rows, high, max(_KEPT, 25 * count, len(rows) // 200))
         found = self._codes[rows].astype(np.float32) @ np.concatenate([high, low]).astype(np.float32).T
         scores = (found.astype(np.float64) @ np.array([scale[0], fine[0]], np.float64)) * self._scales[rows]

@@ -1,7 +1,8 @@
 """Models of a service: Voyage, and whatever answers as OpenAI does. Text leaves the machine here, and nowhere else.
 
-Over the standard library: Voyage's own client brings nine packages, and waits and counts in its own way. A request is
-repeated on a fixed schedule; redirects are not followed, since the key would go along.
+When a request is made, how large it is, when it is repeated and what it cost is decided here. The request itself goes
+over the standard library, or, where the extra `voyage` is installed, through Voyage's own client (voyage.py). Redirects
+are not followed, since the key would go along.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from http.client import HTTPException, HTTPMessage
+from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -40,6 +42,19 @@ class Patience(msgspec.Struct, frozen=True):
 
 PATIENT = Patience((1.0, 2.0, 4.0, 8.0, 16.0, 32.0), 60.0, 120.0)
 HASTY = Patience((0.5,), 8.0, 2.0)  # a question has words to answer with
+
+
+class Refusal(Exception):
+    """A service says no. `wait` is its Retry-After, as it wrote it."""
+
+    def __init__(self, status: int, wait: str | None, detail: str):
+        super().__init__(detail)
+        self.status, self.wait, self.detail = status, wait, detail
+
+
+# One request: what comes after the address, the question, the key and seconds; its answer, decoded. Refusal for a
+# status that is no success, OSError or HTTPException for a connection that fails, DecodeError for what is no answer.
+Transport = Callable[[str, dict[str, Any], str, float], Any]
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -102,6 +117,7 @@ class Client:
     def __init__(
         self, name: str, service: HostedService,
         *, pause: Callable[[float], None] = time.sleep, clock: Callable[[], float] = time.monotonic,
+        transport: Transport | None = None,
     ):  # fmt: skip
         kind = KINDS[name]
         self.name, self.service, self.kind = name, service, kind
@@ -113,23 +129,21 @@ class Client:
         self._key_variable = service.key_variable or ("" if service.url else kind.key_variable)
         self._pause, self._clock, self._free_at = pause, clock, 0.0
         self._loopback = self.host in ("localhost", "127.0.0.1", "::1")
+        self._transport = transport or self._find_transport()
         # What is for this machine goes through no proxy.
         self._opener = build_opener(_NoRedirect, *([ProxyHandler({})] if self._loopback else []))
 
     def ask(self, path: str, question: dict[str, Any], kind: type[_T], tokens: int, patience: Patience) -> _T:
         """ProviderError, in one line, if the last attempt fails as well. `tokens` is a guess that paces requests."""
-        body, headers = msgspec.json.encode(question), self._headers()
+        key = self._find_key()
         for delay in (*patience.delays, None):
             self._wait_turn(tokens)
             try:
-                request = Request(f"{self.url}/{path}", body, headers, method="POST")
-                return msgspec.json.decode(self._fetch(request, patience.timeout), type=kind)
-            except HTTPError as error:
-                with error:
-                    why, hint = f"answered {error.code}", _advise(error.code, self._key_variable)
-                    asked = _read_wait(error.headers.get("Retry-After"))
-                    detail = "" if hint else _read_detail(error)
-                if error.code not in (408, 409, 429) and error.code < 500:
+                return msgspec.convert(self._transport(path, question, key, patience.timeout), kind)
+            except Refusal as error:
+                why, hint = f"answered {error.status}", _advise(error.status, self._key_variable)
+                asked, detail = _read_wait(error.wait), "" if hint else _show(error.detail)
+                if error.status not in (408, 409, 429) and error.status < 500:
                     raise self._fail(why + (f": {detail}" if detail else ""), hint) from None
                 if asked is not None and asked > patience.wait:
                     raise self._fail(f"{why} and asks to wait {asked:.0f} s", hint) from None
@@ -142,19 +156,24 @@ class Client:
             self._pause(delay if asked is None else asked)
         raise AssertionError
 
-    def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "cq"}
+    def _find_transport(self) -> Transport:
+        """Voyage's own client where it is installed, except within this machine: it would ask a proxy."""
+        if self.name == "voyage" and self._key_variable and not self._loopback and find_spec("voyageai"):
+            from cq.embed.voyage import make_transport
+
+            return make_transport(self.url)
+        return self._post
+
+    def _find_key(self) -> str:
         key = os.environ.get(self._key_variable, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise ProviderError(f"{self._key_variable} holds no key: it has odd characters", hint="set it again")
         if key and not self._loopback and not self.url.startswith("https:"):
             raise ProviderError(f"the key is not sent to {self.host} over http", hint="use https")
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        elif self._key_variable:
+        if not key and self._key_variable:
             hint = f"export {self._key_variable}=…, or leave the models to cq: CQ_EMBEDDER=local"
             raise ProviderError(f"{self.name} needs a key and {self._key_variable} is not set", hint=hint)
-        return headers
+        return key
 
     def _wait_turn(self, tokens: int) -> None:
         service, now = self.service, self._clock()
@@ -164,6 +183,16 @@ class Client:
         if service.tokens_per_minute:
             gap = max(gap, 60 * tokens / service.tokens_per_minute)
         self._free_at = max(now, self._free_at) + gap
+
+    def _post(self, path: str, question: dict[str, Any], key: str, timeout: float) -> Any:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "cq"}
+        headers |= {"Authorization": f"Bearer {key}"} if key else {}
+        request = Request(f"{self.url}/{path}", msgspec.json.encode(question), headers, method="POST")
+        try:
+            return msgspec.json.decode(self._fetch(request, timeout))
+        except HTTPError as error:
+            with error:
+                raise Refusal(error.code, error.headers.get("Retry-After"), _read_detail(error)) from None
 
     def _fetch(self, request: Request, timeout: float) -> bytes:
         """A service that sends a byte a second is as late as one that sends none."""
@@ -338,11 +367,13 @@ def _read_wait(value: str | None) -> float | None:
 
 
 def _read_detail(error: HTTPError) -> str:
-    """What the service says is wrong, on one line."""
     try:
-        text = error.read(2000).decode("utf-8", "replace")
+        return error.read(2000).decode("utf-8", "replace")
     except (OSError, HTTPException):
         return ""
+
+
+def _show(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:200]
 
 

@@ -30,6 +30,7 @@ _MET_IN_PASSAGE = 5
 
 class CrossEncoder:
     weights = (0.5, 0.5)  # as fitted (weights/manifest.toml)
+    tokens = 0  # nothing is sent
 
     def __init__(self, identity: str, vocabulary: Vocabulary, folder: Path):
         self.identity = identity

@@ -44,7 +44,8 @@ MAX_LISTED = 10
 MAX_CANDIDATES = 5
 _CALLABLE = frozenset({"function", "method", "class", "type"})
 # Calls that may run a function which they are given by name or as a value.
-_HAZARDS = ("attrgetter", "eval", "exec", "getattr", "methodcaller", "partial", "partialmethod")
+_HAZARDS = frozenset({"attrgetter", "eval", "exec", "getattr", "methodcaller", "partial", "partialmethod"})
+_PLAIN = ("", "operator", "functools", "builtins")
 
 
 class CallsOptions(msgspec.Struct, frozen=True):
@@ -195,8 +196,7 @@ def find_hazards(files: Files, options: CallsOptions, name: str) -> list[Site]:
             if options.languages and file.documents[document].language not in options.languages:
                 continue
             for number, call in enumerate(calls):
-                plain = call.receiver in ("", "operator", "functools", "builtins")
-                if call.name in _HAZARDS and plain and _is_passed(call, name):
+                if call.name in _HAZARDS and call.receiver in _PLAIN and _is_passed(call, name):
                     site = Site(file, document, number)
                     found[site.key] = site
     return [found[key] for key in sorted(found)]

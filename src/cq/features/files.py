@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,14 +38,14 @@ class HeldFile:
         self._load = load
         self._parts: dict[str, Any] = {}
 
-    def _part(self, name: str) -> Any:
+    def load(self, name: str) -> Any:
         if name not in self._parts:
-            self._parts[name] = self._load(name)
+            self._parts[name] = LineTable(self.text) if name == "lines" else self._load(name)
         return self._parts[name]
 
     @property
     def text(self) -> bytes:
-        return self._part("text")
+        return self.load("text")
 
     def forget_text(self) -> None:
         """A scan of everything must not hold everything; the text comes back when it is asked for."""
@@ -52,37 +53,35 @@ class HeldFile:
 
     @property
     def documents(self) -> list[Document]:
-        return self._part("documents")
+        return self.load("documents")
 
     @property
     def symbols(self) -> list[tuple[Symbol, ...]]:
-        return self._part("symbols")
+        return self.load("symbols")
 
     @property
     def calls(self) -> list[tuple[Call, ...]]:
-        return self._part("calls")
+        return self.load("calls")
 
     @property
     def imports(self) -> list[tuple[tuple[Import, ...], tuple[Export, ...]]]:
-        return self._part("imports")
+        return self.load("imports")
 
     @property
     def flows(self) -> list[tuple[Flow, ...]]:
-        return self._part("flows")
+        return self.load("flows")
 
     @property
     def references(self) -> list[References]:
-        return self._part("refs")
+        return self.load("refs")
 
     @property
     def facts(self) -> FileFacts:
-        return self._part("facts")
+        return self.load("facts")
 
     @property
     def lines(self) -> LineTable:
-        if "lines" not in self._parts:
-            self._parts["lines"] = LineTable(self.text)
-        return self._parts["lines"]
+        return self.load("lines")
 
     @property
     def identities(self) -> list[Identity]:
@@ -98,7 +97,7 @@ class HeldFile:
 
     @property
     def chunks(self) -> list[tuple[Chunk, ...]]:
-        return self._part("chunks")
+        return self.load("chunks")
 
     def name_symbol(self, document: int, number: int) -> tuple[str, str]:
         """(symbol id, chunk uid) of one symbol, without naming all the others."""
@@ -131,7 +130,9 @@ class HeldFile:
         return ("…" if first else "") + line[first:last] + ("…" if last < len(line) else "")
 
 
-_MOST_HELD = 500  # files from one question to the next
+_MOST_HELD = 3000  # files from one question to the next
+_MOST_TEXT = 64_000_000  # bytes of text that are read once for a question without an index
+_READY = ("text", "lines", "documents", "symbols", "calls", "imports", "refs")  # of a file: what most questions ask for
 _UNREAD = ("minified", "generated", "too_large", "unreadable")
 
 
@@ -159,8 +160,8 @@ class IndexedFiles:
     def __init__(self, reader: Reader, tree: Tree) -> None:
         self._reader = reader
         self._tree = tree
-        self._held: dict[tuple[str, int], HeldFile] | None = (
-            None if reader.memory is None else reader.memory.setdefault("files", {})
+        self._held: dict[tuple[str, int, str], HeldFile] | None = (
+            None if reader.memory is None else reader.memory["files"]
         )
         self.generation = tree.generation
 
@@ -217,6 +218,22 @@ class IndexedFiles:
         file = self._reader.file(self._tree.id, path)
         return None if file is None else self._hold(file)
 
+    def load(self, path: str, part: str) -> Any:
+        """One kind of fact of a file, an entry per document; [] for one that is not here."""
+        held = self.get(path)
+        return [] if held is None else held.load(part)
+
+    def hold_all(self) -> Iterator[str]:
+        """Decodes what questions will ask for, file after file, sources first; yields the paths as they are done."""
+        files = [
+            file for file in self._reader.files(self._tree.id) if file.counts.get("symbols") or file.counts.get("calls")
+        ]
+        files.sort(key=lambda file: find_role(file.path) not in ("src", "lib"))
+        for held in map(self._hold, files[:_MOST_HELD]):
+            for part in _READY:
+                held.load(part)
+            yield held.path
+
     def near_names(self, name: str) -> list[str]:
         return _nearest(name, self._reader.find_similar(len(name)))
 
@@ -237,7 +254,7 @@ class IndexedFiles:
     def _hold(self, file: StoredFile) -> HeldFile:
         if self._held is None:
             return self._make(file)
-        key = (file.path, file.content)
+        key = (file.path, file.content, file.hash)  # the number of a content may be another's after it
         held = self._held.pop(key, None) or self._make(file)
         self._held[key] = held  # the last used is the last to go
         if len(self._held) > _MOST_HELD:
@@ -245,7 +262,7 @@ class IndexedFiles:
         return held
 
     def _make(self, file: StoredFile) -> HeldFile:
-        reader, content = self._reader, file.content
+        reader, content = self._reader.plain, file.content
 
         def load(part: str) -> Any:
             if part == "text":
@@ -256,18 +273,30 @@ class IndexedFiles:
 
 
 class DiskFiles:
-    """The files as they lie on disk; their facts are worked out for those that match, and kept nowhere."""
+    """The files as they lie on disk; their facts are worked out for those that match, and kept for one question."""
 
     source = "disk"
     generation = 0
 
     def __init__(
-        self, root: Path, entries: Iterable[FileEntry], extract: Callable[[SourceFile], FileFacts], max_bytes: int
+        self,
+        root: Path,
+        entries: Iterable[FileEntry],
+        extract: Callable[[SourceFile], FileFacts],
+        max_bytes: int,
+        *,
+        seconds: float = 0.0,
     ) -> None:
+        """After `seconds`, if any, no further file is read; `unread` counts those."""
         self._root = root
-        self._entries = tuple(entries)
+        # Sources first: who has no time for all has those.
+        self._entries = tuple(sorted(entries, key=lambda entry: find_role(entry.path) != "src"))
         self._extract = extract
         self._max_bytes = max_bytes
+        self._until = time.monotonic() + seconds if seconds else float("inf")
+        self.unread = 0
+        self._room = _MOST_TEXT
+        self._held: dict[str, HeldFile] = {}
 
     def count_bytes(self) -> int:
         return sum(entry.size for entry in self._entries)
@@ -281,10 +310,19 @@ class DiskFiles:
 
     def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]:
         del literals  # every file is read
-        for entry in self._entries:
-            source = read_source(self._root, entry, max_bytes=self._max_bytes)
-            if not isinstance(source, Skip):
-                yield self._hold(source)
+        for number, entry in enumerate(self._entries):
+            held = self._held.get(entry.path)
+            if held is None and time.monotonic() > self._until:
+                self.unread = max(self.unread, len(self._entries) - number)
+                return
+            source = read_source(self._root, entry, max_bytes=self._max_bytes) if held is None else None
+            if source is not None and not isinstance(source, Skip):
+                held = self._hold(source)
+                self._room -= len(source.text)
+                if self._room > 0:
+                    self._held[entry.path] = held
+            if held is not None:
+                yield held
 
     def definitions(self, name: str) -> list[tuple[HeldFile, int, int]]:
         found: list[tuple[HeldFile, int, int]] = []

@@ -47,7 +47,7 @@ class Relations:
     def __init__(self, reader: Reader, tree: Tree, files: IndexedFiles) -> None:
         self.files = files
         memory: dict[str, Edges] = {} if reader.memory is None else reader.memory
-        self.edges = memory.get("edges") or Edges(LinkedTree(reader, tree.id))
+        self.edges = memory.get("edges") or Edges(LinkedTree(reader, tree.id, files.load))
         memory["edges"] = self.edges
         self._reader, self._tree = reader, tree.id
         self._held: dict[str, HeldFile | None] = {}

@@ -11,9 +11,9 @@ from xxhash import xxh3_128_hexdigest, xxh64_hexdigest
 
 from cq.graph.edges import Edges
 from cq.graph.links import find_targets, is_by_name
-from cq.graph.unit import qualify
 from cq.identity import Identity, identify
 from cq.model.artifact import LanguageHealth, Validation
+from cq.model.code import qualify
 from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, RELATIONS, STATUSES, Candidate, Links
 from cq.model.facts import FileFacts, Symbol
 from cq.store.read import LinkedTree, Reader, StoredFile, Tree

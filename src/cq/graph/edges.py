@@ -10,7 +10,7 @@ import msgspec
 
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
-from cq.graph.unit import ANYWHERE, ROOT, Unit, qualify
+from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.model.code import Code, Parameter
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Call, FileFacts, Reference, References, Symbol
@@ -21,6 +21,7 @@ class Index(Protocol):
 
     def links(self, path: str) -> Sequence[Links | None]: ...
     def code(self, path: str) -> Sequence[Code | None]: ...
+    def names(self, path: str) -> Sequence[dict[int, str]]: ...
     def calls(self, path: str) -> Sequence[Sequence[Call]]: ...
     def symbols(self, path: str) -> Sequence[Sequence[Symbol]]: ...
     def references(self, path: str) -> Sequence[References]: ...
@@ -40,7 +41,7 @@ class Edges:
         self._methods: dict[str, list[Method]] = {}
         self._fitting: dict[tuple[str, Shape], list[Method]] = {}
         self._imported: dict[str, bool] = {}
-        self._qualified: dict[tuple[str, int], dict[int, str]] = {}
+        self._qualified: dict[str, Sequence[dict[int, str]]] = {}
         self._near: dict[tuple[str, int], set[str]] = {}
         self._symbols: dict[str, Sequence[Sequence[Symbol]]] = {}
         self._mentioned: dict[tuple[str, int], dict[str, list[int]]] = {}
@@ -92,14 +93,19 @@ class Edges:
         files = {c.path for local, at in links.imports if local == name for c in links.refs[at].candidates}
         return "." * level + module, files.pop() if len(files) == 1 else ""
 
+    def load(self, path: str) -> None:
+        """Who will be asked about any file may read it beforehand."""
+        self._all(path)
+        self._names(path, 0)
+
     def forget(self, path: str) -> None:
         """Who goes over all files need not hold them all."""
-        self._links.pop(path, None)
+        documents = max(len(self._links.pop(path, ())), len(self._code.pop(path, ())))
         self._filled.pop(path, None)
         self._symbols.pop(path, None)
-        for document in range(len(self._code.pop(path, ()))):
+        self._qualified.pop(path, None)
+        for document in range(documents):
             self._units.pop((path, document), None)
-            self._qualified.pop((path, document), None)
             self._mentioned.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
@@ -302,12 +308,10 @@ class Edges:
 
     def _names(self, path: str, document: int) -> dict[int, str]:
         """Of a document's definitions, by symbol."""
-        key = (path, document)
-        if key not in self._qualified:
-            codes = self._codes(path)
-            code = codes[document] if document < len(codes) else None
-            self._qualified[key] = {} if code is None else qualify(code)
-        return self._qualified[key]
+        if path not in self._qualified:
+            self._qualified[path] = self._index.names(path)
+        found = self._qualified[path]
+        return found[document] if document < len(found) else {}
 
     def _unit(self, path: str, document: int) -> Unit | None:
         key = (path, document)

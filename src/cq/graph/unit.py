@@ -10,7 +10,7 @@ from operator import attrgetter
 from xxhash import xxh3_64_intdigest
 
 from cq.graph.things import Class, Function
-from cq.model.code import Bind, Code, Definition, Store
+from cq.model.code import Bind, Code, Definition, Store, qualify
 
 ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
@@ -23,22 +23,6 @@ _OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside se
 def part_key(*names: str) -> int:
     """A number for a part of the code that others may depend on; the same on every machine."""
     return xxh3_64_intdigest("\0".join(names).encode("utf-8", "surrogatepass"))
-
-
-def qualify(code: Code) -> dict[int, str]:
-    """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
-    names: dict[int, str] = {}
-    prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
-    seen: dict[str, int] = {}
-    for definition in code.definitions:
-        if definition.symbol >= 0:
-            holder = prefixes.get(definition.scope) or names.get(definition.scope)
-            name = ".".join(part for part in (holder, definition.within, definition.name) if part)
-            if definition.kind == "impl":
-                prefixes[definition.symbol] = name
-            count = seen[name] = seen.get(name, 0) + 1
-            names[definition.symbol] = name if count == 1 else f"{name}#{count}"
-    return names
 
 
 class Unit:

@@ -145,14 +145,14 @@ def _read_models(path: Path) -> ModelsConfig:
         ) from None
 
 
-def make_settings(config: IndexConfig, *, leave_out: str = "") -> Settings:
+def make_settings(config: IndexConfig, *, leave_out: str = "", words: bool = True) -> Settings:
     """`leave_out` is a directory of ours below the root that is not part of the code."""
     exclude = config.exclude
     if leave_out:
         escaped = re.sub(r"([\\*?\[\]!#])", r"\\\1", leave_out)
         exclude = (*exclude, f"/{escaped}/")
     return Settings(
-        config.include, exclude, config.max_file_bytes, config.max_files, config.jobs, config.memory_mb
+        config.include, exclude, config.max_file_bytes, config.max_files, config.jobs, config.memory_mb, words
     )  # fmt: skip
 
 

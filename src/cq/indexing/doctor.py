@@ -15,6 +15,7 @@ from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 
+from cq.embed.backend import find_backends
 from cq.indexing.location import INDEX_NAME, find_base, find_cache_dir, find_key, find_leftovers
 from cq.model.config import Configuration
 from cq.model.errors import CqError, ProviderError, UsageError
@@ -48,6 +49,7 @@ def find_checks(
         *_check_languages(),
         *_check_config(load_config),
         *_check_cache(root, load_config, index_dir),
+        *_check_backends(load_config),
         *_check_tools(),
         *_check_providers(load_providers),
     )
@@ -78,7 +80,7 @@ def _check_environment() -> Iterator[Check]:
 
 
 def _check_sqlite() -> Check:
-    """The schema itself is the test: it needs WAL, FTS5 and the trigram tokenizer."""
+    """The schema itself is the test: it needs WAL and FTS5."""
     with tempfile.TemporaryDirectory(prefix="cq-") as folder:
         try:
             with closing(database.create(Path(folder) / "probe.db", "")) as connection:
@@ -86,7 +88,7 @@ def _check_sqlite() -> Check:
         except Exception as error:  # noqa: BLE001  whatever a probe raises is its finding
             advice = "use a Python whose SQLite is 3.34 or newer and has FTS5"
             return Check("environment", "sqlite", "error", f"the index cannot be made: {error}", advice)
-    return Check("environment", "sqlite", "ok", f"{version}, FTS5 with trigrams")
+    return Check("environment", "sqlite", "ok", f"{version}, with FTS5")
 
 
 def _check_languages() -> Iterator[Check]:
@@ -150,6 +152,24 @@ def _check_cache(root: Path, load_config: Callable[[], Configuration], index_dir
             continue
         why = f"last written {days} days ago" if index.exists else "its repository is gone"
         yield Check("cache", "old index", "warning", f"{_mb(index.bytes)}, {why}", f"remove {index.folder}")
+
+
+def _check_backends(load_config: Callable[[], Configuration]) -> Iterator[Check]:
+    try:
+        wanted = load_config().find.backend
+    except CqError:
+        return  # the configuration says it
+    for name, there in find_backends().items():
+        advice = f"pip install 'cq-code[{name}]'"
+        if there:
+            found = "in the package" if name == "exact" else metadata.version(name)
+            yield Check("vectors", name, "ok", found + (", as configured" if name == wanted else ""))
+        elif name == wanted:
+            yield Check("vectors", name, "error", "find.backend names it, and it is not installed", advice)
+        else:
+            yield Check(
+                "vectors", name, "missing", f"not installed; an index of vectors for large repositories: {advice}"
+            )
 
 
 def _mb(size: int) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +19,14 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from cq.embed import Passage
+from cq.embed.backend import choose_backend, find_backends
 from cq.indexing.config import load_config
 from cq.indexing.refresh import Progress
 from cq.model.config import ModelsConfig
 from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS, Coverage, EmbeddingState, find_coverage
-from cq.model.errors import CqError
+from cq.model.errors import ConfigError, CqError
 from cq.store import database
-from cq.store.read import Reader
+from cq.store.read import Reader, Tree
 from cq.store.vectors import VectorRows, decode_rows, encode_rows
 from cq.store.write import Writer
 from cq.syntax import embedding_text
@@ -39,6 +40,7 @@ FORMAT_VERSION = 1
 LOCAL = ModelsConfig()
 JOB_NAME = "embed.job"
 FAILED_NAME = "embed.failed"
+SENT_NAME = "tokens.json"
 INLINE = 600  # chunks that a question makes itself rather than answer without
 
 
@@ -62,6 +64,7 @@ class EmbedReport(msgspec.Struct, frozen=True):
     refused: str = ""
     tokens: int = 0  # that a service counted
     cost: float | None = None  # where the user has told the price
+    graphs: str = ""  # the backend whose graphs were made
 
 
 @cache
@@ -79,7 +82,9 @@ def get_reranker(models: ModelsConfig = LOCAL) -> Reranker | None:
     return load_reranker(models)
 
 
-def describe_embeddings(reader: Reader, tree: int, config: FindConfig, models: ModelsConfig = LOCAL) -> EmbeddingState:
+def describe_embeddings(
+    index: Path, reader: Reader, tree: int, config: FindConfig, models: ModelsConfig = LOCAL
+) -> EmbeddingState:
     """For people and for `index_state`: whether questions in words have vectors, and why not."""
     enabled = config.profile != "lexical_only"
     embedder, reranker = get_embedder(models), get_reranker(models)
@@ -95,9 +100,31 @@ def describe_embeddings(reader: Reader, tree: int, config: FindConfig, models: M
         reason = f"{coverage.missing} of {coverage.total} chunks have none yet (`cq index --embed` makes them)"
     return EmbeddingState(
         enabled, enabled and coverage.ready and coverage.total > 0, "background", reason, embedder.identity,
-        embedder.dimensions, {"exact": True}, coverage.total, round(coverage.missing_rate, 4),
+        embedder.dimensions, find_backends(), coverage.total, round(coverage.missing_rate, 4),
         reranker.identity if reranker else "", config.profile, _describe_leaving(models, coverage) if enabled else "",
+        *_describe_sent(index, models),
+        *_describe_backend(config.backend, index, tree, embedder.identity, coverage.total),
     )  # fmt: skip
+
+
+def _describe_sent(index: Path, models: ModelsConfig) -> tuple[dict[str, int], float | None]:
+    sent = read_sent(index)
+    prices = {"voyage": models.voyage.price_per_million, "openai": models.openai.price_per_million}
+    cost = sum(tokens * prices.get(name.partition("/")[0], 0.0) / 1e6 for name, tokens in sent.items())
+    return sent, round(cost, 6) or None
+
+
+def _describe_backend(wanted: str, index: Path, tree: int, identity: str, rows: int) -> tuple[str, str]:
+    """The one that is chosen, and why it is not the one that answers."""
+    from cq.embed.backend import FOLDER, read_graphs
+
+    try:
+        backend = choose_backend(wanted, rows)
+    except ConfigError as error:
+        return wanted, f"{error.message}: {error.hint}"
+    if backend == "exact" or read_graphs(index.parent / FOLDER, tree, backend, identity):
+        return backend, ""
+    return backend, "its graph is not made yet; until then one by one"
 
 
 def _describe_leaving(models: ModelsConfig, coverage: Coverage) -> str:
@@ -135,12 +162,16 @@ def embed_tree(
     *,
     job: EmbeddingJob | None = None,
     wait: bool = True,
+    backend: str = "exact",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> EmbedReport:
-    """Makes what is missing. Batches are committed as they come, each under the writer's lock and only for files that
-    still have the text that was read; killed at any point, the next run goes on."""
+    """Makes what is missing, and the graphs of the backend. Batches are committed as they come, each under the writer's
+    lock and only for files that still have the text that was read; killed at any point, the next run goes on."""
     tell = on_progress or (lambda _: None)
-    with contextlib.closing(Reader(database.connect(index), os.fspath(root))) as reader:
+    with (
+        count_sent(index, embedder),
+        contextlib.closing(Reader(database.connect(index), os.fspath(root))) as reader,
+    ):
         tree = reader.tree()
         if tree is None:
             return EmbedReport(refused="the tree is not indexed")
@@ -165,9 +196,39 @@ def embed_tree(
             done, waiting = done + count, []
             tell(Progress("embed", min(done, coverage.missing), coverage.missing))
         tell(Progress("embed", coverage.missing, coverage.missing))
+        graphs = _publish_graphs(index, reader, tree, embedder, choose_backend(backend, coverage.total), tell)
         with contextlib.suppress(OSError):
             (index.parent / FAILED_NAME).unlink()
-        return EmbedReport(embedded, reused, files, "", embedder.tokens - tokens)
+        return EmbedReport(embedded, reused, files, "", embedder.tokens - tokens, graphs=graphs)
+
+
+def _publish_graphs(
+    index: Path, reader: Reader, tree: Tree, embedder: Embedder, backend: str, tell: Callable[[Progress], None]
+) -> str:
+    """Of all vectors, where an approximate backend is chosen and what it has does not serve any more; its name then."""
+    import numpy as np
+
+    from cq.embed.backend import FOLDER, is_stale, publish_graphs, read_graphs
+
+    found = [
+        rows
+        for _, blob in (reader.vectors(tree.id, embedder.identity) if backend != "exact" else ())
+        if (rows := decode_rows(blob, embedder.dimensions)) is not None
+    ]
+    if not found:
+        return ""
+    place, keys = index.parent / FOLDER, np.concatenate([rows.keys for rows in found])
+    with database.writer_lock(place / backend, wait=False) as had:
+        if not had or not is_stale(place, read_graphs(place, tree.id, backend, embedder.identity), keys):
+            return ""
+        tell(Progress("graph", 0, len(keys)))
+        kinds = {
+            "body": np.concatenate([rows.body for rows in found]),
+            "signature": np.concatenate([rows.signature for rows in found]),
+        }
+        publish_graphs(place, tree.id, backend, embedder.identity, tree.generation, keys, kinds)
+        tell(Progress("graph", len(keys), len(keys)))
+    return backend
 
 
 class _Unread(msgspec.Struct, frozen=True):
@@ -298,8 +359,9 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
         if embedder is None:
             os.nice(5)
         try:
-            embedder = embedder or get_embedder(load_config(Path(job.root)).models)
-            report = embed_tree(index, Path(job.root), embedder, job=job)
+            config = load_config(Path(job.root))
+            embedder = embedder or get_embedder(config.models)
+            report = embed_tree(index, Path(job.root), embedder, job=job, backend=config.find.backend)
         except CqError as error:
             with contextlib.suppress(OSError):
                 file.with_name(FAILED_NAME).write_text(str(error), encoding="utf-8")
@@ -316,6 +378,33 @@ def read_failure(index: Path) -> str:
             return file.read(300)
     except OSError:
         return ""
+
+
+@contextlib.contextmanager
+def count_sent(index: Path, *models: Embedder | Reranker | None) -> Iterator[dict[str, int]]:
+    """Adds to the account beside the index what services count inside, whatever comes of it, by model."""
+    before = [(model, model.tokens) for model in models if model is not None]
+    sent: dict[str, int] = {}
+    try:
+        yield sent
+    finally:
+        sent |= {model.identity: model.tokens - tokens for model, tokens in before if model.tokens > tokens}
+        if sent:
+            path = index.parent / SENT_NAME
+            # An account that cannot be written costs nobody an answer.
+            with contextlib.suppress(OSError), database.writer_lock(path, wait=True):
+                total = read_sent(index)
+                total |= {name: total.get(name, 0) + tokens for name, tokens in sent.items()}
+                draft = path.with_suffix(".draft")
+                draft.write_bytes(msgspec.json.encode(total))
+                draft.replace(path)
+
+
+def read_sent(index: Path) -> dict[str, int]:
+    try:
+        return msgspec.json.decode((index.parent / SENT_NAME).read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.DecodeError):
+        return {}
 
 
 def _refuse(job: EmbeddingJob, generation: int, config_hash: str, identity: str) -> str:

@@ -3,7 +3,7 @@ question. For processes that answer many questions; a new process looks at every
 
 An event is in the list before the call that caused it returns, so nothing that was saved before a question is missed.
 What the kernel does not tell (a file changed through another of its hard links or through a memory map, another machine
-on a network disk) is seen by the look that is due every few seconds all the same.
+on a network disk) is seen by the look that is due twice a minute all the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-TRUST_SECONDS = 5.0
+TRUST_SECONDS = 30.0
 _MOST = 4  # trees
 # MODIFY ATTRIB MOVED_FROM MOVED_TO CREATE DELETE DELETE_SELF MOVE_SELF
 _MASK = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
@@ -39,14 +39,18 @@ class _Watch:
         self.moved = False
         self.sure_until = 0.0
 
-    def is_still(self) -> bool:
-        """Whether nothing moved since this was last asked."""
-        try:
+    def hear(self) -> bool:
+        """Whether anything moved since this was last asked."""
+        heard = False
+        with contextlib.suppress(BlockingIOError):
             while os.read(self.handle, 1 << 16):
-                self.moved = True
-        except BlockingIOError:
-            return not self.moved and self.sure_until > time.monotonic()
-        return False
+                heard = self.moved = True
+        return heard
+
+    def is_still(self) -> bool:
+        """Whether nothing moved since the last look."""
+        self.hear()
+        return not self.moved and self.sure_until > time.monotonic()
 
 
 def is_unchanged(key: Key) -> bool:
@@ -59,6 +63,16 @@ def is_unchanged(key: Key) -> bool:
     except OSError:
         return False
     return (now.st_dev, now.st_ino) == watch.index
+
+
+def has_news(key: Key) -> bool:
+    """Whether anything moved since this or `is_unchanged` was asked: who waits until nothing does interrupts no one."""
+    watch = _watches.get(key)
+    return watch is not None and watch.hear()
+
+
+def is_watched(key: Key) -> bool:
+    return key in _watches
 
 
 def note_refresh(key: Key, paths: set[str]) -> None:

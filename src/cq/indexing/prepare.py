@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from array import array
 
+import msgspec
+
 from cq.graph.names import find_methods
 from cq.graph.unit import Unit
 from cq.model.code import Parameter
 from cq.model.facts import CHUNK_KINDS, FileFacts, is_looked_up
 from cq.model.source import SourceFile
 from cq.source.read import content_hash
-from cq.store.codec import encode_facts, flatten
+from cq.store.codec import encode_facts, flatten, pack
 from cq.store.terms import Terms
+from cq.store.trigrams import make_trigrams
 from cq.store.write import Content
 
+_ENCODE = msgspec.msgpack.Encoder().encode
 _TERMS = Terms()
 _KIND_BYTES = {kind: number for number, kind in enumerate(CHUNK_KINDS)}
 
@@ -55,7 +59,8 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
             "problems": sum(len(d.problems) for d in documents),
             "code": sum(d.code is not None for d in documents),
         },
-        source.text,
+        pack(source.text),
+        make_trigrams(source.text),
         encode_facts(facts),
         symbols,
         (" ".join(sorted(defined)), " ".join(sorted(called)), " ".join(sorted(used))),
@@ -63,7 +68,7 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         bytes(_KIND_BYTES.get(chunk.kind, len(CHUNK_KINDS) - 1) for d in documents for chunk in d.chunks),
         array("H", [min(fields[4].count(" ") + 1, 65535) for fields in words]).tobytes(),
         sorted(named),
-        sorted(methods.items()),
+        [(name, _ENCODE(found)) for name, found in sorted(methods.items())],
     )
 
 

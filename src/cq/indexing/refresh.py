@@ -19,7 +19,7 @@ from cq.model.facts import FileFacts, References
 from cq.model.source import Problem, Skip, SourceFile
 from cq.source.files import FileEntry, Listing, find_directories, find_files, find_watched, stat_directory, stat_file
 from cq.source.read import content_hash, read_source
-from cq.store import database
+from cq.store import database, trigrams
 from cq.store.read import Reader
 from cq.store.write import Content, FileRow, SkipRow, Writer
 
@@ -44,14 +44,17 @@ class Settings(msgspec.Struct, frozen=True):
     max_files: int = 1_000_000
     jobs: int = 0  # 0: one per core
     memory_mb: int = 0  # 0: no limit beyond the batches
+    words: bool = True  # whether chunks can be found by their words
 
     def key(self) -> str:
-        """Changes when the set of files could."""
-        return content_hash(msgspec.json.encode([self.include, self.exclude, self.max_file_bytes, self.max_files]))
+        """Changes when the set of files could, or what is kept of them."""
+        return content_hash(
+            msgspec.json.encode([self.include, self.exclude, self.max_file_bytes, self.max_files, self.words])
+        )
 
 
 class Progress(msgspec.Struct, frozen=True):
-    stage: str  # "list" "read" "write" "link", and "precise", which counts calls
+    stage: str  # "wait" (for another writer) "list" "read" "write" "link", and "precise", which counts calls
     done: int
     total: int
     done_bytes: int = 0
@@ -84,16 +87,19 @@ class _Listed(msgspec.Struct, frozen=True):
     settled: bool
 
 
-class _Read(msgspec.Struct, frozen=True, gc=False):
+class _Read(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What a worker makes of one file."""
 
-    entry: FileEntry
     skip: Skip | None = None
     hash: str = ""
     language: str = ""
     encoding: str = ""
     problems: tuple[Problem, ...] = ()
     content: Content | None = None  # None: known already
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(list[_Read]).decode
 
 
 def refresh(
@@ -108,7 +114,7 @@ def refresh(
     """Brings the tree `root` in the index file up to date. Cheap when nothing changed; safe to kill at any point."""
     tell = on_progress or (lambda _: None)
     rebuilt = "" if index.exists() else "new"
-    if not rebuilt and (why := database.damage(index, producer())):
+    if not rebuilt and (why := database.damage(index, producer(), words=settings.words)):
         rebuilt = why
     fresh: dict[str, os.stat_result] = {}
     if not rebuilt and not full:
@@ -116,15 +122,20 @@ def refresh(
         if found is not None:
             return found
     try:
+        if (wait or rebuilt) and database.is_writing(index):
+            tell(Progress("wait", 0, 0))
         with database.writer_lock(index, wait=wait or bool(rebuilt)) as had:
             if not had:
                 return Report(_generation(index, root), busy=True)
             # Another process may have done the work while we waited.
-            if rebuilt and index.exists() and database.damage(index, producer()) is None:
+            if rebuilt and index.exists() and database.damage(index, producer(), words=settings.words) is None:
                 rebuilt = ""
             # `full` also drops what other trees of the repository share: they are read again when asked about.
             anew = rebuilt or full
-            connection = database.create(index, producer()) if anew else database.connect(index, write=True)
+            if anew:
+                connection = database.create(index, producer(), words=settings.words)
+            else:
+                connection = database.connect(index, write=True)
             # Before workers are forked: what they need is loaded once. A look that finds nothing new loads none of it.
             from cq.indexing import link, prepare, read
 
@@ -364,8 +375,7 @@ class _Refresh:
         self.tell(Progress("read", 0, len(todo), 0, total_bytes))
         self.writer.begin()
         try:
-            for read in _read_files(self.root, todo, known, self.settings):
-                entry = read.entry
+            for entry, read in zip(todo, _read_files(self.root, todo, known, self.settings), strict=True):
                 done += 1
                 done_bytes += entry.size
                 mtime_ns = entry.mtime_ns if entry.mtime_ns < now - RACY_NS else -1
@@ -439,24 +449,27 @@ def _read_files(
     _known, _root, _max_bytes = known, root, settings.max_file_bytes
     jobs = settings.jobs or os.cpu_count() or 1
     batches = _make_batches(todo)
-    if jobs < 2 or len(batches) < 2 or sum(entry.size for entry in todo) < POOL_BYTES or not hasattr(os, "fork"):
+    is_large = sum(entry.size for entry in todo) >= POOL_BYTES
+    if is_large:
+        trigrams.load()  # once, before workers are forked
+    if jobs < 2 or len(batches) < 2 or not is_large or not hasattr(os, "fork"):
         for batch in batches:
             yield from _read_batch(batch)
         return
     from concurrent.futures.process import BrokenProcessPool
 
     window = jobs * 3 if not settings.memory_mb else max(jobs, min(jobs * 3, settings.memory_mb // 64))
-    waiting: deque[tuple[list[FileEntry], Future[list[_Read]]]] = deque()
+    waiting: deque[tuple[list[FileEntry], Future[bytes]]] = deque()
     pool = _make_pool(min(jobs, len(batches)))
     try:
         queue = deque(batches)
         while queue or waiting:
             while queue and len(waiting) < window:
                 batch = queue.popleft()
-                waiting.append((batch, pool.submit(_read_batch, batch)))
+                waiting.append((batch, pool.submit(_send_batch, batch)))
             batch, future = waiting.popleft()
             try:
-                yield from future.result()
+                yield from _DECODE(future.result())
             except BrokenProcessPool:
                 # A worker died: a grammar crashed, or the system took its memory. Find the file that does it.
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -517,18 +530,23 @@ def _read_batch(batch: list[FileEntry]) -> list[_Read]:
             gc.enable()
 
 
+def _send_batch(batch: list[FileEntry]) -> bytes:
+    # A third of what pickling costs, there and here.
+    return _ENCODE(_read_batch(batch))
+
+
 def _read_one(entry: FileEntry) -> _Read:
     from cq.indexing.prepare import prepare_content
     from cq.indexing.read import extract_source
 
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
-        return _Read(entry, source)
+        return _Read(source)
     text_hash = content_hash(source.text)
     content = None
     if (text_hash, source.language) not in _known:
         content = prepare_content(source, extract_source(source), text_hash)
-    return _Read(entry, None, text_hash, source.language, source.encoding, source.problems, content)
+    return _Read(None, text_hash, source.language, source.encoding, source.problems, content)
 
 
 def _read_alone(batch: list[FileEntry]) -> list[_Read]:
@@ -539,7 +557,7 @@ def _read_alone(batch: list[FileEntry]) -> list[_Read]:
     for entry in batch:
         with _make_pool(1) as pool:
             try:
-                results += pool.submit(_read_batch, [entry]).result()
+                results += _DECODE(pool.submit(_send_batch, [entry]).result())
             except BrokenProcessPool:
                 results.append(_read_text_only(entry))
     return results
@@ -551,11 +569,11 @@ def _read_text_only(entry: FileEntry) -> _Read:
 
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
-        return _Read(entry, source)
+        return _Read(source)
     span = (0, len(source.text))
     problem = Problem("crash", "the parser crashed on this file; it is searched as text only", *span)
     facts = FileFacts(
         source.language, chunks=build_chunks(source.text, span, [], [], None, References()), problems=(problem,)
     )
     content = prepare_content(source, facts)
-    return _Read(entry, None, content.hash, source.language, source.encoding, source.problems, content)
+    return _Read(None, content.hash, source.language, source.encoding, source.problems, content)

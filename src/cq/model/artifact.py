@@ -510,6 +510,7 @@ class Embeddings(Part, frozen=True):
     identity: str | None
     dims: Count
     missing_rate: float
+    backend: str | None
     backends: dict[str, Feature]
 
 

@@ -28,6 +28,7 @@ from typing import Any
 import msgspec
 
 Value = Any
+_NOTHING = msgspec.Raw()
 
 
 class Parameter(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -103,3 +104,45 @@ class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):
     raises: tuple[tuple[int, int, Value], ...] = ()  # scope, start, what is raised
     loops: tuple[tuple[int, int], ...] = ()  # spans in which what stands below may have run before
     public: tuple[str, ...] | None = None  # what `import *` takes, where the document says so
+
+
+class NamedDefinition(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Of a Definition what names it; the rest is not decoded."""
+
+    kind: str
+    name: str
+    symbol: int
+    scope: int
+    start: int
+    parameters: msgspec.Raw = _NOTHING
+    type: msgspec.Raw = _NOTHING
+    returns: msgspec.Raw = _NOTHING
+    yields: msgspec.Raw = _NOTHING
+    bases: msgspec.Raw = _NOTHING
+    keywords: msgspec.Raw = _NOTHING
+    decorators: msgspec.Raw = _NOTHING
+    modifiers: msgspec.Raw = _NOTHING
+    within: str = ""
+
+
+class Outline(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Of a Code its definitions; decoding it costs a tenth."""
+
+    language: str
+    definitions: tuple[NamedDefinition, ...] = ()
+
+
+def qualify(code: Code | Outline) -> dict[int, str]:
+    """By symbol: dotted names that stay when lines move; the second of a name is `f#2`."""
+    names: dict[int, str] = {}
+    prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
+    seen: dict[str, int] = {}
+    for definition in code.definitions:
+        if definition.symbol >= 0:
+            holder = prefixes.get(definition.scope) or names.get(definition.scope)
+            name = ".".join(part for part in (holder, definition.within, definition.name) if part)
+            if definition.kind == "impl":
+                prefixes[definition.symbol] = name
+            count = seen[name] = seen.get(name, 0) + 1
+            names[definition.symbol] = name if count == 1 else f"{name}#{count}"
+    return names

@@ -64,6 +64,7 @@ class ArtifactsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: Literal["files", "sqlite"] = "files"
 
 
+EXTRA_BACKENDS = ("usearch", "lancedb")  # vector indexes that are packages of their own
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _Address = Annotated[str, msgspec.Meta(max_length=500)]
 
@@ -79,6 +80,7 @@ class FindConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     call_depth: Annotated[int, msgspec.Meta(ge=-1, le=25, description="-1: as far as it goes")] = 1
     type_depth: Annotated[int, msgspec.Meta(ge=0, le=10)] = 1
     profile: Literal["default", "lexical_only", "vector_only"] = "default"
+    backend: Literal["auto", "exact", "usearch", "lancedb"] = "auto"
     # A repository may keep its code here (`local`), never send it away: that is for ModelsConfig.
     embedder: Literal["local", "voyage", "openai"] | None = None
     reranker: Literal["local", "voyage"] | None = None

@@ -68,3 +68,7 @@ class EmbeddingState(msgspec.Struct, frozen=True, omit_defaults=True):
     reranker: str = ""
     profile: str = "default"
     leaves: str = ""  # what is sent away, and to whom
+    sent: dict[str, int] = {}  # tokens that services have counted since the index is there, by model
+    cost: float | None = None  # of them, where the user has told the price
+    backend: str = "exact"  # of `backends`, the one that is chosen
+    backend_reason: str = ""  # why it is not the one that answers

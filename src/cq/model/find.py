@@ -15,6 +15,7 @@ class ScoreParts(msgspec.Struct, frozen=True, omit_defaults=True):
     signature: float = 0.0
     rerank: float = 0.0
     prior: float = 1.0  # below 1 for tests, documentation and data
+    file: float = 0.0  # what its file's name and contents, and a name in the question, add
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 ROLES = ("src", "lib", "test", "doc", "generated")
 
@@ -24,6 +25,7 @@ _DOC = re.compile(
 )
 
 
+@lru_cache(maxsize=20_000)
 def find_role(path: str) -> str:
     """Where several fit, what says least about the product wins: a test inside a vendored package is `lib`."""
     if _LIB.search(path):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import zstandard
 
-from cq.model.code import Code
+from cq.model.code import Code, Outline, qualify
 from cq.model.edge import Links
 from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
 from cq.model.source import Problem, Segment
@@ -37,6 +37,7 @@ _PARTS: dict[str, Any] = {
 PARTS = tuple(_PARTS)
 _DECODERS = {part: msgspec.msgpack.Decoder(kind) for part, kind in _PARTS.items()}
 _ENCODER = msgspec.msgpack.Encoder()
+_OUTLINES = msgspec.msgpack.Decoder(list[Outline | None])
 _LINKS = msgspec.msgpack.Decoder(list[Links | None])
 
 
@@ -93,6 +94,11 @@ def encode_facts(facts: FileFacts) -> dict[str, bytes]:
 
 def decode_part(part: str, blob: bytes) -> Any:
     return _DECODERS[part].decode(unpack(blob))
+
+
+def decode_names(blob: bytes) -> list[dict[int, str]]:
+    """Of the part `code` only what its definitions are called, by symbol."""
+    return [{} if outline is None else qualify(outline) for outline in _OUTLINES.decode(unpack(blob))]
 
 
 def encode_links(links: list[Links | None]) -> bytes:

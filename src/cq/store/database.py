@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cq.model.errors import StoreError
 
-SCHEMA = 6
+SCHEMA = 7
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError
 _APPLICATION_ID = 0x63715F31  # "cq_1": another program's file is never taken for ours
@@ -35,8 +35,8 @@ def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def create(path: Path, producer: str) -> sqlite3.Connection:
-    """A new, empty index in place of whatever lies there."""
+def create(path: Path, producer: str, *, words: bool = True) -> sqlite3.Connection:
+    """A new, empty index in place of whatever lies there; without `words` it never gets an index of them."""
     remove(path)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -48,6 +48,7 @@ def create(path: Path, producer: str) -> sqlite3.Connection:
     for statement in _statements():
         connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('producer', ?)", (producer,))
+    connection.execute("INSERT INTO meta VALUES ('words', ?)", ("yes" if words else "no",))
     connection.execute("COMMIT")
     connection.close()
     return connect(path, write=True)
@@ -64,8 +65,9 @@ def explain(error: DatabaseError, path: Path) -> StoreError:
     return StoreError(f"{path}: {text}", hint="remove the file: it is made again")
 
 
-def damage(path: Path, producer: str = "") -> str | None:
-    """Why the file cannot be used, in a few words, or None when it can. Without a producer, whosever facts serve."""
+def damage(path: Path, producer: str = "", *, words: bool | None = None) -> str | None:
+    """Why the file cannot be used, in a few words, or None when it can. Without a producer, whosever facts serve;
+    `words` says whether the profile that is asked for has an index of them."""
     try:
         with contextlib.closing(connect(path)) as connection:
             if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
@@ -76,10 +78,16 @@ def damage(path: Path, producer: str = "") -> str | None:
             row = connection.execute("SELECT value FROM meta WHERE key='producer'").fetchone()
             if producer and (row is None or row[0] != producer):
                 return "made by another version of cq or of a grammar"
+            if words is not None and words != has_words(connection):
+                return f"made for another profile, {'without' if words else 'with'} an index of words"
             connection.execute("SELECT max(id) FROM content").fetchone()
     except (sqlite3.Error, StoreError) as error:
         return f"damaged: {error}"
     return None
+
+
+def has_words(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT value FROM meta WHERE key='words'").fetchone() != ("no",)
 
 
 def check(path: Path, root: str) -> None:
@@ -115,6 +123,14 @@ def writer_lock(path: Path, *, wait: bool) -> Iterator[bool]:
     finally:
         _held.discard(handle)
         os.close(handle)
+
+
+def is_writing(path: Path) -> bool:
+    """Whether another process has the lock now."""
+    if not path.parent.is_dir():
+        return False
+    with writer_lock(path, wait=False) as had:
+        return not had
 
 
 def drop_inherited_locks() -> None:

@@ -6,7 +6,7 @@ import re
 import sqlite3
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from operator import itemgetter
 from typing import Any, cast
@@ -18,9 +18,10 @@ from cq.model.edge import Candidate, Links
 from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
-from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_part, unpack
-from cq.store.database import tree_key
+from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_names, decode_part, unpack
+from cq.store.database import has_words, tree_key
 from cq.store.trace import Trace, TracedConnection
+from cq.store.trigrams import find_bits
 
 _FEW_KEYS = 16
 _FILES = (
@@ -35,6 +36,9 @@ _EVIDENCE = (  # that still holds
 )
 _METHODS = msgspec.msgpack.Decoder(list[tuple[int, str, tuple[Parameter, ...]]])
 _NAME_WORD = re.compile(r"[A-Za-z0-9_$\x80-\U0010ffff]+")  # as the tokenizer of `name` splits
+_LASTING = ("files", "decoded")  # in a memory: what is keyed by the very bytes or the hash of what it is made of
+_MOST_DECODED = 10_000  # blobs
+_BYTES = [bytes(byte for byte in range(256) if byte >> bit & 1) for bit in range(8)]  # that have a bit
 _IN = 500  # values per IN list: below every limit of SQLite
 
 
@@ -80,6 +84,7 @@ class Reader:
         self._evidence: dict[int, bool] = {}
         # Of a reader that is kept for the next question: what may be kept with it, while nothing is written.
         self.memory: dict[Any, Any] | None = None
+        self._plain: Reader | None = None
         self.inode: tuple[int, int] = (0, 0)
         self._version = -1
 
@@ -94,10 +99,17 @@ class Reader:
     def close(self) -> None:
         self._db.close()
 
+    @property
+    def plain(self) -> Reader:
+        """Itself, or the one whose reading this one notes."""
+        return self._plain or self
+
     def traced(self, trace: Trace) -> Reader:
-        """The same, noting what is read; it lives as long as this one, and has no memory that would answer instead."""
+        """The same, noting what is read; it lives as long as this one, and shares of its memory what needs no noting:
+        the texts and facts that a content has, and what blobs decode to."""
         other = copy(self)
-        other.memory, other._evidence = None, {}
+        other.memory = None if self.memory is None else {name: self.memory[name] for name in _LASTING}
+        other._evidence, other._plain = {}, self
         other._db = cast("sqlite3.Connection", TracedConnection(self._db, trace))
         return other
 
@@ -106,13 +118,20 @@ class Reader:
         return trace.check(self._db)
 
     def check_memory(self) -> None:
-        """Forgets everything once another connection has written."""
+        """Forgets what may be otherwise once another connection has written."""
         self._db.execute("SELECT count(*) FROM tree")  # only a read begins the transaction that the number is about
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
             self._version = version
             self._evidence = {}
-            self.memory = {}
+            memory = self.memory or {}
+            self.memory = {name: memory.get(name, {}) for name in _LASTING}
+
+    def forget_half(self) -> None:
+        """What was not used for longest, and all that may hold on to it."""
+        memory = self.memory or {}
+        kept = {name: list(memory.get(name, {}).items()) for name in _LASTING}
+        self.memory = {name: dict(items[len(items) // 2 :]) for name, items in kept.items()}
 
     def tree(self) -> Tree | None:
         row = self._db.execute(
@@ -347,7 +366,7 @@ class Reader:
     def own_links(self, tree: int, path: str) -> list[Links | None]:
         """As our own resolution left them, whatever others say."""
         row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
-        return decode_links(row[0]) if row else []
+        return self._decode("links", row[0], decode_links) if row else []
 
     def evaluate(self, tree: int, path: str) -> list[tuple[Links, tuple[Conflict, ...]] | None]:
         """The links completed by what sources outside say, and where they contradict them."""
@@ -417,8 +436,9 @@ class Reader:
 
     def find_referrers(self, tree: int, key: int) -> list[tuple[str, array[int]]]:
         """(path, calls) of the files that refer to what the key stands for; by path."""
+        # CROSS: the few rows of the key first. Left to itself SQLite walks every file, to have them in order.
         rows = self._db.execute(
-            "SELECT l.path, t.calls FROM target t JOIN link l ON l.id=t.link AND l.tree=?"
+            "SELECT l.path, t.calls FROM target t CROSS JOIN link l ON l.id=t.link AND l.tree=?"
             " WHERE t.key=? ORDER BY l.path",
             (tree, key),
         ).fetchall()
@@ -431,13 +451,13 @@ class Reader:
         return list(found.items())
 
     def has_referrers(self, tree: int, key: int) -> bool:
-        sql = "SELECT 1 FROM target t JOIN link l ON l.id=t.link AND l.tree=? WHERE t.key=? LIMIT 1"
+        sql = "SELECT 1 FROM target t CROSS JOIN link l ON l.id=t.link AND l.tree=? WHERE t.key=? LIMIT 1"
         return self._db.execute(sql, (tree, key)).fetchone() is not None
 
     def find_methods(self, tree: int, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:
         """(path, document, qualified name, parameters) of every method of that name; by path."""
         rows = self._db.execute(
-            "SELECT f.path, m.methods FROM method m JOIN file f ON f.content=m.content AND f.tree=?"
+            "SELECT f.path, m.methods FROM method m CROSS JOIN file f ON f.content=m.content AND f.tree=?"
             " WHERE m.name=? ORDER BY f.path",
             (tree, name),
         )
@@ -453,18 +473,37 @@ class Reader:
         return sorted(row[0] for row in rows)
 
     def code(self, tree: int, path: str) -> list[Code | None]:
+        return self._code(tree, path, "code", lambda blob: decode_part("code", blob))
+
+    def names(self, tree: int, path: str) -> list[dict[int, str]]:
+        """What links call the definitions of each document, by symbol."""
+        return self._code(tree, path, "names", decode_names)
+
+    def _code(self, tree: int, path: str, kind: str, decode: Callable[[bytes], Any]) -> Any:
         row = self._db.execute(
             "SELECT c.code FROM file f JOIN content c ON c.id=f.content WHERE f.tree=? AND f.path=?", (tree, path)
         ).fetchone()
-        return decode_part("code", row[0]) if row else []
+        return self._decode(kind, row[0], decode) if row else []
+
+    def _decode(self, kind: str, blob: bytes, decode: Callable[[bytes], Any]) -> Any:
+        """Once for the same bytes, where there is a memory."""
+        if self.memory is None:
+            return decode(blob)
+        known: dict[tuple[str, bytes], Any] = self.memory["decoded"]
+        if (kind, blob) not in known:
+            known[kind, blob] = decode(blob)
+            if len(known) > _MOST_DECODED:
+                del known[next(iter(known))]
+        return known[kind, blob]
 
     def find_trigram(self, literal: str) -> list[int] | None:
         """Contents that may hold the literal, any case; None when it has no three characters on one line."""
-        pieces = {line[at : at + 3] for line in literal.split("\n") for at in range(len(line) - 2)}
-        if not pieces:
+        bits = find_bits(literal)
+        if not bits:
             return None
-        phrase = " AND ".join(_phrase(piece) for piece in sorted(pieces))
-        return [row[0] for row in self._db.execute("SELECT rowid FROM trigram WHERE trigram MATCH ?", (phrase,))]
+        tests = " AND ".join(["instr(?, substr(bits, 1 + (? & (length(bits) - 1)), 1))"] * len(bits))
+        values = [value for place, bit in bits for value in (_BYTES[bit], place)]
+        return [row[0] for row in self._db.execute(f"SELECT content FROM trigram WHERE {tests}", tuple(values))]
 
     def find_names(self, name: str, column: str = "defined called used") -> list[int]:
         """Contents that define, call or use an identifier, any case; of a name of several words, all the words."""
@@ -473,6 +512,10 @@ class Reader:
             return [row[0] for row in self._db.execute("SELECT id FROM content")]
         phrase = f"{{{column}}}: ({' AND '.join(map(_phrase, words))})"
         return [row[0] for row in self._db.execute("SELECT rowid FROM name WHERE name MATCH ?", (phrase,))]
+
+    def has_words(self) -> bool:
+        """Whether there is an index of words: in the profile `vector_only` there is none."""
+        return has_words(self._db)
 
     def find_words(self, term: str, column: str, limit: int) -> list[int]:
         """Rows of the chunks that have the term in this field of `words`, ascending, the first `limit` of them."""
@@ -492,7 +535,7 @@ class Reader:
     def integrity(self) -> list[str]:
         """What SQLite itself finds wrong."""
         problems = [row[0] for row in self._db.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
-        for table in ("trigram", "name", "words"):
+        for table in ("name", "words"):
             try:
                 self._db.execute(f"SELECT count(*) FROM {table}_data").fetchone()
             except sqlite3.Error as error:
@@ -503,8 +546,10 @@ class Reader:
 class LinkedTree:
     """The links of one tree, as cq.graph.edges reads them."""
 
-    def __init__(self, reader: Reader, tree: int) -> None:
+    def __init__(self, reader: Reader, tree: int, load: Callable[[str, str], Any] | None = None) -> None:
+        """`load` gives a part of the file at a path, [] where there is none, from what may be at hand already."""
         self._reader, self._tree = reader, tree
+        self._load = load or self._read
         self._last: tuple[tuple[str, str], Any] = ("", ""), []  # names of one file are asked about in a row
 
     def links(self, path: str) -> list[Links | None]:
@@ -512,6 +557,9 @@ class LinkedTree:
 
     def code(self, path: str) -> list[Code | None]:
         return self._reader.code(self._tree, path)
+
+    def names(self, path: str) -> list[dict[int, str]]:
+        return self._reader.names(self._tree, path)
 
     def calls(self, path: str) -> list[tuple[Call, ...]]:
         return self._part(path, "calls")
@@ -533,9 +581,12 @@ class LinkedTree:
 
     def _part(self, path: str, part: str) -> Any:
         if self._last[0] != (path, part):
-            content = self._reader.contents(self._tree, [path]).get(path)
-            self._last = (path, part), [] if content is None else self._reader.part(content, part)
+            self._last = (path, part), self._load(path, part)
         return self._last[1]
+
+    def _read(self, path: str, part: str) -> Any:
+        content = self._reader.contents(self._tree, [path]).get(path)
+        return [] if content is None else self._reader.part(content, part)
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:

@@ -142,8 +142,9 @@ CREATE TABLE vector (
     UNIQUE (tree, path)
 );
 
--- Candidates only: every hit is verified against the text or the facts. rowid = content.id.
-CREATE VIRTUAL TABLE trigram USING fts5 (text, content='', tokenize='trigram', detail=none, columnsize=0);
+-- Candidates only: every hit is verified against the text or the facts.
+CREATE TABLE trigram (content INTEGER PRIMARY KEY, bits BLOB NOT NULL);  -- see trigrams.py
+-- rowid = content.id.
 CREATE VIRTUAL TABLE name USING fts5 (defined, called, used, content='', tokenize="ascii tokenchars '_$'", detail=column, columnsize=0);
 
 -- Fielded BM25 over chunks; rowid = content.chunk_base + index. Paths are scored beside it, since content has none.

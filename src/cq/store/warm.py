@@ -12,7 +12,8 @@ from cq.store import database
 from cq.store.read import Reader
 
 enabled = False  # a process that lives on, and asks in one thread, sets it
-MOST_BYTES = 400_000_000  # of memory that is this process's own; beyond it nothing is kept
+MOST_BYTES = 512_000_000  # of memory that is this process's own; beyond it half is forgotten, then all
+READY_BYTES = 400_000_000  # nothing more is decoded beforehand
 _MOST = 4  # indexes
 
 
@@ -37,7 +38,9 @@ def open_reader(index: Path, root: str) -> Iterator[Reader]:
     except BaseException:
         reader.close()
         raise
-    if reader.memory is None or (index, root) in _kept or _measure() > MOST_BYTES:
+    if reader.memory is not None and measure() > MOST_BYTES:
+        reader.forget_half()
+    if reader.memory is None or (index, root) in _kept or measure() > MOST_BYTES:
         reader.close()  # the last, of two that were open at once
         return
     _kept[index, root] = reader
@@ -52,7 +55,8 @@ def _identify(index: Path) -> tuple[int, int]:
     return 0, 0
 
 
-def _measure() -> int:
+def measure() -> int:
+    """Bytes of memory that are this process's own."""
     try:
         fields = Path("/proc/self/statm").read_text().split()
     except OSError:

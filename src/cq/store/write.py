@@ -8,11 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cq.model.code import Parameter
 from cq.model.edge import Candidate, Links
 from cq.model.source import Problem, Skip
-from cq.store.codec import encode_links, pack, unpack
-from cq.store.database import BUSY_MS, tree_key
+from cq.store.codec import encode_links, unpack
+from cq.store.database import BUSY_MS, has_words, tree_key
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 KEPT_DEAD = 500  # contents of no file that are kept at least: branches are come back to
@@ -25,7 +24,8 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     language: str
     lines: int
     counts: dict[str, int]
-    text: bytes
+    text: bytes  # packed
+    trigrams: bytes
     parts: dict[str, bytes]
     symbols: list[tuple[int, int, str, str, str]]  # document, number, name, qualified_name, kind
     names: tuple[str, str, str]  # defined, called, used
@@ -33,7 +33,7 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     kinds: bytes  # per chunk
     sizes: bytes
     named: list[tuple[str, int]]  # what its code calls and stores: see the table
-    methods: list[tuple[str, list[tuple[int, str, tuple[Parameter, ...]]]]]  # name -> document, qualified name, …
+    methods: list[tuple[str, bytes]]  # by name: see the table
 
 
 class FileRow(msgspec.Struct, frozen=True, gc=False):
@@ -77,7 +77,7 @@ class Writer:
     """Holds the connection of the process that has the writer's lock."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
+        self._db, self._has_words = connection, has_words(connection)
         self._next_content = self._value("SELECT coalesce(max(id), 0) + 1 FROM content")
         self._next_chunk = self._value("SELECT coalesce(max(chunk_base + 0), 1) FROM content")
         row = connection.execute("SELECT chunk_base, counts FROM content ORDER BY id DESC LIMIT 1").fetchone()
@@ -107,7 +107,7 @@ class Writer:
             "INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 number, content.hash, content.language, content.lines, _ENCODE(content.counts), chunk,
-                pack(content.text), parts["documents"], parts["symbols"], parts["calls"], parts["imports"],
+                content.text, parts["documents"], parts["symbols"], parts["calls"], parts["imports"],
                 parts["flows"], parts["refs"], parts["chunks"], parts["code"],
             ),
         )  # fmt: skip
@@ -117,30 +117,25 @@ class Writer:
         self._db.execute("INSERT INTO kind VALUES (?,?,?)", (number, content.kinds, content.sizes))
         self._db.executemany("INSERT INTO named VALUES (?,?,?)", [(*named, number) for named in content.named])
         self._db.executemany(
-            "INSERT INTO method VALUES (?,?,?)",
-            [(name, number, _ENCODE(methods)) for name, methods in content.methods],
+            "INSERT INTO method VALUES (?,?,?)", [(name, number, methods) for name, methods in content.methods]
         )
-        self._db.execute("INSERT INTO trigram (rowid, text) VALUES (?,?)", (number, _unlike_lines(content.text)))
+        self._db.execute("INSERT INTO trigram VALUES (?,?)", (number, content.trigrams))
         self._db.execute("INSERT INTO name (rowid, defined, called, used) VALUES (?,?,?,?)", (number, *content.names))
         self._db.executemany(
             "INSERT INTO words (rowid, name, qualified_name, signature, docs, body) VALUES (?,?,?,?,?,?)",
-            [(chunk + index, *fields) for index, fields in enumerate(content.words)],
+            [(chunk + index, *fields) for index, fields in enumerate(content.words if self._has_words else ())],
         )
         return number
 
     def remove_content(self, number: int, chunk: int, content: Content) -> None:
         """`content` made again from the stored text: a contentless index forgets only what it is told again."""
         self._db.execute(
-            "INSERT INTO trigram (trigram, rowid, text) VALUES ('delete',?,?)",
-            (number, _unlike_lines(content.text)),
-        )
-        self._db.execute(
             "INSERT INTO name (name, rowid, defined, called, used) VALUES ('delete',?,?,?,?)", (number, *content.names)
         )
         self._db.executemany(
             "INSERT INTO words (words, rowid, name, qualified_name, signature, docs, body)"
             " VALUES ('delete',?,?,?,?,?,?)",
-            [(chunk + index, *fields) for index, fields in enumerate(content.words)],
+            [(chunk + index, *fields) for index, fields in enumerate(content.words if self._has_words else ())],
         )
         self._db.execute("DELETE FROM symbol WHERE content=?", (number,))
         self._db.executemany(
@@ -149,8 +144,8 @@ class Writer:
         self._db.executemany(
             "DELETE FROM method WHERE name=? AND content=?", [(name, number) for name, _ in content.methods]
         )
-        self._db.execute("DELETE FROM kind WHERE content=?", (number,))
-        self._db.execute("DELETE FROM vector WHERE content=?", (number,))
+        for table in ("trigram", "kind", "vector"):
+            self._db.execute(f"DELETE FROM {table} WHERE content=?", (number,))
         self._db.execute("DELETE FROM content WHERE id=?", (number,))
 
     def find_dead(self, limit: int) -> list[tuple[int, int, str, bytes]]:
@@ -286,8 +281,3 @@ class Writer:
         self._db.execute("PRAGMA busy_timeout=0")
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-
-
-def _unlike_lines(text: bytes) -> str:
-    """Every line once: which trigrams a text holds does not change, but for those across line ends."""
-    return "\n".join(dict.fromkeys(text.decode("utf-8", "replace").split("\n")))

@@ -11,6 +11,7 @@ import gc
 import io
 import os
 import resource
+import select
 import selectors
 import signal
 import socket
@@ -18,7 +19,7 @@ import struct
 import sys
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -110,7 +111,7 @@ class Daemon:
         self._path = path
         self._idle_seconds = idle_seconds
         self._memory_mb = memory_mb
-        self._most_workers = max(2, os.cpu_count() or 2)
+        self._most_workers = max(4, os.cpu_count() or 4)  # some only wait: for a lock, for a language server
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._reading: list[_Job] = []
@@ -317,6 +318,7 @@ class Daemon:
 
     def _look_after(self) -> None:
         now = time.monotonic()
+        self._evict()
         for job in [job for job in self._reading if now - job.since > _HEAD_SECONDS]:
             self._drop(job)
         for worker in list(self._workers):
@@ -390,6 +392,7 @@ def _work(channel: int) -> NoReturn:
     status = 1
     try:
         while True:
+            _await(parent)
             head, (link, *streams), _, _ = socket.recv_fds(parent, 4, 4)
             size, body = int.from_bytes(head, "big"), b""
             while len(body) < size:
@@ -401,6 +404,18 @@ def _work(channel: int) -> NoReturn:
     finally:
         sessions.close_sessions()
         os._exit(status)
+
+
+def _await(parent: socket.socket) -> None:
+    """For the next request; meanwhile the worker makes ready for it."""
+    from cq.workspace import stay_ready
+
+    gc.collect()
+    with closing(stay_ready()) as pieces:
+        for seconds in pieces:
+            gc.freeze()  # what is kept is not looked through again and again
+            if select.select([parent], [], [], seconds)[0]:
+                return
 
 
 def _answer(request: Request, link: socket.socket, streams: list[int]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import compress
-from operator import and_
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -425,14 +424,14 @@ def _used_imports(pieces: list[Piece], imports: Sequence[Import], references: Re
     wanted = {i: bound[name] for i, name in enumerate(references.names) if name in bound} if bound else {}
     if not wanted:
         return none
-    ids = array("I", references.name_ids)
+    ids, offsets, roles = array("I", references.name_ids), array("I", references.offsets), references.roles
+    flags = bytes(number in wanted for number in range(len(references.names)))
     # A name inside an import statement is no use of it.
-    chosen = bytes(map(and_, map(wanted.__contains__, ids), references.roles.translate(_NO_IMPORT)))
-    offsets, numbers = list(compress(array("I", references.offsets), chosen)), list(compress(ids, chosen))
+    places = [at for at in compress(range(len(ids)), map(flags.__getitem__, ids)) if roles[at] != _IMPORT]
     used: dict[int, set[int]] = {}
-    for holder, name_id in zip(_find_holders(pieces, offsets), numbers, strict=True):
+    for holder, at in zip(_find_holders(pieces, [offsets[at] for at in places]), places, strict=True):
         if holder >= 0:
-            used.setdefault(holder, set()).update(wanted[name_id])
+            used.setdefault(holder, set()).update(wanted[ids[at]])
     # Children stand behind their parents, so one pass from the back carries everything upwards.
     for number in range(len(pieces) - 1, -1, -1):
         if number in used and pieces[number].parent >= 0:
@@ -446,7 +445,7 @@ def _used_imports(pieces: list[Piece], imports: Sequence[Import], references: Re
 # -- identity --------------------------------------------------------------------------------------
 
 
-_NO_IMPORT = bytes(role != ROLES.index("import") for role in range(256))
+_IMPORT = ROLES.index("import")
 
 
 class _Hashes:

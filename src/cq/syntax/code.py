@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value
-from cq.model.facts import Call
 
 if TYPE_CHECKING:
     from cq.syntax.collect import Scopes
@@ -28,7 +27,6 @@ class CodeDraft:
         self.binds: list[tuple[int, int, str, Value, int]] = []  # from, statement, name, value, end of an inner one
         self.types: dict[int, Value] = {}  # statement -> annotation of what it binds
         self.stores: list[tuple[int, Value, str | None, Value, Value]] = []  # statement, base, name, value, key
-        self.sites: dict[tuple[int, int], tuple[Value, tuple[Value, ...], Keywords]] = {}  # span of a call
         self.returns: list[tuple[int, Value]] = []
         self.yields: list[tuple[int, Value]] = []
         self.raises: list[tuple[int, Value]] = []
@@ -45,7 +43,7 @@ class CodeDraft:
         text: bytes,
         drafts: Sequence[Draft],
         scopes: Scopes,
-        calls: Sequence[Call],
+        sites: tuple[Site, ...],
         public: tuple[str, ...] | None,
     ) -> Code:
         definitions = self._definitions(drafts, scopes, language.id == "rust")
@@ -58,16 +56,11 @@ class CodeDraft:
             Store(scope, start, base, name, value, key, types.get(start))
             for scope, (start, base, name, value, key) in zip(owners, self.stores, strict=True)
         )
-        known = self.sites
-        sites: list[Site] = []
-        for call in calls:
-            callee, args, keywords = known.get((call.start, call.end), _NO_SITE)
-            sites.append(Site(call.scope, call.start, call.end, callee, args, keywords, call.kind, call.name))
         self.raises.sort(key=_first)
         owners = scopes.find([start for start, _ in self.raises])
         raises = tuple((scope, *place) for scope, place in zip(owners, self.raises, strict=True))
         loops = tuple(sorted(self.loops))
-        return Code(language.id, tuple(definitions), binds, stores, tuple(sites), raises, loops, public)
+        return Code(language.id, tuple(definitions), binds, stores, sites, raises, loops, public)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
@@ -218,7 +211,6 @@ class CodeDraft:
 
 
 Keywords = tuple[tuple[str, Value], ...]
-_NO_SITE: tuple[Value, tuple[Value, ...], Keywords] = (None, (), ())
 
 
 def _is_at(value: Value) -> bool:

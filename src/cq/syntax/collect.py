@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
+from cq.model.code import Value
 from cq.model.facts import Argument
 from cq.model.source import Problem
 from cq.syntax.code import CodeDraft
@@ -15,12 +16,19 @@ from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Draft, Langua
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_GAP = 64  # bytes before a definition that are looked at first
+_NEWLINE = ord("\n")
 DEFINED = 255  # the mark of a definition's own name: no reference
 _CALL = ROLE_NUMBER["call"]
 _MAX_KNOWN = 100_000
 
-# kind, callee, name, receiver, start, end, name_start, args, arg_count, keywords
-LooseCall = tuple[int, int, int, str, str, str, str, tuple[Argument, ...], int, tuple[str, ...]]
+# What the code of a call says: callee, arguments by position and by keyword.
+LooseSite = tuple[Value, tuple[Value, ...], tuple[tuple[str, Value], ...]]
+NO_SITE: LooseSite = (None, (), ())
+# start, end, name_start, kind, callee, name, receiver, args, arg_count, keywords; then the site, where there is code
+LooseCall = tuple[
+    int, int, int, str, str, str, str, tuple[Argument, ...], int, tuple[str, ...], *tuple[Value, ...]
+]  # fmt: skip
 
 
 class Collector:
@@ -53,6 +61,23 @@ class Collector:
         self.remarks: list[tuple[int, str, str]] = []  # offset and two words that a language keeps for its `finish`
         self.public: list[tuple[int, int]] = []  # statements that say what the module exports
         self.code = CodeDraft()
+        self._painted: bytes | None = None
+
+    def paint(self) -> bytes:
+        """The document with what is no code painted over; from now on `opaque` holds the comments too, and is sorted,
+        outer before inner."""
+        if self._painted is None:
+            base, end = self.span
+            text = self.text[base:end]
+            spans = self.opaque
+            spans += [(start, -end, False) for start, end in self.comments]
+            spans.sort()
+            painted = bytearray(text)
+            for start, minus_end, hole in spans:
+                start, end = start - base, -minus_end - base
+                painted[start:end] = text[start:end] if hole else bytes(end - start)
+            self._painted = bytes(painted)
+        return self._painted
 
     def slice(self, start: int, end: int) -> str:
         return self.text[start:end].decode("utf-8", "replace")
@@ -75,30 +100,26 @@ class Collector:
         pieces.append(self.slice(cursor, max(cursor, end)))
         return fold_lines("".join(pieces))
 
-    def add_call(self, language: Language, kind: str, start: int, end: int, callee: Node, args: Node | None) -> None:
-        text = self.text
+    def add_call(
+        self,
+        language: Language,
+        kind: str,
+        start: int,
+        end: int,
+        callee: Node,
+        args: Node | None,
+        site: LooseSite = NO_SITE,
+    ) -> None:
         if callee.type == "parenthesized_expression" and callee.named_child_count == 1:
             inner = callee.named_children[0]
             if inner.type in _NAMES:  # `(a.f)(x)` calls f
                 callee = inner
-        first, last = callee.start_byte, callee.end_byte
-        raw = text[first:last].decode("utf-8", "replace") if last - first <= CALLEE_TEXT else ""
-        if not raw or "\n" in raw:
-            raw = clip(text, first, last, CALLEE_TEXT)
-        receiver, _, name = raw.rpartition(".")
-        if name.isidentifier() and name.isascii():
-            name_start = last - len(name)
-            receiver = receiver.rstrip("?!& \t")  # `a?.b`, `a!.b`, `a&.b`
-        else:
-            name, name_start = self._last_name(language, callee, first, last)
-            receiver = ""
-            if name_start > first:
-                before = raw[: -len(name)] if raw.endswith(name) else clip(text, first, name_start, CALLEE_TEXT)
-                receiver = _JOINT.sub("", before)
+        text, last = self.text, callee.end_byte
+        raw, name, receiver, name_start = self.split_callee(language, callee)
         if name_start >= 0:
             self.marks[name_start] = _CALL
         if args is None or end - last == 2:
-            self.calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, ()))
+            self.calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, (), *site))
         else:
             # The summary follows from the text alone, and the same few arguments are passed again and again. Around
             # a syntax error equal text may be parsed differently, and facts must not depend on what was read before.
@@ -111,7 +132,23 @@ class Collector:
                     if len(known) >= _MAX_KNOWN:
                         known.clear()
                     known[written] = summary
-            self.calls.append((start, end, name_start, kind, raw, name, receiver, *summary))
+            self.calls.append((start, end, name_start, kind, raw, name, receiver, *summary, *site))
+
+    def split_callee(self, language: Language, callee: Node) -> tuple[str, str, str, int]:
+        """Its text, its last name, what stands before that, and where the name begins."""
+        text, first, last = self.text, callee.start_byte, callee.end_byte
+        raw = text[first:last].decode("utf-8", "replace") if last - first <= CALLEE_TEXT else ""
+        if not raw or "\n" in raw:
+            raw = clip(text, first, last, CALLEE_TEXT)
+        receiver, _, name = raw.rpartition(".")
+        if name.isidentifier() and name.isascii():
+            return raw, name, receiver.rstrip("?!& \t"), last - len(name)  # `a?.b`, `a!.b`, `a&.b`
+        name, name_start = self._last_name(language, callee, first, last)
+        receiver = ""
+        if name_start > first:
+            before = raw[: -len(name)] if raw.endswith(name) else clip(text, first, name_start, CALLEE_TEXT)
+            receiver = _JOINT.sub("", before)
+        return raw, name, receiver, name_start
 
     def _last_name(self, language: Language, callee: Node, first: int, last: int) -> tuple[str, int]:
         """The identifier the callee ends with: `a.b` -> b, `a::b::<T>` -> by the language, `f()[0]` -> none."""
@@ -149,28 +186,35 @@ class Collector:
         target_text = "" if target is None else clip(self.text, target.start_byte, target.end_byte, CALLEE_TEXT)
         self.flows.append((node.start_byte, node.end_byte, kind, target_text, value_text, value_kind, value_start))
 
-    def comment_before(self, language: Language, start: int) -> int:
+    def find_leads(self) -> dict[int, tuple[int, int, bool]]:
+        """Comments and attributes as (start, end, is a comment), by where their text ends."""
+        text = self.text
+        return {
+            start + len(text[start:end].rstrip()): (start, end, is_comment)
+            for spans, is_comment in ((self.attributes, False), (self.comments, True))
+            for start, end in spans
+        }
+
+    def lead_before(self, language: Language, leads: dict[int, tuple[int, int, bool]], start: int) -> int:
         """Where the doc comments and attributes that stand directly before `start` begin."""
         text = self.text
         while True:
-            moved = False
-            for leads, is_comment in ((self.attributes, False), (self.comments, True)):
-                at = bisect_right(leads, (start, start)) - 1
-                if at < 0:
-                    continue
-                lead_start, lead_end = leads[at]
-                if lead_end > start or lead_start >= start:
-                    continue
-                gap = text[lead_end:start]
-                if gap.strip() or gap.count(b"\n") > (1 if text[lead_end - 1 : lead_end] != b"\n" else 0):
-                    continue
-                if is_comment and not (
-                    language.is_doc_comment(text[lead_start : lead_start + 8]) and self._begins_line(lead_start)
-                ):
-                    continue
-                start, moved = lead_start, True
-            if not moved:
+            room = _GAP
+            gap = text[max(0, start - room) : start]
+            while not (written := len(gap.rstrip())) and room < start:
+                room *= 4
+                gap = text[max(0, start - room) : start]
+            lead = leads.get(start - len(gap) + written)
+            if lead is None:
                 return start
+            lead_start, lead_end, is_comment = lead
+            if text.count(b"\n", lead_end, start) > (text[lead_end - 1] != _NEWLINE):
+                return start
+            if is_comment and not (
+                language.is_doc_comment(text[lead_start : lead_start + 8]) and self._begins_line(lead_start)
+            ):
+                return start
+            start = lead_start
 
     def _begins_line(self, offset: int) -> bool:
         line = self.text.rfind(b"\n", 0, offset) + 1

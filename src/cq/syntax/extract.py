@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, compress
-from operator import add, itemgetter, le, sub
-from typing import TYPE_CHECKING
+from itertools import accumulate, compress, repeat
+from operator import add, attrgetter, itemgetter, le, sub
+from typing import TYPE_CHECKING, Any
 
-from tree_sitter import QueryCursor
-
+from cq.model.code import Site
 from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, Quiet, References, Symbol
 from cq.model.source import Problem, Segment
 from cq.syntax.chunks import build_chunks
 from cq.syntax.collect import DEFINED, Collector, Scopes
-from cq.syntax.language import AT_ROOT, IN_CLASS, PARSE_MICROS, ROLE_NUMBER, Draft, Language
+from cq.syntax.language import AT_ROOT, IN_CLASS, ROLE_NUMBER, Captures, Draft, Language
 from cq.syntax.registry import get_language
 from cq.syntax.table_code import TABLE_LANGUAGES, build_table_code
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
 MAX_PROBLEMS = 20
-MAX_STATES = 1024  # matches of one query that may be open at once; only pathological nesting needs more
 MAX_TOKENS = 20_000  # loose tokens in one node: the query's cost is their square
 MAX_DEPTH = 200  # symbols nested deeper than this stay with their ancestor
 
@@ -63,7 +60,7 @@ def extract_facts(
     public = tuple(export.exported for export in exports) if collector.public else None
     code = None
     if spoken.wants_code(collector):
-        code = collector.code.build(spoken, text, drafts, scopes, calls, public)
+        code = collector.code.build(spoken, text, drafts, scopes, _build_sites(collector, calls), public)
     elif language in TABLE_LANGUAGES:
         code = build_table_code(language, drafts, calls, imports)
     return FileFacts(
@@ -116,21 +113,29 @@ def _is_rubble(tree: Tree) -> bool:
 
 def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int] | None = None) -> Collector:
     """Runs the language's query once; simple matches first, so that comments are known when signatures are cut."""
-    collector = Collector(text, span, clean=not tree.root_node.has_error)
-    by_pattern: list[list[dict[str, list[Node]]]] = [[] for _ in language.plan]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        cursor = QueryCursor(language.query, match_limit=MAX_STATES, timeout_micros=PARSE_MICROS)
-    for pattern, captures in cursor.matches(tree.root_node):
-        by_pattern[pattern].append(captures)
+    root = tree.root_node
+    collector = Collector(text, span, clean=not root.has_error)
+    cursor = language.take_cursor()
+    plan: list[tuple[str, str, list[Node], list[Captures]]]
+    if language.flat:
+        by_name = cursor.captures(root)
+        plan = [(what, kind, by_name[capture], []) for what, kind, capture in language.plan if capture in by_name]
+    else:
+        by_pattern: list[list[Captures]] = [[] for _ in language.plan]
+        for pattern, captures in cursor.matches(root):
+            by_pattern[pattern].append(captures)
+        plan = [
+            (what, kind, [captures[capture][0] for captures in matches], matches)
+            for (what, kind, capture), matches in zip(language.plan, by_pattern, strict=True)
+            if matches
+        ]
     if cursor.did_exceed_match_limit:
         collector.problems.append(Problem("depth", "nested too deeply: some facts are left out", 0, len(text)))
-    plan = [(*entry, matches) for entry, matches in zip(language.plan, by_pattern, strict=True) if matches]
-    for what, kind, capture, matches in plan:
+    language.give_cursor(cursor)
+    for what, kind, nodes, _ in plan:
         # One pattern at a time, and the frequent ones in comprehensions: there are millions of matches.
         if what not in _SIMPLE:
             continue
-        nodes = [captures[capture][0] for captures in matches]
         if what == "ref":
             starts = [node.start_byte for node in nodes]
             collector.ref_starts += starts
@@ -140,7 +145,9 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int] |
         elif what == "role":
             collector.marks.update(dict.fromkeys([node.start_byte for node in nodes], ROLE_NUMBER[kind]))
         elif what == "comment":
-            collector.comments += [(node.start_byte, node.end_byte) for node in nodes]
+            # None lies in another, so that starts and ends can be sorted apart: numbers sort faster than pairs.
+            starts, ends = sorted([node.start_byte for node in nodes]), sorted([node.end_byte for node in nodes])
+            collector.comments += zip(starts, ends, strict=True)
         elif what == "attribute":
             collector.attributes += [(node.start_byte, node.end_byte) for node in nodes]
         elif what == "span":
@@ -149,18 +156,35 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int] |
         elif what == "token":
             collector.marks.update(dict.fromkeys([node.start_byte for node in nodes], DEFINED))
         else:
+            _sort_nodes(nodes)
             hole = what == "hole"
             collector.opaque += [(node.start_byte, -node.end_byte, hole) for node in nodes]
     collector.comments.sort()
     collector.attributes.sort()
-    for what, kind, capture, matches in plan:
-        if what not in _SIMPLE:
-            handler = getattr(language, f"on_{what}")
-            for captures in matches:
-                handler(collector, kind, captures[capture][0], captures)
+    for what, kind, nodes, matches in plan:
+        if what in _SIMPLE:
+            continue
+        if language.flat:
+            _sort_nodes(nodes)
+            matches = repeat(_NONE)
+        each = getattr(language, f"each_{what}", None)
+        if each is not None:
+            each(collector, kind, nodes)
+            continue
+        handler = getattr(language, f"on_{what}")
+        for node, captures in zip(nodes, matches, strict=False):
+            handler(collector, kind, node, captures)
     return collector
 
 
+def _sort_nodes(nodes: list[Node]) -> None:
+    """In the order of the text, outer before inner; two sorts of numbers cost half of one of pairs."""
+    nodes.sort(key=_END, reverse=True)
+    nodes.sort(key=_START)
+
+
+_NONE: Captures = {}
+_START, _END = attrgetter("start_byte"), attrgetter("end_byte")
 _SIMPLE = frozenset({"ref", "role", "comment", "attribute", "span", "opaque", "hole", "token"})
 
 
@@ -171,12 +195,13 @@ def _attach_leads(language: Language, collector: Collector) -> None:
             if draft.head < 0:
                 draft.head = draft.start
         return
+    leads = collector.find_leads()
     for draft in collector.symbols:
         if draft.head < 0:
             draft.head = draft.start
         if draft.kind == "parameter" or draft.kind == "type_parameter":
             continue
-        start = collector.comment_before(language, draft.start)
+        start = collector.lead_before(language, leads, draft.start)
         if start < draft.start:
             if not draft.doc:
                 draft.doc = collector.doc_text(language, start, draft.start)
@@ -256,9 +281,17 @@ def _build_calls(collector: Collector, scopes: Scopes) -> tuple[Call, ...]:
     owners = scopes.find([call[0] for call in calls])
     return tuple(
         Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords)
-        for (start, end, name_start, kind, callee, name, receiver, args, count, keywords), scope in zip(
+        for (start, end, name_start, kind, callee, name, receiver, args, count, keywords, *_), scope in zip(
             calls, owners, strict=True
         )
+    )
+
+
+def _build_sites(collector: Collector, calls: tuple[Call, ...]) -> tuple[Site, ...]:
+    loose: list[Any] = collector.calls  # languages with code give every call its site
+    return tuple(
+        Site(call.scope, call.start, call.end, callee, args, keywords, call.kind, call.name)
+        for call, (*_, callee, args, keywords) in zip(calls, loose, strict=True)
     )
 
 
@@ -291,12 +324,11 @@ def _pack_references(language: Language, collector: Collector) -> References:
     """Whole columns at a time: this runs once for every identifier of a repository."""
     text, marks = collector.text, collector.marks
     if language.keywords:
-        starts, words = _find_words(language, collector)
+        starts, numbers, names = _find_words(language, collector)
     else:
-        # Where the parser made up a name that is missing, there is nothing to refer to.
-        found = {start: end for start, end in zip(collector.ref_starts, collector.ref_ends, strict=True) if end > start}
-        pairs = sorted(found.items())
-        starts, words = [start for start, _ in pairs], [text[start:end] for start, end in pairs]
+        starts, words = _find_names(language, collector)
+        names = list(dict.fromkeys(words))
+        numbers = list(map({name: number for number, name in enumerate(names)}.__getitem__, words))
     quiet = _pack_quiet(collector) if language.keywords else None
     if not starts:
         return References(quiet=quiet)
@@ -304,28 +336,41 @@ def _pack_references(language: Language, collector: Collector) -> References:
         for offset in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
             marks.setdefault(offset, role)
     if language.dot_attributes:
-        plain = bytes(map(text.__getitem__, map((-1).__add__, starts))).translate(_AFTER_DOT)
+        plain = bytes(map((text[-1:] + text).__getitem__, starts)).translate(_AFTER_DOT)
     else:
         plain = bytes(len(starts))
     roles = bytes(map(marks.get, starts, plain))
     if DEFINED in roles:
         kept = roles.translate(_NOT_DEFINED)
-        starts, words = list(compress(starts, kept)), list(compress(words, kept))
+        starts, numbers = list(compress(starts, kept)), list(compress(numbers, kept))
         roles = roles.replace(bytes((DEFINED,)), b"")
-    if not language.keywords:
+    if not language.keywords and not language.flat:
         # Of names inside names, as in PHP's `$ f()`, the inner one is meant.
-        ends = map(add, starts, map(len, words))
+        lengths = list(map(len, names))
+        ends = map(add, starts, map(lengths.__getitem__, numbers))
         kept = list(map(le, ends, [*starts[1:], len(text)]))
-        starts, words = list(compress(starts, kept)), list(compress(words, kept))
+        starts, numbers = list(compress(starts, kept)), list(compress(numbers, kept))
         roles = bytes(compress(roles, kept))
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    order = {number: place for place, number in enumerate(dict.fromkeys(numbers))}
     return References(
-        tuple(word.decode("utf-8", "replace") for word in numbers),
+        tuple(names[number].decode("utf-8", "replace") for number in order),
         array("I", starts).tobytes(),
-        array("I", map(numbers.__getitem__, words)).tobytes(),
+        array("I", map(order.__getitem__, numbers)).tobytes(),
         roles,
         quiet,
     )
+
+
+def _find_names(language: Language, collector: Collector) -> tuple[list[int], list[bytes]]:
+    """The captured identifiers. Where the parser made up a name that is missing, there is nothing to refer to."""
+    text = collector.text
+    if language.flat:
+        # Leaves of the tree, which do not overlap: their starts and their ends can be sorted apart.
+        pairs = zip(sorted(collector.ref_starts), sorted(collector.ref_ends), strict=True)
+    else:
+        pairs = sorted(dict(zip(collector.ref_starts, collector.ref_ends, strict=True)).items())
+    pairs = [(start, end) for start, end in pairs if end > start]
+    return [start for start, _ in pairs], [text[start:end] for start, end in pairs]
 
 
 def _pack_quiet(collector: Collector) -> Quiet:
@@ -355,39 +400,33 @@ def _pack_quiet(collector: Collector) -> Quiet:
     return Quiet(array("I", starts).tobytes(), array("I", ends).tobytes(), bytes(kinds))
 
 
-def _find_words(language: Language, collector: Collector) -> tuple[list[int], list[bytes]]:
-    """Every word of the code, with its offset: strings and comments painted over, keywords and numbers left out."""
-    base, end = collector.span
-    text = collector.text[base:end]
-    spans = collector.opaque
-    spans += [(start, -end, False) for start, end in collector.comments]
-    if spans:
-        spans.sort()
-        painted = bytearray(text)
-        for start, minus_end, hole in spans:
-            start, end = start - base, -minus_end - base
-            painted[start:end] = text[start:end] if hole else bytes(end - start)
-        text = bytes(painted)
+def _find_words(language: Language, collector: Collector) -> tuple[list[int], list[int], list[bytes]]:
+    """Every word of the code by offset and number, strings and comments painted over, keywords and numerals left out;
+    and the words by number."""
+    text, base = collector.paint(), collector.span[0]
     # Words and the gaps between them as two splits: their lengths give the offsets without an object per match.
     table, inverse = language.word_tables
     words, gaps = text.translate(table).split(), text.translate(inverse).split()
     if not words:
-        return [], []
+        return [], [], []
+    names = [b"", *dict.fromkeys(words)]
+    known = {word: number for number, word in enumerate(names)}
+    for word in known.keys() & language.keywords:
+        known[word] = 0
+    for word in [word for word in names if b"0" <= word < b":"]:
+        known[word] = 0
+    numbers = list(map(known.__getitem__, words))
     lengths = list(map(len, words))
     gap_lengths = list(map(len, gaps))
     if table[text[0]] != _SPACE:
         gap_lengths.insert(0, 0)
-    ends = list(accumulate(map(add, gap_lengths, lengths), initial=base))[1:]
-    starts = list(map(sub, ends, lengths))
-    known = dict.fromkeys(words, True)
-    for word in known:
-        if word in language.keywords or word[0] in _DIGITS:
-            known[word] = False
-    kept = list(map(known.__getitem__, words))
-    return list(compress(starts, kept)), list(compress(words, kept))
+    ends = accumulate(map(add, gap_lengths, lengths), initial=base)
+    next(ends)
+    # What is left out has the number 0.
+    starts = list(map(sub, compress(ends, numbers), compress(lengths, numbers)))
+    return starts, list(filter(None, numbers)), names
 
 
-_DIGITS = b"0123456789"
 _SPACE = ord(" ")
 _AFTER_DOT = bytes(ROLE_NUMBER["attribute"] if byte == ord(".") else 0 for byte in range(256))
 _NOT_DEFINED = bytes(byte != DEFINED for byte in range(256))

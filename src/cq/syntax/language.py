@@ -22,12 +22,13 @@ from __future__ import annotations
 import importlib
 import re
 import warnings
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from tree_sitter import Language as Grammar
-from tree_sitter import Parser, Query, Range
+from tree_sitter import Parser, Query, QueryCursor, Range
 
 from cq.model.facts import ROLES, Argument
 from cq.syntax.excerpt import clip
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 PARSE_MICROS = 10_000_000
 SMALL_BYTES = 200_000
 SMALL_MICROS = 2_000_000
+MAX_STATES = 1024  # matches of one query that may be open at once; only pathological nesting needs more
 MAX_ARGS = 8
 ARG_TEXT = 80
 CALLEE_TEXT = 200
@@ -89,6 +91,9 @@ class Language:
     grammar_module: ClassVar[str] = ""
     grammar_function: ClassVar[str] = "language"
     query_name: ClassVar[str] = ""  # defaults to the id
+    # Every pattern of the query captures one node, and handlers look up the rest; `each_<what>` gets all nodes of one
+    # capture at once. Nodes then come as lists instead of a dict each: a third of the query's cost.
+    flat: ClassVar[bool] = False
     # What users can count on: symbols calls imports exports references flows types docs.
     capabilities: ClassVar[tuple[str, ...]] = ("symbols", "calls", "imports", "references", "docs")
     argument_kinds: ClassVar[dict[str, str]] = {}
@@ -143,7 +148,22 @@ class Language:
             capture = re.findall(rb"@([\w.]+)", pattern)[-1].decode()
             what, _, kind = capture.partition(".")
             plan.append((what, kind, capture))
-        return plan
+        return list(dict.fromkeys(plan)) if self.flat else plan
+
+    @cached_property
+    def _cursors(self) -> list[QueryCursor]:
+        return []
+
+    def take_cursor(self) -> QueryCursor:
+        """One that no other thread uses; `give_cursor` it back."""
+        with suppress(IndexError):
+            return self._cursors.pop()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return QueryCursor(self.query, match_limit=MAX_STATES, timeout_micros=PARSE_MICROS)
+
+    def give_cursor(self, cursor: QueryCursor) -> None:
+        self._cursors.append(cursor)
 
     @cached_property
     def word_tables(self) -> tuple[bytes, bytes]:

@@ -175,12 +175,15 @@ def _describe_state(
 
 def _describe_embeddings(state: EmbeddingState | None) -> Embeddings:
     if state is None:
-        return Embeddings(False, False, False, "none", "nobody looked", None, 0, 1.0, {})
-    backends = {name: Feature(enabled=there, reason=None) for name, there in state.backends.items()}
+        return Embeddings(False, False, False, "none", "nobody looked", None, 0, 1.0, None, {})
+    backends = {
+        name: Feature(enabled=there, reason=None if there else "not installed")
+        for name, there in state.backends.items()
+    }
     pending = state.enabled and state.missing_rate > 0
     return Embeddings(
         state.enabled, state.ready, pending, state.mode, state.reason or None, state.identity, state.dimensions,
-        state.missing_rate, backends,
+        state.missing_rate, state.backend, backends,
     )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ import msgspec
 from cq.features.files import HeldFile, IndexedFiles
 from cq.graph.edges import Edges
 from cq.graph.names import distance
-from cq.graph.unit import qualify
 from cq.identity import (
     Identity,
     call_site_id,
@@ -26,6 +25,7 @@ from cq.model.artifact import (
     Resolved,
     SymbolReference,
 )
+from cq.model.code import qualify
 from cq.model.edge import Candidate as Place
 from cq.model.edge import SymbolRef
 from cq.model.facts import Call, FileFacts, is_looked_up

@@ -16,10 +16,11 @@ from cq.embed import find_blend
 from cq.features.find.candidates import Catalog, find_lexical, is_identifier, load_catalog
 from cq.features.find.connect import connect
 from cq.features.find.disk import find_on_disk
+from cq.features.find.evidence import weigh_files
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
-from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, UNSURE, Ranked, best_by_words, blend
-from cq.features.find.semantic import Semantic, find_weights, rerank, search_vectors
+from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, Ranked, best_by_words, blend
+from cq.features.find.semantic import Semantic, find_backend, find_weights, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure
 from cq.features.target import Definition
@@ -143,6 +144,11 @@ def find(
     }
     if semantic.note:
         summary["semantic"] = semantic.note
+    if any(row.parts.body or row.parts.signature for row in ranked):
+        summary["backend"] = find_backend(reader, catalog, semantic)
+        if summary["backend"] != semantic.backend:
+            message = f"{semantic.backend} has no graph of these vectors yet (`cq index --embed` makes it): one by one"
+            events.append(Degraded("semantic", "info", "backend", message))
     cut: list[Truncation] = []
     if len(passed) > wanted:
         cut.append(Truncation("answer", "limit", wanted, len(passed), len(passed) - wanted))
@@ -152,6 +158,14 @@ def find(
         events.append(Degraded("find", "info", "threshold", message))
     structure = Structure(relations, options.call_depth or 0, options.type_depth or 0)
     return _assemble(structure, options, rows, summary, events, cut, tree.generation)
+
+
+def note_sent(answer: FindAnswer, sent: dict[str, int]) -> FindAnswer:
+    """With the tokens that services have counted for it, by model."""
+    shown = ", ".join(f"{tokens:,} by {name}" for name, tokens in sent.items())
+    event = Degraded("semantic", "info", "tokens", f"tokens counted for this question: {shown}")
+    summary = answer.summary | {"sent_tokens": sum(sent.values())}
+    return msgspec.structs.replace(answer, summary=summary, degraded=(*answer.degraded, event))
 
 
 def find_without_index(files: Iterable[HeldFile], options: FindOptions, config: FindConfig, note: str) -> FindAnswer:
@@ -177,20 +191,29 @@ def rank(
     reader: Reader, catalog: Catalog, options: FindOptions, config: FindConfig, semantic: Semantic
 ) -> tuple[list[Ranked], list[Degraded]]:
     """The candidates, best first, at most `options.candidates`, with their scores of 0 to 1."""
+    import numpy as np
+
     allowed = catalog.allow(options.paths, options.languages, options.kinds)
     events: list[Degraded] = []
     wants_vectors = options.mode in ("semantic", "hybrid")
     if options.mode == "auto":
         wants_vectors = config.profile == "vector_only" or not is_identifier(options.query)
     wants_vectors = wants_vectors and config.profile != "lexical_only"
-    lexical = None
+    lexical = evidence = None
     if options.mode != "semantic" and config.profile != "vector_only":
+        if not reader.has_words():
+            hint = "`cq index` makes one for the profile that is set now, or ask with --mode semantic"
+            raise UsageError("the index was made in the profile 'vector_only': it has no words", hint=hint)
         lexical = find_lexical(reader, catalog, options.query, allowed)
+        evidence = weigh_files(reader, catalog, options.query, lexical, allowed)
     count = options.candidates or 40
     vectors, note = None, semantic.note or "there are no vectors"
     severity = "warning" if options.mode in ("semantic", "hybrid") else "info"
     if wants_vectors:
-        also = lexical.chunks[best_by_words(catalog, lexical, count)] if lexical is not None else None
+        also = None
+        if lexical is not None and evidence is not None:
+            words = lexical.chunks[best_by_words(lexical, catalog.weigh(options.query), count)]
+            also = np.union1d(words, evidence.best)
         try:
             vectors = search_vectors(reader, catalog, options, semantic, allowed, also)
         except ProviderError as error:  # a hosted model that does not answer leaves the words
@@ -201,20 +224,17 @@ def rank(
         message = "there is no reranker for this question: --weights changes nothing"
         events.append(Degraded("rerank", "warning", "weights", message))
     if vectors is None or semantic.embedder is None or not len(vectors.chunks):
-        return blend(catalog, lexical, None, count), events
+        return blend(catalog, options.query, lexical, None, evidence, count), events
     first = final = None
     if len(vectors.chunks) >= FEW and is_fitted(options, config, semantic):
         first, final = find_blend(semantic.embedder), find_blend(semantic.embedder, semantic.reranker)
         if lexical is None and first and final:
             first, final = first.without_words(), final.without_words()
-    ranked = blend(catalog, lexical, vectors, count, first)
+    ranked = blend(catalog, options.query, lexical, vectors, evidence, count, first)
     try:
         ranked = rerank(reader, catalog, options, config, semantic, ranked, final)
     except ProviderError as error:
         events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error}"))
-    if options.mode == "auto" and lexical is not None and final is not None and ranked and ranked[0].score < UNSURE:
-        events.append(Degraded("semantic", "info", "unsure", "the models are sure of nothing here: ranked by words"))
-        return blend(catalog, lexical, None, count), events
     return ranked, events
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.features.find.evidence import FileNames
+from cq.features.find.words import STOP, stem
 from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS
 from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
 from cq.source.files import PathFilter
@@ -27,20 +29,22 @@ PATH_WEIGHT = 2.0
 K1, LENGTH = 1.2, 0.75
 MAX_TERMS = 32
 COMMON = 0.25  # a word in more of the chunks than this says nothing beside rarer ones
-_PRIORS = {"test": 0.8, "doc": 0.8, "generated": 0.7, "lib": 0.8}
+# A file that is not the product itself, unless the question is about such files.
+_PRIORS = {"test": 0.6, "doc": 0.6, "generated": 0.7, "lib": 0.8}
+_ASIDE_PRIOR = 0.6
+_ASIDE = re.compile(r"(?:^|/)(?:_?examples?|benchmarks?|bench|samples?|demos?)/|[_-]bench(?:mark)?\.", re.IGNORECASE)
+_ASKED = re.compile(
+    r"\b(?:tests?|testing|specs?|fixtures?|examples?|samples?|demos?|bench(?:marks?)?|docs?|documentation|generated)\b",
+    re.IGNORECASE,
+)
 _DATA_PRIOR = 0.6
+# Code of languages that are read as plain text.
+_UNREAD = re.compile(
+    r"\.(?:exs?|hs|zig|mli?|clj[cs]?|erl|hrl|jl|nim|dart|r|pl|pm|f90|groovy|fs|d|v|el|rkt|elm|cr)$", re.IGNORECASE
+)
+_PASSED_ON = [CHUNK_KINDS.index(kind) for kind in ("import", "export")]
 _LOOSE_PRIOR = 0.7  # of a statement that defines nothing
 _IDENTIFIER = re.compile(r"[\w$#]+(?:(?:\.|::|->|/)[\w$#]+)*\(?\)?\Z")
-_STOP = frozenset(
-    re.findall(
-        r"\w+",
-        """a an the and or of to in on for with without from by as at is are be been was were it its this that these
-        those how what where when which who why does do did done can could should would will may might must has have
-        had i we you they he she them their our your my me us not no if then than so such there here into out up down
-        over under about all any each every some other more most only own same very just also code function functions
-        method class return returns using use used uses get gets""",
-    )
-)
 
 
 class Catalog:
@@ -69,7 +73,12 @@ class Catalog:
         self.lengths = 1 - LENGTH + LENGTH * sizes / max(float(sizes.mean()) if len(sizes) else 1.0, 1.0)
         files = np.array([_prior(path, row[1]) for path, row in zip(self.paths, rows, strict=True)])
         defined = np.array([kind in KIND_GROUPS for kind in CHUNK_KINDS])[self.kinds]
-        self.priors = files[self.files] * np.where(defined, 1.0, _LOOSE_PRIOR) if rows else files
+        own = np.where(defined, 1.0, _LOOSE_PRIOR)
+        self._priors = files[self.files] * own if rows else files
+        data = np.array([_DATA_PRIOR if _is_data(row[0], row[1]) else 1.0 for row in rows])
+        self._even = data[self.files] * own if rows else files
+        self.places = {path: number for number, path in enumerate(self.paths)}
+        self._names: FileNames | None = None
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -96,6 +105,24 @@ class Catalog:
         found[self._path_words.get(stemmed, [])] = True
         return found
 
+    def weigh(self, text: str) -> NDArray[float64]:
+        """How much of its score each chunk keeps: less in tests and other asides, unless the question is about them."""
+        return self._even if _ASKED.search(text) else self._priors
+
+    @property
+    def names(self) -> FileNames:
+        if self._names is None:
+            self._names = FileNames(self.paths)
+        return self._names
+
+    def first_chunk(self, file: int, allowed: NDArray[bool_]) -> int:
+        """Of those that are allowed, the first that defines something, else the first; -1 where there is none."""
+        import numpy as np
+
+        start, end = int(self.starts[file]), int(self.starts[file + 1])
+        places = np.flatnonzero(allowed[start:end]) + start
+        return int(max(places, key=lambda place: (self._priors[place], -place))) if len(places) else -1
+
     def allow(self, paths: Sequence[str], languages: Sequence[str], kinds: Sequence[str]) -> NDArray[bool_]:
         """Which chunks a question is about. Paths are globs, files or folders; kinds are kinds or groups of them."""
         import numpy as np
@@ -103,6 +130,10 @@ class Catalog:
         wanted = {kind for kind in CHUNK_KINDS if kind in kinds or KIND_GROUPS.get(kind) in kinds}
         shown = [(kind in wanted) if kinds else kind not in QUIET_KINDS for kind in CHUNK_KINDS]
         allowed = np.array(shown + [False] * (256 - len(shown)))[self.kinds]
+        if not kinds and len(allowed):
+            # A file of imports alone says where a name can be had from.
+            silent = np.bincount(self.files[allowed], minlength=len(self.paths)) == 0
+            allowed = allowed | (silent[self.files] & np.isin(self.kinds, _PASSED_ON))
         if paths or languages:
             is_wanted = PathFilter(include=paths)
             files = [
@@ -137,6 +168,7 @@ class Lexical(msgspec.Struct, frozen=True):
 
     chunks: NDArray[int64]
     scores: NDArray[float64]
+    coverage: NDArray[float64]  # of every file: its best places for each word, together
 
 
 def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[bool_]) -> Lexical:
@@ -152,6 +184,7 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         weights = {term: _weigh(reader, catalog, term, total + 1) for term in terms}
         rare = terms
     score, worth = np.zeros(total), 0.0
+    coverage = np.zeros(len(catalog.paths))
     for term in rare:
         found = weights[term]
         assert found is not None
@@ -159,8 +192,14 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         rarity = math.log(1 + (total - len(chunks) + 0.5) / (len(chunks) + 0.5))
         worth += rarity
         # A word of the path counts where another of the question's words is in the text: below.
-        weight = weight + PATH_WEIGHT * catalog.has_path_word(stem(term))[catalog.files[chunks]]
-        score[chunks] += rarity * weight / (weight + K1)
+        in_path = catalog.has_path_word(stem(term))
+        weight = weight + PATH_WEIGHT * in_path[catalog.files[chunks]]
+        gain = weight / (weight + K1)
+        score[chunks] += rarity * gain
+        most_of = in_path * (PATH_WEIGHT / (PATH_WEIGHT + K1))
+        np.maximum.at(most_of, catalog.files[chunks], gain)
+        holders = np.count_nonzero(most_of)
+        coverage += most_of * math.log(1 + (len(coverage) - holders + 0.5) / (holders + 0.5))
     hit = np.flatnonzero((score > 0) & allowed)
     for term in rare:
         found = weights[term]
@@ -169,7 +208,7 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         missed[np.isin(hit, found[0])] = False
         rarity = math.log(1 + (total - len(found[0]) + 0.5) / (len(found[0]) + 0.5))
         score[hit[missed]] += rarity * PATH_WEIGHT / (PATH_WEIGHT + K1)
-    return Lexical(hit, np.minimum(score[hit] / max(worth, 1e-9), 1.0))
+    return Lexical(hit, np.minimum(score[hit] / max(worth, 1e-9), 1.0), coverage)
 
 
 def _weigh(reader: Reader, catalog: Catalog, term: str, most: int) -> tuple[NDArray[int64], NDArray[float64]] | None:
@@ -191,7 +230,7 @@ def split_terms(text: str) -> list[str]:
     """The words that are looked for, each once: identifiers split and whole; common ones if there are no others."""
     words = Terms().expand(text.encode("utf-8", "replace")).lower().split()
     unique = list(dict.fromkeys(word for word in words if word.isalnum() or "_" in word))
-    return ([word for word in unique if word not in _STOP] or unique)[:MAX_TERMS]
+    return ([word for word in unique if word not in STOP] or unique)[:MAX_TERMS]
 
 
 def is_identifier(text: str) -> bool:
@@ -199,13 +238,10 @@ def is_identifier(text: str) -> bool:
     return bool(_IDENTIFIER.match(text.strip()))
 
 
-def stem(word: str) -> str:
-    """Light: `validators`, `validating` and `validate` meet. For the words of paths."""
-    for end in ("ations", "ation", "ings", "ing", "ies", "ers", "ors", "ed", "es", "er", "or", "s", "e", "y"):
-        if word.endswith(end) and len(word) - len(end) >= 3:
-            return word[: -len(end)]
-    return word
-
-
 def _prior(path: str, language: str) -> float:
-    return _PRIORS.get(find_role(path), 1.0) * (_DATA_PRIOR if language in DATA_LANGUAGES else 1.0)
+    aside = _ASIDE_PRIOR if _ASIDE.search(path) else 1.0
+    return min(_PRIORS.get(find_role(path), 1.0), aside) * (_DATA_PRIOR if _is_data(path, language) else 1.0)
+
+
+def _is_data(path: str, language: str) -> bool:
+    return language in DATA_LANGUAGES and not (language == "text" and _UNREAD.search(path))

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from cq.features.find.candidates import K1, LENGTH, PATH_WEIGHT, WEIGHTS, split_terms, stem
-from cq.features.find.scoring import calibrate
+from cq.features.find.candidates import K1, LENGTH, PATH_WEIGHT, WEIGHTS, split_terms
+from cq.features.find.scoring import USUAL, calibrate
+from cq.features.find.words import stem
 from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS
 from cq.source.files import PathFilter
 from cq.source.role import find_role
@@ -83,7 +84,7 @@ def _score_chunks(
                 weight += PATH_WEIGHT if name in path and weight else 0.0
                 score += rarity * weight / (weight + K1)
             if score:
-                rows.append((file, document, number, calibrate(min(score / most, 1.0)) * _prior(file)))
+                rows.append((file, document, number, calibrate(min(score / most, 1.0) + USUAL) * _prior(file)))
     return rows
 
 

@@ -15,17 +15,21 @@ if TYPE_CHECKING:
 
     from cq.embed.blend import Blend
     from cq.features.find.candidates import Catalog, Lexical
+    from cq.features.find.evidence import Evidence
 
-# A share of the question's words that scores one half. Set by hand, so that a chunk with all of the words only in its
-# body comes out just below; unlike the chance with vectors, nothing measured says how often a half is right.
-_EVEN = 0.2
+# What scores one half by words: a share of the question's words together with what speaks for the file. On the tuning
+# half of the public questions .5 then shows what is right, and nothing to half of the questions about something else.
+_EVEN = 0.35
 # Least scores where nobody set one. A chance never comes near 1 and is small for most right answers: at .02 the tuning
 # sets keep 98 % of the right answers among the first ten (docs/find.md).
 LEAST, LEAST_CHANCE = 0.5, 0.02
-# Where the best chance is smaller, it was right one time in eight on the tuning sets (docs/find.md): words do better.
-UNSURE = 0.2
+# How much surer the best candidate is by what speaks for its file beyond what some file always has, and how far apart
+# the others are from it. Chosen so that the tuning half of the public questions shows what is right (docs/find.md).
+LIFT, USUAL, APART = 4.0, 0.2, 0.6
 # Chances were fitted over hundreds of candidates: to be the best of a handful says little.
 FEW = 40
+# What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md).
+SPREAD = 0.2
 
 
 class Vectors(msgspec.Struct, frozen=True):
@@ -38,28 +42,35 @@ class Vectors(msgspec.Struct, frozen=True):
 
 class Ranked(msgspec.Struct, frozen=True):
     chunk: int  # of the catalog
+    file: int
     score: float
     parts: ScoreParts
     own: tuple[float, ...] = ()  # words, body and signature as they are, not compared with other candidates
     is_chance: bool = False
 
 
-def calibrate(share: float) -> float:
-    """A share of what a question's words could be worth, as a score: half at `_EVEN`, towards 1 from there."""
-    return 1 - math.exp(-share * math.log(2) / _EVEN)
+def calibrate(value: float) -> float:
+    """What words and their file are worth, as a score: half at `_EVEN`, towards 1 from there."""
+    return 1 - math.exp(-value * math.log(2) / _EVEN)
 
 
-def best_by_words(catalog: Catalog, lexical: Lexical, count: int) -> NDArray[int64]:
+def best_by_words(lexical: Lexical, priors: NDArray[float64], count: int) -> NDArray[int64]:
     """Places in `lexical`, the best first."""
     import numpy as np
 
-    return np.lexsort((lexical.chunks, -lexical.scores * catalog.priors[lexical.chunks]))[: max(count * 5, 200)]
+    return np.lexsort((lexical.chunks, -lexical.scores * priors[lexical.chunks]))[: max(count * 5, 200)]
 
 
 def blend(
-    catalog: Catalog, lexical: Lexical | None, vectors: Vectors | None, count: int, fitted: Blend | None = None
+    catalog: Catalog,
+    text: str,
+    lexical: Lexical | None,
+    vectors: Vectors | None,
+    evidence: Evidence | None,
+    count: int,
+    fitted: Blend | None = None,
 ) -> list[Ranked]:
-    """The best `count` chunks by words and vectors together; ties in the order of paths and places.
+    """The best `count` chunks by words, vectors and what speaks for their files; ties in the order of paths and places.
 
     With vectors the score is the chance that was fitted for the models. Where none was, each kind of score is stretched
     to 0 to 1 over the candidates and weighed; the whole is then scaled by how good the best candidate is by itself, so
@@ -67,6 +78,7 @@ def blend(
     """
     import numpy as np
 
+    every = catalog.weigh(text)
     pool: dict[int, list[float]] = {}
     top = 0.0
     if vectors is not None and len(vectors.chunks):
@@ -74,9 +86,12 @@ def blend(
             pool[chunk] = [0.0, float(vectors.body[at]), float(vectors.signature[at])]
         best = max(float(vectors.body.max()), float(vectors.signature.max()))
         top = min(max(best, 0.0) * 1.25, 1.0)
+    if evidence is not None:
+        for chunk in evidence.best.tolist():
+            pool.setdefault(chunk, [0.0, 0.0, 0.0])
     if lexical is not None and len(lexical.chunks):
-        order = best_by_words(catalog, lexical, count)
-        top = max(top, calibrate(float(lexical.scores[order[0]])))
+        order = best_by_words(lexical, every, count)
+        top = max(top, calibrate(float(lexical.scores[order[0]]) + USUAL))
         known = np.flatnonzero(np.isin(lexical.chunks, list(pool)))
         for at in {*order.tolist(), *known.tolist()}:
             pool.setdefault(int(lexical.chunks[at]), [0.0, 0.0, 0.0])[0] = float(lexical.scores[at])
@@ -84,28 +99,72 @@ def blend(
         return []
     chunks = np.array(sorted(pool), np.int64)
     table = np.array([pool[chunk] for chunk in chunks.tolist()])
-    priors = catalog.priors[chunks]
+    priors, files = every[chunks], catalog.files[chunks]
+    more = evidence.of(catalog, chunks) if evidence is not None else np.zeros(len(chunks))
     if vectors is None:
-        final = np.array([calibrate(share) for share in table[:, 0].tolist()]) * priors
         parts = table
+        final = np.array([calibrate(value) for value in spread((table[:, 0] + more) * priors, files).tolist()])
     else:
         from cq.embed.blend import stretch
         from cq.embed.weights import load_manifest
 
         parts = stretch(table)
         if fitted is not None:
-            final = fitted.score(table, priors)
+            final = find_chances(fitted, table, priors, more, files)
         else:
-            weighed = parts @ np.array(load_manifest().first.order) * priors
+            order = load_manifest().first.order
+            weighed = spread((parts @ np.array(order) / sum(order) + more) * priors, files)
             final = weighed / max(float(weighed.max()), 1e-9) * top
     order = np.lexsort((chunks, -final))[:count]
     return [
         Ranked(
             int(chunks[at]),
-            round(float(final[at]), 6),
-            ScoreParts(*(round(float(parts[at, kind]), 4) for kind in range(3)), prior=float(priors[at])),
+            int(files[at]),
+            max(round(float(final[at]), 6), 0.0),
+            ScoreParts(
+                *(round(float(parts[at, kind]), 4) for kind in range(3)),
+                file=round(float(more[at]), 4),
+                prior=float(priors[at]),
+            ),
             tuple(table[at].tolist()),
             fitted is not None and vectors is not None,
         )
         for at in order.tolist()
     ]
+
+
+def find_chances(
+    fitted: Blend,
+    table: NDArray[float64],
+    priors: NDArray[float64],
+    more: NDArray[float64],
+    files: NDArray[int64],
+) -> NDArray[float64]:
+    """The chance of each candidate. It was fitted without what speaks for files: that decides the order with the
+    models, and the more of it the best one has, the surer it is."""
+    import numpy as np
+
+    from cq.embed.blend import stretch
+
+    if not more.any():
+        return fitted.score(table, priors)
+    weight = sum(fitted.order)
+    joined = stretch(table) @ np.array(fitted.order)
+    sure = int(np.argmax(joined * priors))
+    value = spread((joined / weight + more) * priors, files)
+    best = joined[sure] * priors[sure] * fitted.slope + table[sure] @ np.array(fitted.own) + fitted.bias
+    best += LIFT * max(float(more[np.argmax(value)]) - USUAL, 0.0)
+    return 1 / (1 + np.exp(-(best + (value - value.max()) * weight * fitted.slope * APART)))
+
+
+def spread(scores: NDArray[float64], files: NDArray[int64]) -> NDArray[float64]:
+    """Each further chunk of a file a little lower, so that the first ones are of several files."""
+    import numpy as np
+
+    found = scores.copy()
+    counts: dict[int, int] = {}
+    for at in np.lexsort((np.arange(len(scores)), -scores)).tolist():
+        nth = counts.get(int(files[at]), 0)
+        counts[int(files[at])] = nth + 1
+        found[at] -= SPREAD * nth
+    return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cq.embed import Passage
-from cq.features.find.scoring import Ranked, Vectors
-from cq.model.find import ScoreParts
+from cq.features.find.scoring import Ranked, Vectors, find_chances
 from cq.store.vectors import decode_rows
 from cq.syntax import embedding_text
 
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from numpy import bool_, float32, int8, int64
     from numpy.typing import NDArray
 
-    from cq.embed import Embedder, Reranker
+    from cq.embed import Embedder, Reranker, VectorIndex
     from cq.embed.blend import Blend
-    from cq.embed.exact import ExactIndex
     from cq.features.find import FindOptions
     from cq.features.find.candidates import Catalog
     from cq.model.config import FindConfig
@@ -37,6 +36,8 @@ class Semantic(msgspec.Struct, frozen=True):
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     key: tuple[object, ...] = ()  # names this state of the tree, for what is kept between questions
+    backend: str = "exact"
+    graphs: Path | None = None  # the folder with those of an approximate backend
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -47,8 +48,9 @@ class Loaded(msgspec.Struct, frozen=True):
     body_scales: NDArray[float32]
     signature: NDArray[int8]
     signature_scales: NDArray[float32]
-    body_index: ExactIndex
-    signature_index: ExactIndex
+    body_index: VectorIndex
+    signature_index: VectorIndex
+    backend: str  # that is asked: exact while the graphs of another are not there
 
 
 def search_vectors(
@@ -84,12 +86,15 @@ def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded
     """From the index, or as they were loaded for the question before this one."""
     import numpy as np
 
+    from cq.embed.backend import open_graphs, read_graphs
     from cq.embed.exact import ExactIndex
 
-    embedder = semantic.embedder
+    embedder, graphs = semantic.embedder, None
     if embedder is None:
         return None
-    key = (*semantic.key, embedder.identity, reader.last_vector(catalog.tree))
+    if semantic.graphs is not None and semantic.backend != "exact":
+        graphs = read_graphs(semantic.graphs, catalog.tree, semantic.backend, embedder.identity)
+    key = (*semantic.key, embedder.identity, reader.last_vector(catalog.tree), semantic.backend, graphs)
     if semantic.key and key in _KEPT:
         return _KEPT[key]
     places = {path: number for number, path in enumerate(catalog.paths)}
@@ -104,9 +109,14 @@ def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded
     body_scales = np.concatenate([rows.body_scales for rows, _ in parts])
     signature = np.concatenate([rows.signature for rows, _ in parts])
     signature_scales = np.concatenate([rows.signature_scales for rows, _ in parts])
+    exact = {"body": ExactIndex(body, body_scales), "signature": ExactIndex(signature, signature_scales)}
+    approximate = None
+    if semantic.graphs is not None and graphs is not None:
+        approximate = open_graphs(semantic.graphs, graphs, np.concatenate([rows.keys for rows, _ in parts]), exact)
+    body_index, signature_index = approximate or exact.values()
     loaded = Loaded(
         np.concatenate([chunks for _, chunks in parts]), body, body_scales, signature, signature_scales,
-        ExactIndex(body, body_scales), ExactIndex(signature, signature_scales),
+        body_index, signature_index, semantic.backend if approximate else "exact",
     )  # fmt: skip
     if semantic.key:
         _KEPT.clear()
@@ -115,6 +125,12 @@ def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded
 
 
 _KEPT: dict[tuple[object, ...], Loaded] = {}
+
+
+def find_backend(reader: Reader, catalog: Catalog, semantic: Semantic) -> str:
+    """The one that answers: exact while the graphs of another are not there."""
+    loaded = load_vectors(reader, catalog, semantic)
+    return loaded.backend if loaded is not None else "exact"
 
 
 def rerank(
@@ -138,8 +154,9 @@ def rerank(
     passages = read_passages(reader, catalog, [row.chunk for row in first])
     scores = np.asarray(semantic.reranker.score(options.query, passages), np.float64)
     stretched, priors = stretch(scores[:, None])[:, 0], np.array([row.parts.prior for row in first])
+    more, files = np.array([row.parts.file for row in first]), np.array([row.file for row in first], np.int64)
     if fitted is not None:
-        final = fitted.score(np.column_stack([[row.own for row in first], scores]), priors)
+        final = find_chances(fitted, np.column_stack([[row.own for row in first], scores]), priors, more, files)
     else:
         weights = find_weights(options, config, semantic) or semantic.reranker.weights
         share = weights[0] / sum(weights) if sum(weights) > 0 else 0.0
@@ -195,5 +212,5 @@ def _flatten(facts: FileFacts) -> list[FileFacts]:
 
 def _with(row: Ranked, score: float, rerank_score: float) -> Ranked:
     parts = row.parts
-    part = ScoreParts(parts.lexical, parts.body, parts.signature, round(rerank_score, 4), parts.prior)
-    return Ranked(row.chunk, round(score, 6), part, row.own, row.is_chance)
+    part = msgspec.structs.replace(parts, rerank=round(rerank_score, 4))
+    return msgspec.structs.replace(row, score=round(score, 6), parts=part)

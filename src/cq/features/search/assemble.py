@@ -455,9 +455,6 @@ class _Assembly:
 
     def _events(self) -> list[Degraded]:
         events: list[Degraded] = []
-        if self.files.source == "disk":
-            message = "there is no index yet: files were read from disk"
-            events.append(Degraded("search", "warning", "no_index", message, "index"))
         dropped = len(self.all) - len(self.hits)
         if dropped:
             message = f"{dropped} mentions of other kinds are left out by --kind"

@@ -95,6 +95,7 @@ def run(args: Namespace) -> int:
         if embedded is not None:
             sys.stdout.write(
                 f"\nvectors: {embedded.embedded:,} made, {embedded.reused:,} kept, of {embedded.files:,} files"
+                + (f"; graph of {embedded.graphs}" if embedded.graphs else "")
             )
             price = f", {embedded.cost:.4f} at the configured price" if embedded.cost is not None else ""
             sys.stdout.write((f"; {embedded.tokens:,} tokens sent{price}" if embedded.tokens else "") + "\n")

@@ -43,6 +43,7 @@ def add_worker_options(parser: ArgumentParser) -> None:
 
 def add_freshness_options(parser: ArgumentParser) -> None:
     parser.add_argument("--no-refresh", action="store_true", help="answer from the index as it lies")
+    parser.add_argument("--disk-seconds", type=read_seconds, help=SUPPRESS)  # the MCP server does not wait for all
     parser.add_argument(
         "--max-stale", metavar="SECONDS", type=read_seconds, default=0.0, help="trust a check this young"
     )
@@ -166,6 +167,7 @@ def find_target(text: str, root: Path) -> str:
     here = Path(os.path.abspath(path))  # noqa: PTH100  a link stays the link that the index knows
     if here.is_file() and here.is_relative_to(root):
         return f"{here.relative_to(root).as_posix()}:{rest}"
+    _refuse_outside(path, root)
     return f"{os.path.normpath(path)}:{rest}" if "/" in path else text
 
 
@@ -174,7 +176,13 @@ def find_part(text: str, root: Path) -> str:
     here = Path(os.path.abspath(text))  # noqa: PTH100  a link stays the link that the index knows
     if text and here.exists() and here.is_relative_to(root):
         return here.relative_to(root).as_posix()
+    _refuse_outside(text, root)
     return find_target(text, root)
+
+
+def _refuse_outside(path: str, root: Path) -> None:
+    if path.startswith("/") and os.path.exists(path) and not Path(path).is_relative_to(root):  # noqa: PTH110
+        raise UsageError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
 
 
 def repeat_place(args: Namespace) -> tuple[str, ...]:
@@ -289,6 +297,7 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
         options |= {name: tuple(given[name]) for name in ("include", "exclude") if given.get(name)}
     options["trusted"] = bool(given.get("trust"))
     options["auto_refresh"] = not given.get("no_refresh")
+    options["disk_seconds"] = given.get("disk_seconds") or 0.0
     options["max_stale"] = given.get("max_stale") or 0.0
     workspace = Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
     terminal.root = workspace.root

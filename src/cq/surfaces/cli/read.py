@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from cq.features.page import Page
 from cq.features.read import ReadOptions
-from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace, print_answer, read_count
+from cq.surfaces.cli.options import (
+    add_freshness_options,
+    add_place_options,
+    find_part,
+    find_target,
+    open_workspace,
+    print_answer,
+    read_count,
+)
 from cq.surfaces.render.answer import render_source
 from cq.surfaces.render.progress import MODES, ProgressLine
 
@@ -35,7 +44,8 @@ def run(args: Namespace) -> int:
     progress = ProgressLine(args.progress)
     with open_workspace(args, progress) as workspace:
         try:
-            answer = workspace.read(ReadOptions(args.target, Page(0, budget)))
+            find = find_target if Path(args.target).is_dir() else find_part  # which a name may be called as well
+            answer = workspace.read(ReadOptions(find(args.target, workspace.root), Page(0, budget)))
         finally:
             progress.clear()
     if args.format == "plain" and answer.found:

@@ -17,7 +17,7 @@ from anyio.abc import Process
 
 from cq.surfaces.client import DONE, INTERRUPT, WRITING, connect, find_socket, pack_request, read_mode, send_request
 
-Told = Callable[[float, float, str], Awaitable[None]]
+Told = Callable[[str, int, int], Awaitable[None]]  # stage, done, total
 _MOST = 64 * 1024 * 1024  # bytes of one answer
 
 
@@ -27,11 +27,11 @@ class Done(msgspec.Struct, frozen=True):
     errors: str
 
 
-async def run_command(argv: list[str], root: str, told: Told) -> Done:
-    """`told` hears the progress of an index that is made."""
+async def run_command(argv: list[str], root: str, told: Told, *, alone: bool = False) -> Done:
+    """`told` hears the progress of an index that is made. `alone`: not by the daemon, whose workers may all wait."""
     name, *rest = argv
     words = [name, f"--root={root}", *rest]
-    return await _ask_daemon(words, root, told) or await _run_process(words, root, told)
+    return (None if alone else await _ask_daemon(words, root, told)) or await _run_process(words, root, told)
 
 
 async def _ask_daemon(words: list[str], root: str, told: Told) -> Done | None:
@@ -121,8 +121,7 @@ class _Heard:
             for line in lines:
                 if line.startswith(b'{"stage"'):
                     step: dict[str, Any] = msgspec.json.decode(line)
-                    done, total = step["done"], step["total"]
-                    await self._told(done, total, f"{step['stage']}: {done} of {total} files")
+                    await self._told(step["stage"], step["done"], step["total"])
                 else:
                     self._errors.append(line.decode("utf-8", "replace"))
         self._errors += [rest.decode("utf-8", "replace")] if rest else []

@@ -25,12 +25,15 @@ from cq.model.status import Degraded
 from cq.surfaces.mcp.content import render_pieces
 from cq.surfaces.mcp.process import Done, run_command
 from cq.surfaces.mcp.tools import INSTRUCTIONS, TOOLS, WIDER, describe_tools, parse_arguments
-from cq.workspace import Workspace, find_root
+from cq.workspace import Workspace, check_root, find_root
 
 Context = ServerRequestContext[Any, Any]
 INVALID, INTERNAL = -32602, -32603
 _LONGEST = 600.0  # seconds for one answer
-_SOON = 1.8  # seconds until a first index is not waited for any more
+_SOON = 1.6  # seconds until an index that is being made is not waited for any more
+_AT_ONCE = 0.3  # seconds that a small change takes; what takes longer has an answer prepared beside it
+_FEW = 100  # files that are worth waiting for
+_ENOUGH = 0.8  # seconds for that answer to read files
 _MOST_CALLS = 100  # at once, of all clients
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -39,6 +42,13 @@ TEMPLATES = {
     "cq://symbol/{+name}": ("symbol", "The source of a definition: Name or Class.method."),
     "cq://artifact/{id}": ("artifact", "What an answer was too short for, as JSON."),
 }
+
+# Command -> what is asked while an index is being made, where it is another one; "" where nothing can be.
+_MEANWHILE = {
+    **dict.fromkeys(("neighborhood", "impact", "references", "graph"), "calls"),
+    **dict.fromkeys(("q", "types", "path", "diagnostics", "status"), ""),
+}
+_NOTES = {name: f"these are calls by name, not yet {name}" for name, instead in _MEANWHILE.items() if instead}
 
 # Name -> (description, arguments, text).
 PROMPTS: dict[str, tuple[str, tuple[str, ...], str]] = {
@@ -64,6 +74,10 @@ PROMPTS: dict[str, tuple[str, tuple[str, ...], str]] = {
 def make_server(root: str) -> Server[Any]:
     """`root` pins the repository; "" takes the client's first root, else the working directory."""
     return _Surface(root).server
+
+
+class _BusyError(Exception):
+    """An index is being made, and nothing can be said without it."""
 
 
 class _Surface:
@@ -97,7 +111,9 @@ class _Surface:
             return _refuse("BUSY", f"{self._calls} questions are being answered (ask again in a moment)")
         self._calls += 1
         try:
-            done = await self._answer(context, argv)
+            done, note = await self._answer(context, argv)
+        except _BusyError as error:
+            return _refuse("BUSY", str(error))
         except TimeoutError:
             return _refuse("TIMEOUT", f"no answer within {_LONGEST:.0f} s")
         finally:
@@ -108,6 +124,10 @@ class _Surface:
                 await _log(context, "error", message)
             return _refuse(code, message)
         answer = msgspec.json.decode(done.out, type=WIDER.get(argv[0], TOOLS[params.name][1]))
+        if note:
+            kept = (event for event in answer.degraded if event.category != "no_index")
+            mark = Degraded("index", "warning", "partial", note, "index")
+            answer = msgspec.structs.replace(answer, degraded=(mark, *kept))
         events: tuple[Degraded, ...] = answer.degraded
         for event in events:
             await _log(context, event.severity, event.message)
@@ -119,34 +139,49 @@ class _Surface:
         ]
         return types.CallToolResult(content=content, structured_content=msgspec.to_builtins(answer))
 
-    async def _answer(self, context: Context, argv: list[str]) -> Done:
-        """The command's answer; while a first index is made, soon, from the files as they lie."""
-        root, indexing = await self._find_root(context), False
+    async def _answer(self, context: Context, argv: list[str]) -> tuple[Done, str]:
+        """The command's answer. While an index is being made, soon: what is known without, and a note that says so."""
+        root, started = await self._find_root(context), anyio.current_time()
+        name, *rest = argv
+        instead = _MEANWHILE.get(name, name)
+        second: asyncio.Task[Done] | None = None
+        making, logged = "", False
 
-        async def tell(done: float, total: float, message: str) -> None:
-            nonlocal indexing
-            if total and not indexing:
+        async def tell(stage: str, done: int, total: int) -> None:
+            nonlocal making, second, logged
+            waits = stage == "wait"
+            if (waits or total) and not logged:
+                logged = True
                 await _log(context, "info", "the index is being made")
-            indexing = total > 0
+            message = "another process makes the index" if waits else f"{stage}: {done:,} of {total:,} files"
+            making = message if waits or total > _FEW else making
+            if making and second is None and instead and (waits or anyio.current_time() - started > _AT_ONCE):
+                ask = [instead, "--format=json", "--no-refresh", f"--disk-seconds={_ENOUGH}", *rest]
+                second = asyncio.ensure_future(run_command(ask, root, _hush, alone=True))
             await context.session.report_progress(done, total or None, message)
 
-        name, *rest = argv
-        ask = [name, "--format=json", "--progress=json"]
         with anyio.fail_after(_LONGEST):
-            first = asyncio.ensure_future(run_command([*ask, *rest], root, tell))
-            tasks = {first}
+            first = asyncio.ensure_future(run_command([name, "--format=json", "--progress=json", *rest], root, tell))
             try:
-                await asyncio.wait(tasks, timeout=_SOON)
-                if indexing and not first.done() and name != "status":
-                    tasks.add(asyncio.ensure_future(run_command([*ask, "--no-refresh", *rest], root, _hush)))
-                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                if not first.done():
-                    self._background.add(first)  # the index is finished for the next question
-                    first.add_done_callback(self._background.discard)
-                return next(task for task in (first, *tasks) if task.done()).result()
+                await asyncio.wait({first}, timeout=_SOON)
+                while not first.done() and not making:
+                    await asyncio.wait({first}, timeout=_AT_ONCE)
+                if not first.done() and second is not None:
+                    await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED)
+                if first.done():
+                    return first.result(), ""
+                self._background.add(first)  # the index is finished for the next question
+                first.add_done_callback(self._background.discard)
+                note = f"the index is being made, {making}"
+                found = second.result() if second else Done(2, b"", "")
+                if not found.out and _explain(found.errors)[0] not in ("INVALID_REQUEST", "NOT_FOUND"):
+                    hint = "ask again in a moment; codebase_search and codebase_read answer meanwhile"
+                    raise _BusyError(f"{note} ({hint})")
+                return found, f"{note}; {_NOTES.get(name, 'this is from the files, or the index, as they lie')}"
             finally:
-                for task in tasks - self._background:
-                    task.cancel()
+                for task in (first, second):
+                    if task is not None and task not in self._background:
+                        task.cancel()
 
     async def _find_root(self, context: Context) -> str:
         if self._root:
@@ -247,7 +282,11 @@ async def _ask_root(context: Context) -> str:
                 path = Path(unquote(place.path))
                 if place.scheme == "file" and path.is_dir():
                     return str(path)
-    return os.environ.get("CQ_ROOT") or str(find_root(Path.cwd()))
+    try:
+        return os.environ.get("CQ_ROOT") or str(check_root(find_root(Path.cwd())))
+    except CqError as error:
+        hint = "let the client name its roots, or start `cq mcp` with --root"
+        raise MCPError(INVALID, f"{error.message} ({hint})", {"code": REGISTRY[error.code]}) from None
 
 
 def _state(context: Context) -> dict[str, Any]:
@@ -277,7 +316,7 @@ def _take_one(out: bytes, uri: str) -> str:
     return finding.details.source
 
 
-async def _hush(_: float, __: float, ___: str) -> None:
+async def _hush(_: str, __: int, ___: int) -> None:
     return
 
 

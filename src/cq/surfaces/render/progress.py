@@ -17,7 +17,7 @@ _QUIET = 1.0  # seconds
 _PAUSE = {"bar": 0.1, "plain": 1.0, "json": 0.1}
 _WORDS = {
     "list": "finding files", "read": "reading", "write": "writing", "link": "linking", "embed": "making vectors",
-    "precise": "asking about",
+    "precise": "asking about", "graph": "making the graph of vectors", "wait": "another process is making the index",
 }  # fmt: skip
 
 

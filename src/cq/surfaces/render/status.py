@@ -44,6 +44,14 @@ def render_status(status: Status) -> str:
         state = "ready" if vectors.ready else "not ready" if vectors.enabled else "off"
         reason = f": {vectors.reason}" if vectors.reason else f", {vectors.chunks:,} chunks"
         lines.append(f"- vectors {state}{reason} ({vectors.identity})")
+        missing = [name for name, there in vectors.backends.items() if not there]
+        why = f" ({vectors.backend_reason})" if vectors.backend_reason else ""
+        rest = f"; not installed: {', '.join(missing)}" if missing else ""
+        lines.append(f"- vectors are compared by {vectors.backend}{why}{rest}")
+        if vectors.sent:
+            sent = ", ".join(f"{tokens:,} by {one_line(name)}" for name, tokens in vectors.sent.items())
+            price = f", {vectors.cost:.4f} at the configured price" if vectors.cost is not None else ""
+            lines.append(f"- tokens counted by services so far: {sent}{price}")
         lines.append(f"- {one_line(vectors.leaves) or 'nothing leaves this machine'}")
     lines += _language_lines(status)
     lines += _skip_lines(status)
@@ -61,7 +69,8 @@ def render_welcome(status: Status, entry_points: Sequence[Target], most: Sequenc
     lines = [
         render_heading(one_line(status.root), 1),
         "",
-        f"{status.files:,} files, {status.lines:,} lines: {', '.join(shares)}" + (f", {more} more" if more > 0 else ""),
+        f"{_count(status.files, 'file')}, {_count(status.lines, 'line')}: {', '.join(shares)}"
+        + (f", {more} more" if more > 0 else ""),
         _describe_counts(status.counts),
         "",
     ]

@@ -1,4 +1,4 @@
-; What TypeScript and JavaScript share. Captures are explained in cq/syntax/language.py.
+; What TypeScript and JavaScript share. Captures are explained in cq/syntax/language.py; there is one in every pattern.
 
 [
   (identifier)
@@ -15,34 +15,34 @@
 
 (comment) @comment
 (decorator) @attribute
-(decorator (_) @value) @decorator
+(decorator) @decorator
 
 (import_statement) @import
 (export_statement) @export
 
 (lexical_declaration) @declare
 (variable_declaration) @declare
-(assignment_expression left: (_) @target right: (_) @value) @flow.assign
-(pair key: (_) @name value: [(arrow_function) (function_expression) (generator_function) (class)] @value) @pair
+(assignment_expression left: (_) right: (_)) @flow.assign
+(pair key: (_) value: [(arrow_function) (function_expression) (generator_function) (class)]) @pair
 
-(function_declaration name: (_) @name parameters: (_) @params body: (_) @body) @symbol.function
-(generator_function_declaration name: (_) @name parameters: (_) @params body: (_) @body) @symbol.function
-(method_definition name: (_) @name parameters: (_) @params body: (_) @body) @symbol.method
-(class_declaration name: (_) @name) @symbol.class
-(function_expression name: (_) @name body: (_) @body) @symbol.expression
-(generator_function name: (_) @name body: (_) @body) @symbol.expression
-(class name: (_) @name) @symbol.class_expression
-(function_expression parameters: (_) @params) @nameless
-(generator_function parameters: (_) @params) @nameless
-(arrow_function parameters: (_) @params) @nameless
-(arrow_function parameter: (identifier) @name) @only
+(function_declaration name: (_) parameters: (_) body: (_)) @symbol.function
+(generator_function_declaration name: (_) parameters: (_) body: (_)) @symbol.function
+(method_definition name: (_) parameters: (_) body: (_)) @symbol.method
+(class_declaration name: (_)) @symbol.class
+(function_expression name: (_) body: (_)) @symbol.expression
+(generator_function name: (_) body: (_)) @symbol.expression
+(class name: (_)) @symbol.class_expression
+(function_expression parameters: (_)) @nameless
+(generator_function parameters: (_)) @nameless
+(arrow_function parameters: (_)) @nameless
+(arrow_function parameter: (identifier)) @only
 
-(for_in_statement left: (_) @target) @flow.for
+(for_in_statement left: (_)) @flow.for
 (catch_clause) @flow.catch
 (return_statement) @flow.return
 (throw_statement) @flow.raise
 (await_expression) @flow.await
 (yield_expression) @flow.yield
 
-(call_expression function: (_) @callee) @call
-(new_expression constructor: (_) @callee) @call.new
+(call_expression) @call
+(new_expression) @call.new

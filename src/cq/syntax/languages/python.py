@@ -22,6 +22,7 @@ from cq.syntax.language import (
     AT_ROOT,
     CALLEE_TEXT,
     IN_CLASS,
+    MAX_ARGS,
     ROLE_NUMBER,
     Captures,
     Draft,
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
     from cq.syntax.collect import Collector
 
+# what `summarize_arguments` says, then values by position and by keyword
+_Arguments = tuple[tuple[Argument, ...], int, tuple[str, ...], tuple[Value, ...] | None, tuple[tuple[str, Value], ...]]
+_CALL = ROLE_NUMBER["call"]
 _ASSIGNMENT = ROLE_NUMBER["assignment"]
 _DECORATOR = ROLE_NUMBER["decorator"]
 _IMPORT = ROLE_NUMBER["import"]
@@ -66,17 +70,20 @@ class Python(Language):
     once_kinds = _BINDINGS
     dot_attributes = True
     has_code = True
+    flat = True
     keywords = frozenset(word.encode() for word in keyword.kwlist)
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         if kind == "lambda":
-            if "params" in captures:
-                self.on_parameters(collector, captures["params"][0])
-            self._add_lambda(collector, node, captures)
+            self._add_lambda(collector, node)
             return None
         if kind == "type":
             return self._add_type_alias(collector, node)
-        name, body = captures["name"][0], captures["body"][0]
+        name, body, parameters = node.child_by_field_name("name"), node.child_by_field_name("body"), None
+        if kind == "function":
+            parameters = node.child_by_field_name("parameters")
+        if name is None or body is None or (parameters is None and kind == "function"):
+            return None
         start, end, name_start, name_end = node.start_byte, node.end_byte, name.start_byte, name.end_byte
         body_start = body.start_byte
         text = collector.text
@@ -103,8 +110,8 @@ class Python(Language):
         else:
             if text.startswith(b"async", start):
                 draft.modifiers = ("async",)
-            parameters, known = captures["params"][0], ()
-            if parameters.end_byte - parameters.start_byte > 2:
+            known = ()
+            if parameters is not None and parameters.end_byte - parameters.start_byte > 2:
                 known = self.on_parameters(collector, parameters)
             returned = node.child_by_field_name("return_type") if b"->" in head else None
             kind_of_value = None if returned is None else self.value(collector, returned)
@@ -161,15 +168,18 @@ class Python(Language):
                 found_parameters = [msgspec.structs.replace(p, kind="/") for p in found_parameters]
         return tuple(found_parameters)
 
-    def _add_lambda(self, collector: Collector, node: Node, captures: Captures) -> None:
+    def _add_lambda(self, collector: Collector, node: Node) -> None:
+        written = node.child_by_field_name("parameters")
+        if written is not None:
+            self.on_parameters(collector, written)
         body = node.child_by_field_name("body")
         if body is None:
             return
         start, end, code = node.start_byte, node.end_byte, collector.code
         names = (
-            [_PARAMETER.match(collector.text, c.start_byte, c.end_byte) for c in captures["params"][0].named_children]
-            if "params" in captures
-            else []
+            []
+            if written is None
+            else [_PARAMETER.match(collector.text, c.start_byte, c.end_byte) for c in written.named_children]
         )
         parameters = tuple(Parameter(found[1].decode("utf-8", "replace")) for found in names if found is not None)
         code.lambdas[start] = (end, body.start_byte, parameters, self.value(collector, body))
@@ -229,7 +239,9 @@ class Python(Language):
     # -- decorators ------------------------------------------------------------------------------
 
     def on_decorated(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        collector.decorated[captures["definition"][0].start_byte] = node.start_byte
+        definition = node.child_by_field_name("definition")
+        if definition is not None:
+            collector.decorated[definition.start_byte] = node.start_byte
 
     def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         start, end = node.start_byte, node.end_byte
@@ -242,38 +254,150 @@ class Python(Language):
         if value.type == "call":
             collector.decorator_calls.add(value.start_byte)
         elif value.type in ("identifier", "attribute"):
-            collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None)
-            collector.code.sites[value.start_byte, value.end_byte] = (self.value(collector, value), (), ())
+            site = (self.value(collector, value), (), ())
+            collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None, site)
 
-    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+    def each_call(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        """A loop without a call in it, wherever what is written was read before: there are millions."""
+        text, marks, calls, clean = collector.text, collector.marks, collector.calls, collector.clean
+        callees, lists = self.known_callees, self.known_lists
+        for node in nodes:
+            parts = node.children
+            start, end = node.start_byte, node.end_byte
+            if len(parts) != 2 or text[start] == _PARENTHESIS:
+                self._add_odd_call(collector, node)
+                continue
+            callee, args = parts
+            last, first = callee.end_byte, args.start_byte
+            written = text[start:last] if last - start <= CALLEE_TEXT else b""
+            known = callees.get(written)
+            if known is None:
+                if not written:
+                    self._add_odd_call(collector, node)
+                    continue
+                known = self._read_callee(collector, callee, written)
+                if len(callees) >= _MAX_KNOWN:
+                    callees.clear()
+                callees[written] = known
+            kind, raw, name, receiver, length, target = known
+            name_start = -1
+            if length:
+                name_start = last - length
+                marks[name_start] = _CALL
+            if target is _BY_NODE or not clean:
+                target = self.value(collector, callee)
+            if kind == "public":
+                kind = "call"
+                collector.public.append((start, end))
+            if end - first == 2:
+                calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, (), target, (), ()))
+                continue
+            # What follows from the text alone is kept: the same few arguments are passed again and again. Around a
+            # syntax error equal text may be parsed differently, and facts must not depend on what was read before.
+            written = text[first:end] if clean and end - first <= ARG_TEXT else b""
+            found = lists.get(written)
+            if found is None:
+                found = self._read_arguments(collector, args)
+                if written:
+                    if len(lists) >= _MAX_KNOWN:
+                        lists.clear()
+                    # Only what holds no call is the same wherever it stands.
+                    moves = b"(" in written[1:] or b"lambda" in written
+                    lists[written] = (*found[:3], None, ()) if moves else found
+            elif found[3] is None:
+                found = (*found[:3], *self._argument_values(collector, args))
+            calls.append((start, end, name_start, kind, raw, name, receiver, *found[:3], target, *found[3:]))
+
+    def _add_odd_call(self, collector: Collector, node: Node) -> None:
+        """With comments or errors inside, in parentheses, or very long."""
         # Fields are looked up here: a query that captures them costs the square of a chain's length.
         callee, args = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if callee is None or args is None:
             return
         text, start, end = collector.text, node.start_byte, node.end_byte
         kind = "super" if text.startswith(b"super(", start) and callee.end_byte - start > 6 else "call"
-        if text.startswith((b"__all__.extend", b"__all__.append"), start):
+        if text.startswith(_PUBLIC_CALLS, start):
             collector.public.append((start, end))
-        collector.add_call(self, kind, start, end, callee, args)
-        first, last = args.start_byte, args.end_byte
-        values = _NOTHING
-        if last - first > 2:
-            written = text[first:last] if last - first <= ARG_TEXT else b""
-            known = self.known_values
-            values = known.get(written)
-            if values is None:
-                values = self._argument_values(collector, args)
-                # Only what holds no call is the same wherever it stands.
-                if written and b"(" not in written[1:] and b"lambda" not in written and collector.clean:
-                    if len(known) >= _MAX_KNOWN:
-                        known.clear()
-                    known[written] = values
-        collector.code.sites[start, end] = (self.value(collector, callee), *values)
+        values = _NOTHING if args.end_byte - args.start_byte <= 2 else self._argument_values(collector, args)
+        collector.add_call(self, kind, start, end, callee, args, (self.value(collector, callee), *values))
 
     @cached_property
-    def known_values(self) -> dict[bytes, tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]]:
-        """Values of argument lists by their text."""
+    def known_callees(self) -> dict[bytes, tuple[str, str, str, str, int, Value]]:
+        """By their text: kind, callee, name, receiver, bytes of the name, value or _BY_NODE."""
         return {}
+
+    @cached_property
+    def known_lists(self) -> dict[bytes, _Arguments]:
+        """Argument lists by their text; without values where those depend on the place."""
+        return {}
+
+    def _read_callee(self, collector: Collector, callee: Node, written: bytes) -> tuple[str, str, str, str, int, Value]:
+        raw, name, receiver, name_start = collector.split_callee(self, callee)
+        kind = "call"
+        if written.startswith(b"super(") and len(written) > 6:
+            kind = "super"
+        elif written.startswith(_PUBLIC_CALLS):
+            kind = "public"
+        plain = callee.type == "identifier" or (callee.type == "attribute" and _DOTTED.fullmatch(written))
+        target = written.decode("utf-8", "replace") if plain else _BY_NODE
+        return kind, raw, name, receiver, callee.end_byte - name_start if name_start >= 0 else 0, target
+
+    def _read_arguments(self, collector: Collector, node: Node) -> _Arguments:
+        """`summarize_arguments` and `_argument_values` in one pass."""
+        children = node.named_children
+        if len(children) > MAX_ELEMENTS or node.kind_id == self.ids["generator_expression"]:
+            return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
+        text, kinds, ids = collector.text, self.argument_ids, self.ids
+        string, splat = ids["string"], ids["dictionary_splat"]
+        args: list[Argument] = []
+        keywords: list[str] = []
+        values: list[Value] = []
+        named: list[tuple[str, Value]] = []
+        positional = 0
+        for child in children:
+            number, name = child.kind_id, ""
+            kind = kinds.get(number, "other")
+            if kind == "comment":
+                continue
+            if kind == "keyword":
+                pair = child.named_children
+                if len(pair) != 2:  # with a comment or an error inside
+                    return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
+                child = pair[1]
+                name = text[pair[0].start_byte : pair[0].end_byte].decode("utf-8", "replace")
+                keywords.append(name)
+                number = child.kind_id
+                kind = kinds.get(number, "other")
+            else:
+                positional += 1
+            start, end = child.start_byte, child.end_byte
+            piece = text[start:end] if end - start <= ARG_TEXT else b"\n"
+            # Most arguments are short and on one line: no folding to do.
+            folded = b"\n" in piece
+            excerpt = clip(text, start, end, ARG_TEXT) if folded else piece.decode("utf-8", "replace")
+            if len(args) < MAX_ARGS:
+                depth = self.shape_depth(child) if kind in _NESTED else 0
+                args.append(Argument(kind, excerpt, name, depth, kind == "spread"))
+            if kind == "name" and not folded:
+                value = excerpt or None
+            elif number == string and not folded:
+                value = _string_value(piece)
+            elif number == splat and not name:
+                inner = first_child(child)
+                named.append(("**", None if inner is None else self.value(collector, inner)))
+                continue
+            else:
+                value = self.value(collector, child)
+            if name:
+                named.append((name, value))
+            else:
+                values.append(value)
+        return tuple(args), positional, tuple(keywords), tuple(values), tuple(named)
+
+    @cached_property
+    def ids(self) -> dict[str, int | None]:
+        names = ("string", "dictionary_splat", "generator_expression", "identifier", "assignment", "call")
+        return {name: self.grammar.id_for_node_kind(name, True) for name in names}
 
     def _argument_values(
         self, collector: Collector, node: Node
@@ -474,7 +598,7 @@ class Python(Language):
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         handler = _FLOWS.get(kind)
         if handler is not None:
-            handler(self, collector, node, captures)
+            handler(self, collector, node)
             return
         value = first_child(node)
         if value is not None and value.type == "comment":
@@ -490,43 +614,75 @@ class Python(Language):
                 found = ["iter", found]
             collector.code.yields.append((node.start_byte, found))
 
-    def _assign(self, collector: Collector, node: Node, captures: Captures) -> None:
-        target, value = captures["target"][0], captures["value"][0]
-        source = value
-        while source.type == "assignment":  # a = b = c
-            inner = source.child_by_field_name("right")
-            if inner is None:
-                break
-            source = inner
-        collector.add_flow(self, "assign", node, target, source)
-        self._bind(collector, target, node, value)
-        self._add_bind(collector, target, node, self.value(collector, source), node.end_byte)
+    def each_assignment(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        text, kinds, flows, ids = collector.text, self.argument_ids, collector.flows, self.ids
+        identifier, call, assignment = ids["identifier"], ids["call"], ids["assignment"]
+        for node in nodes:
+            parts = node.children
+            if len(parts) != 3 or text[parts[1].start_byte] != _EQUALS or parts[2].kind_id == assignment:
+                self._add_odd_assignment(collector, node)
+                continue
+            target, _, value = parts
+            start, end, target_end, value_start = node.start_byte, node.end_byte, target.end_byte, value.start_byte
+            number = value.kind_id
+            value_kind, value_text, found = kinds.get(number, "other"), "", self.value(collector, value)
+            if value_kind == "name" or value_kind == "attribute":
+                value_text = clip(text, value_start, value.end_byte, CALLEE_TEXT)
+            elif number == call:
+                value_text = clip(text, value_start, value.children[0].end_byte, CALLEE_TEXT)
+            if target.kind_id == identifier:
+                name = text[start:target_end].decode("utf-8", "replace")
+                flows.append((start, end, "assign", name, value_text, value_kind, value_start))
+                self._add_variable(collector, target, node, value)
+                collector.code.binds.append((end, start, name, found, -1))
+            else:
+                target_text = clip(text, start, target_end, CALLEE_TEXT)
+                flows.append((start, end, "assign", target_text, value_text, value_kind, value_start))
+                self._bind(collector, target, node, value)
+                self._add_bind(collector, target, node, found, end)
 
-    def _annotate(self, collector: Collector, node: Node, captures: Captures) -> None:
-        target, annotation = captures["target"][0], captures["value"][0]
-        collector.flows.append(
-            (
-                node.start_byte, node.end_byte, "annotate", _text(collector, target), _text(collector, annotation),
-                "type", annotation.start_byte,
-            )
-        )  # fmt: skip
-        self._bind(collector, target, node, None)
-        collector.code.types[node.start_byte] = self.value(collector, annotation)
-        if node.child_by_field_name("right") is None:
-            self._add_bind(collector, target, node, None, node.end_byte)
+    def _add_odd_assignment(self, collector: Collector, node: Node) -> None:
+        """With an annotation, or with comments, errors or another one inside."""
+        target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if target is None:
+            return
+        if value is not None:
+            source = value
+            while source.type == "assignment":  # a = b = c
+                inner = source.child_by_field_name("right")
+                if inner is None:
+                    break
+                source = inner
+            collector.add_flow(self, "assign", node, target, source)
+            self._bind(collector, target, node, value)
+            self._add_bind(collector, target, node, self.value(collector, source), node.end_byte)
+        annotation = node.child_by_field_name("type")
+        if annotation is not None:
+            collector.flows.append(
+                (
+                    node.start_byte, node.end_byte, "annotate", _text(collector, target), _text(collector, annotation),
+                    "type", annotation.start_byte,
+                )
+            )  # fmt: skip
+            self._bind(collector, target, node, None)
+            collector.code.types[node.start_byte] = self.value(collector, annotation)
+            if value is None:
+                self._add_bind(collector, target, node, None, node.end_byte)
 
-    def _augment(self, collector: Collector, node: Node, captures: Captures) -> None:
-        target = captures["target"][0]
-        if target.type == "identifier":
+    def _augment(self, collector: Collector, node: Node) -> None:
+        target = node.child_by_field_name("left")
+        if target is not None and target.type == "identifier":
             collector.marks[target.start_byte] = _ASSIGNMENT
             if collector.text[target.start_byte : target.end_byte] == b"__all__":
                 collector.public.append((node.start_byte, node.end_byte))
 
-    def _bind_target(self, collector: Collector, node: Node, captures: Captures) -> None:
-        target = captures["target"][0]
+    def _bind_target(self, collector: Collector, node: Node) -> None:
+        target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if target is None or value is None:
+            return
         before = len(collector.symbols)
         self._bind(collector, target, target if node.type == "for_statement" else node, None)
-        element = ["iter", self.value(collector, captures["value"][0])]
+        element = ["iter", self.value(collector, value)]
         if node.type == "for_in_clause":
             for draft in collector.symbols[before:]:
                 draft.modifiers = ("comprehension",)
@@ -536,17 +692,17 @@ class Python(Language):
             collector.code.loops.append((node.start_byte, node.end_byte))
             self._add_bind(collector, target, node, element, target.end_byte)
 
-    def _loop(self, collector: Collector, node: Node, captures: Captures) -> None:
+    def _loop(self, collector: Collector, node: Node) -> None:
         collector.code.loops.append((node.start_byte, node.end_byte))
 
-    def _walrus(self, collector: Collector, node: Node, captures: Captures) -> None:
-        collector.add_flow(self, "assign", node, captures["target"][0], captures["value"][0])
-        self._bind(collector, captures["target"][0], node, captures["value"][0])
-        self._add_bind(
-            collector, captures["target"][0], node, self.value(collector, captures["value"][0]), node.end_byte
-        )
+    def _walrus(self, collector: Collector, node: Node) -> None:
+        target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if target is not None and value is not None:
+            collector.add_flow(self, "assign", node, target, value)
+            self._bind(collector, target, node, value)
+            self._add_bind(collector, target, node, self.value(collector, value), node.end_byte)
 
-    def _as_pattern(self, collector: Collector, node: Node, captures: Captures) -> None:
+    def _as_pattern(self, collector: Collector, node: Node) -> None:
         """`with x() as y`, `except E as e`, `case P as q`."""
         alias, value = node.child_by_field_name("alias"), first_child(node)
         if alias is None or value is None:
@@ -560,7 +716,7 @@ class Python(Language):
         bound = None if value.type == "case_pattern" else self.value(collector, value)
         self._add_bind(collector, target, node, ["made" if caught else "enter", bound], node.end_byte)
 
-    def _catch(self, collector: Collector, node: Node, captures: Captures) -> None:
+    def _catch(self, collector: Collector, node: Node) -> None:
         value = node.child_by_field_name("value") or first_child(node)
         if value is None or value.type == "block":
             collector.flows.append((node.start_byte, node.end_byte, "catch", "", "", "", -1))
@@ -574,7 +730,7 @@ class Python(Language):
                  kind.start_byte)
             )  # fmt: skip
 
-    def _case(self, collector: Collector, node: Node, captures: Captures) -> None:
+    def _case(self, collector: Collector, node: Node) -> None:
         """`case Point(x=a)` binds a, `case [first, *rest]` both; a dotted name is a value. Inner patterns match too."""
         todo = list(node.named_children)
         while todo:
@@ -813,6 +969,10 @@ def _string_value(raw: bytes) -> str:
 
 _INDENT = re.compile(rb"[ \t]*")
 _DEDENTS: dict[int, re.Pattern[bytes]] = {}
+_BY_NODE = object()  # instead of a value: the text alone does not say it
+_PARENTHESIS, _EQUALS = ord("("), ord("=")
+_NESTED = frozenset({"call", "array", "object"})
+_PUBLIC_CALLS = (b"__all__.extend", b"__all__.append")
 _NOTHING: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
 _MAX_KNOWN = 100_000
 _STRING_TEXT = 120
@@ -854,8 +1014,6 @@ _PATTERNS = frozenset(
      "expression_list", "as_pattern_target"}
 )  # fmt: skip
 _FLOWS = {
-    "assign": Python._assign,
-    "annotate": Python._annotate,
     "augment": Python._augment,
     "walrus": Python._walrus,
     "for": Python._bind_target,

@@ -1,4 +1,4 @@
-; Python. Captures are explained in cq/syntax/language.py.
+; Python. Captures are explained in cq/syntax/language.py; there is one in every pattern.
 
 (string) @opaque
 (interpolation) @hole
@@ -8,12 +8,12 @@
 ["match" "case" "type" "_" "print" "exec" "__future__"] @token
 (comment) @comment
 
-(function_definition name: (_) @name parameters: (_) @params body: (_) @body) @symbol.function
-(class_definition name: (_) @name body: (_) @body) @symbol.class
-(lambda parameters: (_)? @params) @symbol.lambda
+(function_definition) @symbol.function
+(class_definition) @symbol.class
+(lambda) @symbol.lambda
 (type_alias_statement) @symbol.type
 
-(decorated_definition definition: (_) @definition) @decorated
+(decorated_definition) @decorated
 (decorator) @decorator
 
 (call) @call
@@ -22,12 +22,11 @@
 (import_from_statement) @import.from
 (future_import_statement) @import.future
 
-(assignment left: (_) @target right: (_) @value) @flow.assign
-(assignment left: (_) @target type: (_) @value) @flow.annotate
-(augmented_assignment left: (_) @target) @flow.augment
-(named_expression name: (_) @target value: (_) @value) @flow.walrus
-(for_statement left: (_) @target right: (_) @value) @flow.for
-(for_in_clause left: (_) @target right: (_) @value) @flow.for
+(assignment) @assignment
+(augmented_assignment) @flow.augment
+(named_expression) @flow.walrus
+(for_statement) @flow.for
+(for_in_clause) @flow.for
 (as_pattern) @flow.as
 (while_statement) @flow.loop
 (except_clause) @flow.catch

@@ -50,7 +50,7 @@ _MACRO_LEAD = re.compile(rb"[ \t]*(?:(pub\b(?:\s*\([^)]*\))?)\s+)?\Z")
 _BRACE = re.compile(rb"[{}]|//[^\n]*|/\*.*?\*/|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\.)'", re.DOTALL)
 
 _LAST_NAME = re.compile(rb"(?<![\w\x80-\xff])([A-Za-z_\x80-\xff][\w\x80-\xff]*)\Z")
-_RAW_NAME = re.compile(rb"\br#(?=[A-Za-z_\x80-\xff])")
+_RAW_NAME = re.compile(rb"r#(?=[A-Za-z_\x80-\xff])(?<!\w..)")  # what it begins with is searched fast
 _NO_ARGUMENTS: tuple[tuple[Argument, ...], int, tuple[str, ...]] = ((), 0, ())
 _PLAIN_ARGUMENT = re.compile(r"&?(?:mut )?(?:[A-Za-z_]\w*(?:(?:\.|::)(?!await\b)\w+)*|\d\w*)|\"[^\"\\\n]*\"", re.ASCII)
 _PLAIN_ARGUMENTS = re.compile(rf"\((?:{_PLAIN_ARGUMENT.pattern})(?:, (?:{_PLAIN_ARGUMENT.pattern}))*\)".encode())
@@ -112,6 +112,7 @@ class Rust(Language):
     method_owners = frozenset({"impl", "trait"})
     dot_attributes = True
     has_code = True
+    flat = True
     keywords = frozenset(
         b"_ $ $crate abstract as async await become box break const continue crate do dyn else enum extern false final "
         b"fn for if impl in let loop macro macro_rules match mod move mut override priv pub ref return self static "
@@ -138,7 +139,11 @@ class Rust(Language):
     # -- definitions -----------------------------------------------------------------------------
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name = captures["name"][0]
+        name = node.child_by_field_name("type" if kind == "impl" else "name")
+        if name is None and kind == "namespace":
+            name = next((child for child in node.named_children if child.type == "extern_modifier"), None)
+        if name is None:
+            return None
         start, end, name_start, name_end = node.start_byte, node.end_byte, name.start_byte, name.end_byte
         if name_start == name_end:
             return None  # the parser made up what is missing
@@ -146,9 +151,11 @@ class Rust(Language):
         if kind == "type_parameter":
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "field":
-            annotation = captures["type"][0]
-            self._add_annotation(collector, start, end, draft.name, annotation)
-            collector.remarks.append((start, draft.name, collector.slice(annotation.start_byte, annotation.end_byte)))
+            annotation = node.child_by_field_name("type")
+            if annotation is not None:
+                self._add_annotation(collector, start, end, draft.name, annotation)
+                kind_of_value = collector.slice(annotation.start_byte, annotation.end_byte)
+                collector.remarks.append((start, draft.name, kind_of_value))
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "constant":
             self._add_constant(collector, node, draft)
@@ -158,11 +165,7 @@ class Rust(Language):
             draft.body_start, draft.body_end, draft.scope_start = name_end, end, start
             draft.signature = collector.fold(start, name_end)
         else:
-            if kind == "function":
-                bodies = captures.get("body")
-                body = bodies[0] if bodies else None
-            else:
-                body = node.child_by_field_name("body") if kind != "enum_member" else None
+            body = node.child_by_field_name("body") if kind != "enum_member" else None
             if body is not None and collector.text[body.start_byte : body.start_byte + 1] == b"{":
                 draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, start
                 draft.signature = collector.fold(start, body.start_byte).rstrip(" ,")
@@ -279,12 +282,14 @@ class Rust(Language):
                       signature=_excerpt(collector.text, start, end, _VALUE_TEXT))
             )  # fmt: skip
             return
-        pattern = captures["name"][0]
+        pattern: Node | None = node
         if kind == "closure":
-            if pattern.type == "parameter":
+            if node.type == "parameter":
                 return
-            start, end = pattern.start_byte, pattern.end_byte
         else:
+            pattern = node.child_by_field_name("pattern")
+            if pattern is None:
+                return
             annotation = node.child_by_field_name("type")
             if annotation is not None:
                 self._add_annotation(collector, start, end, _text(collector, pattern).removeprefix("r#"), annotation)
@@ -312,7 +317,9 @@ class Rust(Language):
         collector.symbols.append(Draft("variable", name, start, end, start, end, head=start, signature=name))
 
     def on_let(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        target = captures["name"][0]
+        target = node.child_by_field_name("pattern")
+        if target is None:
+            return
         annotation, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         text, start, end = collector.text, node.start_byte, node.end_byte
         name_start, name_end = target.start_byte, target.end_byte
@@ -345,18 +352,64 @@ class Rust(Language):
 
     # -- calls -----------------------------------------------------------------------------------
 
-    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+    def each_call(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         if kind == "macro":
-            self._add_macro(collector, node, captures["callee"][0], captures["args"][0])
-            return
-        if kind == "new":
-            self._add_literal(collector, node, captures["callee"][0], captures["args"][0])
-            return
-        # Fields are looked up here: a query that captures them costs the square of a chain's length.
-        callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        if callee is None or arguments is None:
-            return
-        text, first, last, end = collector.text, callee.start_byte, callee.end_byte, node.end_byte
+            for node in nodes:
+                callee = node.child_by_field_name("macro")
+                tree = next((child for child in node.named_children if child.type == "token_tree"), None)
+                if callee is not None and tree is not None:
+                    self._add_macro(collector, node, callee, tree)
+        elif kind == "new":
+            for node in nodes:
+                callee, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+                if callee is not None and body is not None:
+                    self._add_literal(collector, node, callee, body)
+        else:
+            self._add_calls(collector, nodes)
+
+    def _add_calls(self, collector: Collector, nodes: list[Node]) -> None:
+        text, marks, calls = collector.text, collector.marks, collector.calls
+        for node in nodes:
+            # Fields are looked up here: a query that captures them costs the square of a chain's length.
+            parts = node.children
+            if len(parts) == 2:
+                callee, arguments = parts
+            else:
+                callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+                if callee is None or arguments is None:
+                    continue
+            first, last, end = callee.start_byte, callee.end_byte, node.end_byte
+            known = _read_plain_callee(text[first:last]) if last - first < _SHORT else None
+            if known is not None:
+                raw, name, receiver, target = known
+                name_start = last - len(name)
+            else:
+                raw, name, receiver, name_start = self._split_callee(collector, callee, first, last)
+                target = read_callee(text, first, last, name, name_start, "call")
+                if target is None:
+                    target = self._callee_value(collector, callee, name)
+            if name_start >= 0:
+                marks[name_start] = _CALL
+            if end - last == 2:
+                summary = _NO_ARGUMENTS
+            else:
+                # Most calls pass a few plain names and literals, and the same again: no nodes are needed for those.
+                summary = _summarize_plain(text[last:end]) if end - last < ARG_TEXT else None
+                if summary is None:
+                    summary = self.summarize_arguments(collector, arguments)
+            args: tuple[Value, ...] = _NO_VALUES[: summary[1]]
+            if summary[1]:
+                if name in _TAKERS or text.find(b"|", last, end) >= 0:
+                    args = read_arguments(collector, arguments, end, all_values=name in _TAKERS)
+            elif name == "collect" and callee.type == "generic_function":
+                kinds = callee.child_by_field_name("type_arguments")
+                if kinds is not None:
+                    args = (["as", read_type(text[kinds.start_byte + 1 : kinds.end_byte - 1]), None],)
+            calls.append((first, end, name_start, "call", raw, name, receiver, *summary, target, args, ()))
+
+    def _split_callee(self, collector: Collector, callee: Node, first: int, last: int) -> tuple[str, str, str, int]:
+        """Its text, its last name, what stands before that, and where the name begins."""
+        text = collector.text
         raw = name = receiver = ""
         if last - first <= CALLEE_TEXT:
             raw = text[first:last].decode("utf-8", "replace")
@@ -366,34 +419,10 @@ class Rust(Language):
             if not name.isidentifier():
                 receiver, _, name = raw.rpartition("::")
         if name.isidentifier() and name.isascii():
-            name_start = last - len(name)
-            receiver = receiver.rstrip()
-        else:
-            raw = raw or clip(text, first, last, CALLEE_TEXT)
-            name, name_start = self._last_name(collector, callee)
-            receiver = _receiver(collector, first, name_start)
-        if name_start >= 0:
-            collector.marks[name_start] = _CALL
-        if end - last == 2:
-            summary = _NO_ARGUMENTS
-        else:
-            # Most calls pass a few plain names and literals, and the same ones again: no nodes are needed for those.
-            summary = _summarize_plain(text[last:end]) if end - last < ARG_TEXT else None
-            if summary is None:
-                summary = self.summarize_arguments(collector, arguments)
-        collector.calls.append((first, end, name_start, "call", raw, name, receiver, *summary))
-        target = read_callee(text, first, last, name, name_start, "call")
-        if target is None:
-            target = self._callee_value(collector, callee, name)
-        args: tuple[Value, ...] = _NO_VALUES[: summary[1]]
-        if summary[1]:
-            if name in _TAKERS or text.find(b"|", last, end) >= 0:
-                args = read_arguments(collector, arguments, end, all_values=name in _TAKERS)
-        elif name == "collect" and callee.type == "generic_function":
-            kinds = callee.child_by_field_name("type_arguments")
-            if kinds is not None:
-                args = (["as", read_type(text[kinds.start_byte + 1 : kinds.end_byte - 1]), None],)
-        collector.code.sites[first, end] = (target, args, ())
+            return raw, name, receiver.rstrip(), last - len(name)
+        raw = raw or clip(text, first, last, CALLEE_TEXT)
+        name, name_start = self._last_name(collector, callee)
+        return raw, name, _receiver(collector, first, name_start), name_start
 
     def _callee_value(self, collector: Collector, callee: Node, name: str) -> Value:
         """A method on what is no plain name or call."""
@@ -524,9 +553,9 @@ class Rust(Language):
             collector.marks[name_start] = role
         else:
             name_start, receiver = -1, ""  # the parser made up a name
-        collector.calls.append((start, end, name_start, kind, callee, word, receiver, *summary))
         target = read_callee(collector.text, start, callee_end, word, name_start, kind)
-        collector.code.sites[start, end] = (target, _NO_VALUES[: summary[1]], ())
+        values = _NO_VALUES[: summary[1]]
+        collector.calls.append((start, end, name_start, kind, callee, word, receiver, *summary, target, values, ()))
 
     # -- macros and attributes ---------------------------------------------------------------------
 
@@ -712,7 +741,9 @@ class Rust(Language):
 
     def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`#[path::name(args)]` calls name; `#[derive(A, b::C)]` calls A and C, and is no call itself."""
-        callee, args = captures["callee"][0], node.child_by_field_name("arguments")
+        callee, args = first_child(node), node.child_by_field_name("arguments")
+        if callee is None:
+            return
         start, end = node.start_byte, node.end_byte
         collector.spans.append((start, end, _DECORATOR))
         word = collector.text[callee.start_byte : callee.end_byte]
@@ -737,7 +768,9 @@ class Rust(Language):
     # -- imports ---------------------------------------------------------------------------------
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end, tree = node.start_byte, node.end_byte, captures["module"][0]
+        start, end, tree = node.start_byte, node.end_byte, node.child_by_field_name(_IMPORTED[kind])
+        if tree is None:
+            return
         collector.spans.append((start, end, _IMPORT))
         if kind == "crate":
             alias = node.child_by_field_name("alias") or tree
@@ -818,18 +851,25 @@ class Rust(Language):
                 self._add_return(collector, node, value)
             return
         if kind == "augment" or kind == "store":
-            target = captures["target"][0]
+            target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if target is None:
+                return
             written = target.child_by_field_name("field") if target.type == "field_expression" else target
             if written is not None and written.type in ("identifier", "field_identifier"):
                 collector.marks[written.start_byte] = _ASSIGNMENT
-            if kind == "store":
-                self._add_assignment(collector, node, _text(collector, target), captures["value"][0])
+            if kind == "store" and value is not None:
+                self._add_assignment(collector, node, _text(collector, target), value)
             return
-        value = captures["value"][0]
+        field = _VALUE_FIELDS.get(kind)
+        value = first_child(node) if field is None else node.child_by_field_name(field)
+        if value is None:
+            return
         if kind == "assign":
-            target = captures["target"][0]
-            self._add_assignment(collector, node, _text(collector, target), value)
-            bind_pattern(collector, target, read_value(collector, value), node.end_byte, node.start_byte, IN_NEXT_BLOCK)
+            target = node.child_by_field_name("pattern")
+            if target is not None:
+                self._add_assignment(collector, node, _text(collector, target), value)
+                found = read_value(collector, value)
+                bind_pattern(collector, target, found, node.end_byte, node.start_byte, IN_NEXT_BLOCK)
         elif kind == "result":
             self._add_annotation(collector, value.start_byte, value.end_byte, "return", value)
         else:
@@ -838,14 +878,18 @@ class Rust(Language):
 
     def on_loop(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`for x in v`: x is an item of v."""
-        body, value = node.child_by_field_name("body"), captures["value"][0]
-        if body is not None:
+        body, value = node.child_by_field_name("body"), node.child_by_field_name("value")
+        target = node.child_by_field_name("pattern")
+        if body is not None and value is not None and target is not None:
             item = ["item", read_value(collector, value)]
-            bind_pattern(collector, captures["target"][0], item, body.start_byte, node.start_byte, body.end_byte)
+            bind_pattern(collector, target, item, body.start_byte, node.start_byte, body.end_byte)
 
     def on_match(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        value = read_value(collector, captures["value"][0])
-        for arm in captures["body"][0].named_children:
+        matched, body = node.child_by_field_name("value"), node.child_by_field_name("body")
+        if matched is None or body is None:
+            return
+        value = read_value(collector, matched)
+        for arm in body.named_children:
             pattern = arm.child_by_field_name("pattern") if arm.type == "match_arm" else None
             if pattern is not None and _BINDS.search(collector.text, pattern.start_byte, pattern.end_byte):
                 bind_pattern(collector, pattern, value, pattern.start_byte, arm.start_byte, arm.end_byte)
@@ -1067,6 +1111,8 @@ class Rust(Language):
         return "\n".join(parts)
 
 
+_VALUE_FIELDS = {"assign": "value", "result": "return_type"}
+_IMPORTED = {"use": "argument", "crate": "name"}  # the field that says what is imported
 _NESTED = frozenset({"call", "array", "object"})
 _DEFINED = frozenset({"function", "impl", "struct", "union", "enum", "enum_member", "trait", "constant", "type"})
 _NO_VALUES: tuple[Value, ...] = (None,) * 100
@@ -1096,6 +1142,20 @@ def _impl_name(kind: Value, generics: Keywords) -> str:
 
 
 _HEADS = frozenset({"function", "method", "struct", "enum_member", "constant", "variable", "type", "module"})
+
+
+_SHORT = 60
+_PLAIN_CALLEE = re.compile(rb"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.[A-Za-z_]\w*)*")
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_plain_callee(callee: bytes) -> tuple[str, str, str, Value] | None:
+    """Text, name, receiver and value of `a::b`, `a.b.c`; None for anything less plain."""
+    if _PLAIN_CALLEE.fullmatch(callee) is None:
+        return None
+    raw = callee.decode()
+    receiver, _, name = raw.rpartition("." if "." in raw else "::")
+    return raw, name, receiver, read_callee(callee, 0, len(callee), name, len(callee) - len(name), "call")
 
 
 @lru_cache(maxsize=1 << 14)

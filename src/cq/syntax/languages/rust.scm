@@ -1,4 +1,4 @@
-; Rust. Captures are explained in cq/syntax/language.py.
+; Rust. Captures are explained in cq/syntax/language.py; there is one in every pattern.
 
 (string_literal) @opaque
 (raw_string_literal) @opaque
@@ -25,33 +25,33 @@
 (base_field_initializer (_) @role.reference)
 
 (attribute_item) @attribute
-(attribute . (_) @callee) @decorator
+(attribute . (_)) @decorator
 
-(function_item name: (_) @name body: (_) @body) @symbol.function
-(function_signature_item name: (_) @name) @symbol.function
-(struct_item name: (_) @name) @symbol.struct
-(union_item name: (_) @name) @symbol.union
-(enum_item name: (_) @name) @symbol.enum
-(enum_variant name: (_) @name) @symbol.enum_member
-(field_declaration name: (_) @name type: (_) @type) @symbol.field
-(trait_item name: (_) @name) @symbol.trait
-(impl_item type: (_) @name) @symbol.impl
-(mod_item name: (_) @name) @symbol.module
-(foreign_mod_item (extern_modifier) @name) @symbol.namespace
-(const_item name: (_) @name) @symbol.constant
-(static_item name: (_) @name) @symbol.constant
-(type_item name: (_) @name) @symbol.type
-(associated_type name: (_) @name) @symbol.type
-(macro_definition name: (_) @name) @symbol.macro
+(function_item name: (_) body: (_)) @symbol.function
+(function_signature_item name: (_)) @symbol.function
+(struct_item name: (_)) @symbol.struct
+(union_item name: (_)) @symbol.union
+(enum_item name: (_)) @symbol.enum
+(enum_variant name: (_)) @symbol.enum_member
+(field_declaration name: (_) type: (_)) @symbol.field
+(trait_item name: (_)) @symbol.trait
+(impl_item type: (_)) @symbol.impl
+(mod_item name: (_)) @symbol.module
+(foreign_mod_item (extern_modifier)) @symbol.namespace
+(const_item name: (_)) @symbol.constant
+(static_item name: (_)) @symbol.constant
+(type_item name: (_)) @symbol.type
+(associated_type name: (_)) @symbol.type
+(macro_definition name: (_)) @symbol.macro
 
-(type_parameter name: (_) @name) @symbol.type_parameter
-(const_parameter name: (_) @name) @symbol.type_parameter
-(parameter pattern: (_) @name) @parameter
+(type_parameter name: (_)) @symbol.type_parameter
+(const_parameter name: (_)) @symbol.type_parameter
+(parameter pattern: (_)) @parameter
 (self_parameter) @parameter.self
-(closure_parameters (_) @name) @parameter.closure
+(closure_parameters (_) @parameter.closure)
 
 ; What a pattern binds; the type of a tuple struct stands first and is a use.
-(let_declaration pattern: (_) @name) @let
+(let_declaration pattern: (_)) @let
 (let_condition pattern: (identifier) @bind)
 (for_expression pattern: (identifier) @bind)
 (match_pattern . (identifier) @bind)
@@ -66,22 +66,22 @@
 (field_pattern pattern: (identifier) @bind)
 (field_pattern name: (shorthand_field_identifier) @bind)
 
-(for_expression pattern: (_) @target value: (_) @value) @loop
-(match_expression value: (_) @value body: (_) @body) @match
+(for_expression pattern: (_) value: (_)) @loop
+(match_expression value: (_) body: (_)) @match
 
 (call_expression) @call
-(macro_invocation macro: (_) @callee (token_tree) @args) @call.macro
-(struct_expression name: (_) @callee body: (_) @args) @call.new
+(macro_invocation macro: (_) (token_tree)) @call.macro
+(struct_expression name: (_) body: (_)) @call.new
 (macro_rule right: (token_tree) @tokens)
 
-(use_declaration argument: (_) @module) @import.use
-(extern_crate_declaration name: (_) @module) @import.crate
+(use_declaration argument: (_)) @import.use
+(extern_crate_declaration name: (_)) @import.crate
 
-(let_condition pattern: (_) @target value: (_) @value) @flow.assign
-(assignment_expression left: (_) @target right: (_) @value) @flow.store
-(compound_assignment_expr left: (_) @target) @flow.augment
-(function_item return_type: (_) @value) @flow.result
-(function_signature_item return_type: (_) @value) @flow.result
+(let_condition pattern: (_) value: (_)) @flow.assign
+(assignment_expression left: (_) right: (_)) @flow.store
+(compound_assignment_expr left: (_)) @flow.augment
+(function_item return_type: (_)) @flow.result
+(function_signature_item return_type: (_)) @flow.result
 (return_expression) @flow.return
-(try_expression . (_) @value) @flow.try
-(await_expression . (_) @value) @flow.await
+(try_expression . (_)) @flow.try
+(await_expression . (_)) @flow.await

@@ -605,8 +605,6 @@ def _split_pattern(
 
 # -- blocks -----------------------------------------------------------------------------------------
 
-_BRACES = re.compile(rb"[{}]")
-
 
 def close_binds(collector: Collector) -> None:
     """Gives the bindings of `let` and `if let` the end of their block, in one pass over the braces."""
@@ -614,23 +612,15 @@ def close_binds(collector: Collector) -> None:
     waiting = sorted((bind[0], number) for number, bind in enumerate(binds) if bind[4] <= IN_BLOCK)
     if not waiting:
         return
-    find = text.find
-    spans = [(s, -e) for s, e, _ in collector.opaque] + collector.comments
-    hidden = {
-        offset
-        for s, e in spans
-        if find(b"{", s, e) >= 0 or find(b"}", s, e) >= 0
-        for offset in range(s, e)
-        if text[offset] in b"{}"
-    }
     finish = collector.span[1]
     blocks: list[list[int]] = [[]]
     following: list[int] = []
     ends: dict[int, int] = {}
     at, (coming, _) = 0, waiting[0]
-    for offset in [found.start() for found in _BRACES.finditer(text, *collector.span)]:
-        if offset in hidden:
-            continue
+    offset = collector.span[0] - 1
+    # A search for one byte is ten times as fast as a pattern.
+    for piece in collector.paint().replace(b"}", b"{").split(b"{")[:-1]:
+        offset += len(piece) + 1
         while coming <= offset:
             number = waiting[at][1]
             (blocks[-1] if binds[number][4] == IN_BLOCK else following).append(number)

@@ -43,6 +43,7 @@ from cq.syntax.languages.ecmascript import (
 from cq.syntax.languages.ecmascript_code import (
     NO_PATH,
     EcmaScriptCode,
+    read_path,
     read_plain_values,
     read_type,
     substitute,
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
     from cq.syntax.collect import Collector
 
+# tail, text, name, receiver, kind of call, where the name begins, value
+_Callee = tuple[str, str, str, str, str, int, Value]
 ReadParameter = tuple[Parameter, tuple[tuple[int, str, Value], ...]]  # with what its pattern binds
 _ASSIGNMENT = ROLE_NUMBER["assignment"]
 _CALL = ROLE_NUMBER["call"]
@@ -87,6 +90,7 @@ class EcmaScript(EcmaScriptCode):
     }  # fmt: skip
     doc_prefixes = (b"/**",)
     dot_attributes = True
+    flat = True
 
     @cached_property
     def query_source(self) -> str:
@@ -108,17 +112,18 @@ class EcmaScript(EcmaScriptCode):
     # -- definitions -----------------------------------------------------------------------------
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name = captures["name"][0]
-        if name.end_byte == name.start_byte:
+        name = node.child_by_field_name("name") or node.child_by_field_name("property")
+        if name is None or name.end_byte == name.start_byte:
             return None
-        body = captures.get("body")
         draft = self._add(collector, kind, node.start_byte, node.end_byte, name)
-        if body and kind != "type":
-            draft.body_start, draft.body_end = body[0].start_byte, body[0].end_byte
+        body = node.child_by_field_name("body") if kind in _BODIED else None
+        if body is not None:
+            draft.body_start, draft.body_end = body.start_byte, body.end_byte
             draft.scope_start = draft.body_start
             draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start))
-            if kind in ("function", "method"):
-                self._read_function(collector, draft, node, captures["params"][0], body[0])
+            params = node.child_by_field_name("parameters") if kind in ("function", "method") else None
+            if params is not None:
+                self._read_function(collector, draft, node, params, body)
                 return draft
         _READERS[kind](self, collector, draft, node)
         return draft
@@ -320,7 +325,9 @@ class EcmaScript(EcmaScriptCode):
     # -- parameters ------------------------------------------------------------------------------
 
     def on_nameless(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        params = captures["params"][0]
+        params = node.child_by_field_name("parameters")
+        if params is None:
+            return
         start = params.start_byte
         parameters = self._add_parameters(collector, params) if params.end_byte - start > 2 else []
         generic = b"<" in collector.text[node.start_byte : start]
@@ -332,7 +339,9 @@ class EcmaScript(EcmaScriptCode):
 
     def on_only(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """The parameter of `x => …`."""
-        name = captures["name"][0]
+        name = node.child_by_field_name("parameter")
+        if name is None:
+            return
         start, end = name.start_byte, name.end_byte
         label = collector.slice(start, end)
         collector.symbols.append(Draft("parameter", label, start, end, start, end, head=start, signature=label))
@@ -431,7 +440,8 @@ class EcmaScript(EcmaScriptCode):
 
     def on_bodiless(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         marks = collector.marks
-        for child in captures["params"][0].named_children:
+        params = node.child_by_field_name("parameters")
+        for child in params.named_children if params is not None else ():
             for name, _ in find_names(child.child_by_field_name("pattern") or child):
                 marks[name.start_byte] = DEFINED
 
@@ -637,9 +647,12 @@ class EcmaScript(EcmaScriptCode):
                         todo.append((inner, "", depth + 1))
 
     def on_pair(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        draft = self._add(collector, "method", node.start_byte, node.end_byte, captures["name"][0])
+        name, value = node.child_by_field_name("key"), node.child_by_field_name("value")
+        if name is None or value is None:
+            return
+        draft = self._add(collector, "method", node.start_byte, node.end_byte, name)
         draft.modifiers = ()
-        if not self._bind_value(collector, draft, captures["value"][0], "method"):
+        if not self._bind_value(collector, draft, value, "method"):
             collector.symbols.pop()
 
     # -- modules ---------------------------------------------------------------------------------
@@ -753,17 +766,17 @@ class EcmaScript(EcmaScriptCode):
 
     def on_ambient(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`declare …`; the body of `declare global` is a bare block."""
-        inner = captures["inner"][0]
         start = node.start_byte
-        if inner.type != "statement_block":
-            collector.decorated[inner.start_byte] = start
-            return
-        at = collector.text.find(b"global", start, inner.start_byte)
-        if at >= 0:
-            collector.symbols.append(
-                Draft("namespace", "global", start, with_semicolon(collector.text, node.end_byte), at, at + 6,
-                      inner.start_byte, inner.end_byte, start, inner.start_byte, "declare global", ("declare",))
-            )  # fmt: skip
+        for inner in node.named_children:
+            if inner.type != "statement_block":
+                collector.decorated[inner.start_byte] = start
+                continue
+            at = collector.text.find(b"global", start, inner.start_byte)
+            if at >= 0:
+                collector.symbols.append(
+                    Draft("namespace", "global", start, with_semicolon(collector.text, node.end_byte), at, at + 6,
+                          inner.start_byte, inner.end_byte, start, inner.start_byte, "declare global", ("declare",))
+                )  # fmt: skip
 
     def on_alias(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`import Short = Long.Name;` names what is there already."""
@@ -780,18 +793,59 @@ class EcmaScript(EcmaScriptCode):
 
     # -- calls -----------------------------------------------------------------------------------
 
-    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        """The most frequent match: names come from slices, plain arguments too."""
-        # The pattern ends with the callee: one that waits for the arguments costs the square of a chain's length.
+    def each_call(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        """The most frequent match: names come from slices, plain arguments too, and plain callees are read once."""
+        text, marks, calls, callees = collector.text, collector.marks, collector.calls, self.known_callees
+        # A query that captures the fields of a call costs the square of a chain's length.
+        field, size = "constructor" if kind else "function", len(text)
+        for node in nodes:
+            callee = node.child_by_field_name(field)
+            if callee is None:
+                continue
+            start = last = callee.end_byte
+            first, end = callee.start_byte, node.end_byte
+            if last == size or text[last] != 40:
+                args = node.child_by_field_name("arguments")
+                start = end if args is None else args.start_byte
+            known = callees.get(text[first:last]) if last - first <= _PLAIN_CALLEE else None
+            if known is not None:
+                tail, written, name, receiver, way, at, target = known
+                at += last
+                marks[at] = _CALL
+            else:
+                tail, written, name, receiver, way, at, target = self._read_callee(collector, callee, first, last)
+            if kind:
+                way = kind
+                if target is name:
+                    self.notes(collector).made.add(name)
+            elif start > last and text.startswith(b"?.", last):
+                way = "optional"
+            summary = _NO_ARGUMENTS
+            values: tuple[Value, ...] = ()
+            if end - start > 2:
+                found = read_plain_values(text[start:end]) if end - start <= ARG_TEXT and text[start] == 40 else None
+                if found is not None:
+                    summary, values = found
+                else:
+                    args = node.child_by_field_name("arguments")
+                    if args is not None:
+                        children = args.named_children
+                        summary = self._read_arguments(collector, args, children)
+                        values = self.argument_values(collector, children) if text[args.start_byte] == 40 else ()
+                if text[start] == 96:
+                    way = "template"
+                elif tail in _MODULE_CALLS:
+                    self._read_module_call(collector, tail, first, start, end)
+            start = node.start_byte if kind else first
+            calls.append((start, end, at, way, written, name, receiver, *summary, target, values, ()))
+
+    @cached_property
+    def known_callees(self) -> dict[bytes, _Callee]:
+        """Names with their attributes by their text; the name's place is counted from the end."""
+        return {}
+
+    def _read_callee(self, collector: Collector, callee: Node, first: int, last: int) -> _Callee:
         text = collector.text
-        callee = captures["callee"][0]
-        first, last = callee.start_byte, callee.end_byte
-        end = node.end_byte
-        call_start = node.start_byte if kind else first
-        start = last
-        if text[last : last + 1] != b"(":
-            args = node.child_by_field_name("arguments")
-            start = end if args is None else args.start_byte
         tail = written = text[max(first, last - CALLEE_TEXT) : last].decode("utf-8", "replace")
         if last - first > CALLEE_TEXT:
             written = clip(text, first, last, CALLEE_TEXT)
@@ -800,46 +854,32 @@ class EcmaScript(EcmaScriptCode):
         receiver, _, name = tail.rpartition(".")
         receiver = receiver.rstrip()
         name = name.lstrip()
-        if not kind:
-            kind = "call"
-            if receiver[-1:] == "?" or (start > last and text.startswith(b"?.", last)):
-                kind = "optional"
-            elif receiver == "super" or tail in _CALL_KINDS:
-                kind = _CALL_KINDS.get(tail, "super")
-        if name.isidentifier() or SCRIPT_NAME.fullmatch(name):
+        way = "call"
+        if receiver[-1:] == "?":
+            way = "optional"
+        elif receiver == "super" or tail in _CALL_KINDS:
+            way = _CALL_KINDS.get(tail, "super")
+        plain = name.isidentifier() or SCRIPT_NAME.fullmatch(name) is not None
+        if plain:
             at = last - (len(name) if name.isascii() else len(name.encode()))
             collector.marks[at] = _CALL
             receiver = receiver.rstrip("?!") if tail is written else clip(text, first, at, CALLEE_TEXT)
         else:
             name, at, receiver = self._read_odd_callee(collector, callee)
-        summary = _NO_ARGUMENTS
-        values: tuple[Value, ...] = ()
-        if end - start > 2:
-            found = read_plain_values(text[start:end]) if end - start <= ARG_TEXT and text[start] == 40 else None
-            if found is not None:
-                summary, values = found
-            else:
-                args = node.child_by_field_name("arguments")
-                if args is not None:
-                    children = args.named_children
-                    summary = self._read_arguments(collector, args, children)
-                    values = self.argument_values(collector, children) if text[args.start_byte] == 40 else ()
-            if text[start] == 96:
-                kind = "template"
-            elif tail in _MODULE_CALLS:
-                self._read_module_call(collector, tail, first, start, end)
-        collector.calls.append((call_start, end, at, kind, written, name, receiver, *summary))
         if tail == "super":
             target: Value = ["super()"]
         elif tail is written and name == written and not receiver:
             target = name
-            if kind == "new":
-                self.notes(collector).made.add(name)
         elif receiver[-1:] == ")" and (base := first_child(callee)) is not None and base.kind_id == self.call_id:
-            target = [".", base.end_byte, name] if base.end_byte < at else base.end_byte
+            target, plain = [".", base.end_byte, name] if base.end_byte < at else base.end_byte, False
         else:
             target = self.value(collector, callee)
-        collector.code.sites[call_start, end] = (target, values, ())
+            plain = plain and last - first <= _PLAIN_CALLEE and target == read_path(text[first:last])
+        if plain and last - first <= _PLAIN_CALLEE and collector.clean:
+            if len(self.known_callees) >= _MAX_KNOWN:
+                self.known_callees.clear()
+            self.known_callees[text[first:last]] = (tail, written, name, receiver, way, at - last, target)
+        return tail, written, name, receiver, way, at, target
 
     def _read_module_call(self, collector: Collector, callee: str, first: int, start: int, end: int) -> None:
         """Calls that import or export: `import(…)`, `require(…)`, and what compilers write for `export {x} from`."""
@@ -902,22 +942,20 @@ class EcmaScript(EcmaScriptCode):
         return collector.slice(at, name.end_byte), at, receiver
 
     def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        value = captures["value"][0]
-        collector.spans.append((node.start_byte, node.end_byte, _DECORATOR))
-        if value.type == "call_expression":
-            collector.decorator_calls.add(value.start_byte)
-        elif value.type in ("identifier", "member_expression"):
-            collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None)
-            collector.code.sites[value.start_byte, value.end_byte] = (self.value(collector, value), (), ())
-        collector.code.decorators.append((node.start_byte, self.value(collector, value)))
+        for value in node.named_children:
+            collector.spans.append((node.start_byte, node.end_byte, _DECORATOR))
+            if value.type == "call_expression":
+                collector.decorator_calls.add(value.start_byte)
+            elif value.type in ("identifier", "member_expression"):
+                site = (self.value(collector, value), (), ())
+                collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None, site)
+            collector.code.decorators.append((node.start_byte, self.value(collector, value)))
 
     def on_jsx(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`<Row a={1}/>` calls Row; `<div>` only says that the function around it draws something."""
         text = collector.text
-        if kind == "close":
-            name: Node | None = captures["name"][0]
-        else:
-            name = node.child_by_field_name("name")
+        name = node.child_by_field_name("name")
+        if kind != "close":
             collector.remarks.append((node.start_byte, "", "jsx"))
         if name is None:
             return
@@ -925,10 +963,10 @@ class EcmaScript(EcmaScriptCode):
         if name.type == "identifier" and not text[first : first + 1].isupper():
             collector.marks[first] = DEFINED
         elif kind != "close" and name.type in ("identifier", "member_expression"):
+            site = (self.value(collector, name), (None,), ())
             collector.add_call(self, "jsx", node.start_byte, node.end_byte, name, None)
             call = collector.calls[-1]
-            collector.calls[-1] = (*call[:7], *self._read_attributes(collector, node))
-            collector.code.sites[node.start_byte, node.end_byte] = (self.value(collector, name), (None,), ())
+            collector.calls[-1] = (*call[:7], *self._read_attributes(collector, node), *site)
 
     def _read_attributes(self, collector: Collector, node: Node) -> Summary:
         """Attributes are keyword arguments; `{...rest}` is a spread."""
@@ -960,10 +998,13 @@ class EcmaScript(EcmaScriptCode):
     # -- flows -----------------------------------------------------------------------------------
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        if kind == "assign":
-            self._assign(collector, node, captures["target"][0], captures["value"][0])
-        elif kind == "for":
-            self._read_loop(collector, node, captures["target"][0])
+        target = node.child_by_field_name("left") if kind == "assign" or kind == "for" else None
+        if target is not None:
+            right = node.child_by_field_name("right")
+            if kind == "for":
+                self._read_loop(collector, node, target, right)
+            elif right is not None:
+                self._assign(collector, node, target, right)
         elif kind == "catch":
             self._catch(collector, node)
         else:
@@ -1097,11 +1138,11 @@ class EcmaScript(EcmaScriptCode):
                 name = collector.slice(*at)
             collector.exports.append((start, name, "export=", end, "", False))
 
-    def _read_loop(self, collector: Collector, node: Node, target: Node) -> None:
+    def _read_loop(self, collector: Collector, node: Node, target: Node, right: Node | None) -> None:
         """`for (const x of xs)` binds x; without `const` it assigns."""
         declared = node.child_by_field_name("kind") is not None
         start, end = node.start_byte, node.end_byte
-        right, operator = node.child_by_field_name("right"), node.child_by_field_name("operator")
+        operator = node.child_by_field_name("operator")
         source: Value = "=str"
         if operator is None or operator.type != "in":
             source = None if right is None else ["iter", self.value(collector, right)]
@@ -1359,6 +1400,8 @@ def _is_ambient(drafts: list[Draft], draft: Draft) -> bool:
 _CALL_KINDS = {"super": "super", "import": "import"}
 _MODULE_CALLS = frozenset({"require", "import", "Object.defineProperty"})
 _NO_ARGUMENTS: Summary = ((), 0, ())
+_PLAIN_CALLEE = 80  # bytes of a callee that is kept
+_MAX_KNOWN = 100_000
 _NESTED = frozenset({"call", "array", "object"})
 _DEPTH_BYTES = 400
 _LOOSE_CALLEES = frozenset(
@@ -1367,6 +1410,7 @@ _LOOSE_CALLEES = frozenset(
 )  # fmt: skip
 _LOOKED_THROUGH = frozenset({"wrapped", "awaited"})
 _LITERALS = frozenset({"string", "number", "boolean", "null"})
+_BODIED = frozenset({"function", "method", "expression", "interface", "enum"})
 _OVERLOADED = frozenset({"function", "method", "constructor"})
 _FUNCTIONS = frozenset({"function", "method", "constructor", "accessor", "component"})
 _READERS = {

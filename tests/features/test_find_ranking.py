@@ -1,0 +1,123 @@
+"""`cq find` by words: what speaks for a file, and the order of its answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cq.features.find.evidence import FileNames, alike, split_question
+from cq.features.find.scoring import SPREAD, spread
+from tests.support.find import find_fixture
+
+SHOP = """
+    #- shop/routing.py
+    def register(app, path, middleware):
+        '''Adds a handler; middleware sees its response first.'''
+        return app.add(path, middleware)
+    #- shop/middleware/compress.py
+    LEVELS = (1, 6, 9)
+
+    def wrap(handler):
+        def inner(request):
+            return shrink(handler(request))
+        return inner
+
+    def shrink(body):
+        return body
+    #- shop/middleware/cors.py
+    from framework.cors import CORSMiddleware
+    #- shop/orders/models.py
+    class Total:
+        def add(self, order):
+            return order
+    #- shop/orders/mapping.py
+    class OrderBook(Base):
+        def total(self, order):
+            return Total().add(order)
+
+        def __getitem__(self, order):
+            return OrderBook, order
+
+    def fill(book: OrderBook, order):
+        return OrderBook
+    #- tests/test_orders.py
+    def test_order_book_keeps_order():
+        assert OrderBook().total("order book order book")
+    """
+
+
+def files(root: Path, question: str) -> list[str]:
+    found = find_fixture(root, SHOP, question, mode="lexical", threshold=0.0).results
+    return list(dict.fromkeys(result.file for result in found))
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("compression of a response", "shop/middleware/compress.py"),  # by its name, in another form
+        ("where is CORS allowed", "shop/middleware/cors.py"),  # of imports alone
+        ("OrderBook", "shop/orders/mapping.py"),
+        ("who fills an OrderBook", "shop/orders/mapping.py"),
+        ("test of the order book", "tests/test_orders.py"),  # asked for
+        ("order book order", "shop/orders/mapping.py"),  # not asked for
+    ],
+)
+def test_the_file_that_is_about_it_comes_first(tmp_path: Path, question: str, first: str):
+    assert files(tmp_path, question)[0] == first
+
+
+def test_a_definition_comes_before_what_mentions_it(tmp_path: Path):
+    found = find_fixture(tmp_path, SHOP, "how an OrderBook is filled", mode="lexical", threshold=0.0)
+    assert found.results[0].qualified_name == "OrderBook"
+    assert found.results[0].parts.file > max(row.parts.file for row in found.results[1:])
+
+
+def test_words_alone_are_no_names(tmp_path: Path):
+    """`total` in a sentence is a word; as all of the question it is a name."""
+    named, said = (
+        {row.qualified_name: row.parts.file for row in find_fixture(tmp_path, SHOP, text, threshold=0.0).results}
+        for text in ("Total", "Total of the order")
+    )
+    assert named["Total"] > 0.4 > said["Total"]
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "same"),
+    [
+        ("serialization", "serializer", True),
+        ("validate", "validators", True),
+        ("authentication", "auth", True),
+        ("database", "db", True),
+        ("dependency", "dependencies", True),
+        ("format", "forward", False),
+        ("context", "contract", False),
+        ("map", "mapping", True),
+        ("is", "island", False),
+    ],
+)
+def test_forms_of_a_word(word: str, other: str, same: bool):
+    assert (alike(word, other) > 0) is same
+
+
+def test_names_of_files():
+    paths = ["web/urlmap.py", "web/url.py", "db/__init__.py", "db/utils.py", "web/request_parser.py", ".hidden"]
+    precision, recall = FileNames(paths).match(split_question("how URL mapping and parsing work in the database"))
+    by_path = dict(zip(paths, precision.tolist(), strict=True))
+    assert by_path["web/urlmap.py"] == by_path["web/url.py"] == 1  # run together; alone
+    assert by_path["db/__init__.py"] == 0.8  # named by its folder, by an abbreviation
+    assert 0 < by_path["db/utils.py"] < 0.8  # a plain name: its folder says a little less
+    assert by_path["web/request_parser.py"] == 0.5
+    assert by_path[".hidden"] == 0
+    assert recall.max() == 1
+
+
+def test_names_of_no_files_at_all():
+    precision, recall = FileNames([]).match(["url"])
+    assert len(precision) == len(recall) == 0
+
+
+def test_each_further_chunk_of_a_file_is_lower():
+    found = spread(np.array([0.9, 0.8, 0.7, 0.6]), np.array([1, 1, 2, 1]))
+    assert found.tolist() == pytest.approx([0.9, 0.8 - SPREAD, 0.7, 0.6 - 2 * SPREAD])

@@ -3,7 +3,9 @@ and writes blend.json beside them. Runs on a CPU, with the very code that will r
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -16,7 +18,7 @@ from cq.embed.rerank import CrossEncoder
 from cq.embed.static import Fields, StaticEmbedder
 from cq.embed.words import Vocabulary
 from training.lexical import Fielded
-from training.sets import Set, load_sets
+from training.sets import Query, Set, load_sets
 
 CANDIDATES, POOL = 40, 200
 Lists = list[tuple[NDArray[np.float64], NDArray[np.bool_]]]
@@ -97,6 +99,11 @@ def _rerank(job: tuple[Path, Set, list[tuple[str, list[int], NDArray[np.float64]
     ]
 
 
+def _mixed(found: Set, count: int) -> list[Query]:
+    """Some of its questions, of every style."""
+    return sorted(found.queries, key=lambda question: hashlib.sha1(question.text.encode()).digest())[:count]
+
+
 def main(folder: Path, sets: Path, reported: set[str], count: int) -> None:
     embedder, _ = load(folder)
     tuning = [found for found in load_sets(sets) if found.name not in reported]
@@ -104,8 +111,8 @@ def main(folder: Path, sets: Path, reported: set[str], count: int) -> None:
     kept = []
     for found, other in zip(tuning, [*tuning[1:], tuning[0]], strict=True):
         # A third of the questions is about something else: nothing is right, and the best of it must not look so.
-        own = {question.text: question.targets for question in found.queries[:count]}
-        texts = [*own, *(question.text for question in other.queries[: count // 2] if question.text not in own)]
+        own = {question.text: question.targets for question in _mixed(found, count)}
+        texts = [*own, *(question.text for question in _mixed(other, count // 2) if question.text not in own)]
         for text, pool, scores in pools(found, embedder, texts):
             right = np.isin(pool, own.get(text, ()))
             first.append((scores, right))
@@ -118,7 +125,7 @@ def main(folder: Path, sets: Path, reported: set[str], count: int) -> None:
         best = np.argsort(-(stretch(scores) @ np.array(order)), kind="stable")[:CANDIDATES]
         jobs.setdefault(found.name, (folder, found, []))[2].append((text, pool[best].tolist(), scores[best]))
         rights.append(right[best])
-    with ProcessPoolExecutor(2) as pool_of:
+    with ProcessPoolExecutor(os.cpu_count()) as pool_of:
         scored = [x for rows in pool_of.map(_rerank, jobs.values()) for x in rows]
     final: Lists = list(zip(scored, rights, strict=True))
     final_order = fit_order(final)

@@ -92,7 +92,8 @@ class Cell:
     def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
         self.compute, self.args = compute, args
         self.home = home  # the code it stands in
-        self.keys: set[int | Keys] | None = None  # what it depends on beside that and other cells
+        # What it depends on beside that and other cells: one, or a plain set of them.
+        self.keys: int | Keys | set[int | Keys] | None = None
         self.values: Values = NOTHING
         self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
@@ -211,7 +212,9 @@ class Linker:
 
     def callees(self, unit: Unit) -> list[Cell]:
         """Of all calls of a document; many share one."""
-        return [self.callee(unit, number) for number in range(len(unit.code.sites))]
+        found = [self.callee(unit, number) for number in range(len(unit.code.sites))]
+        self._heads.pop(unit, None)
+        return found
 
     def _find_cell(self, unit: Unit, site: Site) -> Cell:
         name, scope = site.callee, site.scope
@@ -597,10 +600,13 @@ class Linker:
             if asker is current:
                 return  # it gets them all in the end
         if current is not None and key != current.home:
-            if current.keys is None:
-                current.keys = {key}
-            else:
-                current.keys.add(key)
+            known = current.keys
+            if known is None:
+                current.keys = key
+            elif not isinstance(known, (int, Keys)):
+                known.add(key)
+            elif known != key:
+                current.keys = {known, key}
 
     @contextmanager
     def recording(self, keys: Keys) -> Iterator[None]:
@@ -634,8 +640,11 @@ class Linker:
             if cell not in seen:
                 seen.add(cell)
                 found.add(cell.home)
-                if cell.keys:
-                    found |= cell.keys
+                keys = cell.keys
+                if isinstance(keys, (int, Keys)):
+                    found.add(keys)
+                elif keys:
+                    found |= keys
                 todo += self._reads.get(cell, ())
         return flatten(found)
 
@@ -1005,6 +1014,8 @@ class Linker:
         if len(places) <= MAX_STORES:
             for unit, store in places:
                 for base in self.evaluate(unit, store.scope, store.base, store.start):
+                    if isinstance(base, Bound) and base.receiver is None:
+                        base = base.function  # what a decorator gets
                     if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):
                         found = join(found, raised(self.stored(unit, store), ATTRIBUTE))
                         break
@@ -1139,7 +1150,8 @@ class Linker:
         found: list[str] = []
         for caller, site, skipped in self._find_callers(function):
             passed = find_argument(function, site, number, skipped)
-            inner = self.find_keys_of(caller, site.scope, passed, site.start, depth + 1)
+            is_written = type(passed) is str and passed[0] == "#"
+            inner = [passed] if is_written else self.find_keys_of(caller, site.scope, passed, site.start, depth + 1)
             if inner is None:
                 return None
             found += inner

@@ -446,6 +446,8 @@ class PythonDialect(Dialect):
         if name == "importlib.import_module" and type(args[0]) is str and args[0][0] == "'":
             source = self.find_module(linker, unit, args[0][1:])
             return linker.unknown if source is None else {source: 1}
+        if name == "builtins.eval" and type(args[0]) is str and args[0][0] == "'" and args[0][1:].isidentifier():
+            return linker.evaluate(unit, site.scope, args[0][1:], site.start)
         if name in ("builtins.vars", "builtins.eval", "importlib.import_module"):
             return linker.unknown
         return None

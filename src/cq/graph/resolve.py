@@ -350,6 +350,13 @@ class Resolver:
                 meaning = self.mean(found)
                 if meaning.places:
                     yield scope, start, meaning
+        for scope, start, value in unit.code.raises:
+            if type(value) is str:  # `raise Wrong` makes one
+                made = self.construct(
+                    self.linker.ask(unit, lambda s=scope, v=value, at=start: self.linker.evaluate(unit, s, v, at))
+                )
+                if made is not None:
+                    yield scope, start, made
 
     def _implied(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> Values:
         return self.linker.ask(unit, lambda: self.linker.imply(unit, scope, start, names, value))

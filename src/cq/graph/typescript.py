@@ -619,6 +619,10 @@ class TypeScriptDialect(Dialect):
             return self._contain(linker, unit, number, ["each", "promise", ["import", 0, first[1:], "*"]])
         if name in _SAME_VALUE:
             return linker.evaluate(unit, site.scope, first, site.start)
+        if name == "builtins.Object.keys":
+            return self._contain(linker, unit, number, ["each", "list", "=str"])
+        if name == "builtins.Map":
+            return self._contain(linker, unit, number, ["each", "map", ["[]", ["iter", first], "#1"]])
         if name == "builtins.Object.values":
             return self._contain(linker, unit, number, ["each", "list", ["[]", first, None]])
         if name == "builtins.Object.entries":

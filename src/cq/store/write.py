@@ -249,6 +249,13 @@ class Writer:
             ],
         )  # fmt: skip
 
+    def restore_evidence(
+        self, tree: int, evidence: Sequence[tuple[object, ...]], asked: Sequence[tuple[object, ...]]
+    ) -> None:
+        """What Reader.all_evidence gave, into an index that was made anew; inside a transaction."""
+        self._db.executemany("INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?,?,?)", [(tree, *row) for row in evidence])
+        self._db.executemany("INSERT INTO asked VALUES (?,?,?,?,?)", [(tree, *row) for row in asked])
+
     def forget_evidence(self, tree: int) -> None:
         """Of files that are gone."""
         for table in ("evidence", "asked"):

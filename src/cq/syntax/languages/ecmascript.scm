@@ -23,7 +23,7 @@
 (lexical_declaration) @declare
 (variable_declaration) @declare
 (assignment_expression) @flow.assign
-(augmented_assignment_expression left: (subscript_expression) operator: ["||=" "??="]) @flow.assign
+(augmented_assignment_expression left: [(subscript_expression) (identifier)] operator: ["||=" "??="]) @flow.assign
 (pair key: (_) value: [(arrow_function) (function_expression) (generator_function) (class)]) @pair
 
 (function_declaration) @symbol.function

@@ -236,8 +236,12 @@ class EcmaScriptCode(Language):
                 name = child.child_by_field_name("name")
                 entries.setdefault(child.start_byte, None)
                 if name is not None:
-                    accessor = collector.text.startswith((b"get ", b"set "), child.start_byte)
-                    found += [self._key(collector, name), None if accessor else ["lambda", child.start_byte]]
+                    value: Value = ["lambda", child.start_byte]
+                    if collector.text.startswith(b"get ", child.start_byte):
+                        value = ["called", value]
+                    elif collector.text.startswith(b"set ", child.start_byte):
+                        value = None
+                    found += [self._key(collector, name), value]
             elif kind == "spread_element":
                 found += [None, self._inner_value(collector, child, depth)]
         return found

@@ -21,7 +21,7 @@ import msgspec
 from cq.embed.words import split_words
 from training.archives import Archive, chosen_files, crate_of, family_of, is_permissive, read_archive, read_tree
 from training.fetch import BATCH, CACHE, HERE, PACKAGES, is_excluded
-from training.sets import Entry, Query, Set
+from training.sets import OTHER, Entry, Query, Set
 from training.styles import STYLES, Definition, ask_by_pages, ask_by_tests, definitions, sentence_of
 
 CAPS = {"python": 1_200, "rust": 5_000, "typescript": 3_000}  # definitions of a package that are asked about
@@ -92,7 +92,7 @@ def _tuning_sets(archives: list[Path]) -> Iterator[Set]:
                 found = build_set(name, files, 200)
                 if len(found.queries) >= 60:
                     yield found
-                    yield build_set(f"{name}, other styles", files, 100, archive)
+                    yield build_set(name + OTHER, files, 100, archive)
 
 
 def reported_sets(questions: int = 500) -> Iterator[Set]:

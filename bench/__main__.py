@@ -35,6 +35,7 @@ PARTS = {
         "graph",
         "graph_typescript",
         "labels",
+        "calls",
         "providers",
         "retrieval",
         "surfaces",

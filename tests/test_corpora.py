@@ -84,7 +84,7 @@ def _expect(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
 
 def test_public_questions_are_about_corpora_and_split_as_their_page_says():
     page = (questions._LABELS / "public" / "README.md").read_text()
-    sets = {corpus: (half, rows) for half, corpus, rows in questions._sets() if half != "own"}
+    sets = {corpus: (half, rows) for half, corpus, _, rows in questions._sets() if half != "own"}
     assert set(sets) <= set(corpora.CORPORA)
     for half in ("tuning", "reported"):
         named = re.search(rf"\*\*{half}\*\*[^(]*\(([^)]*)\)", page)

@@ -340,7 +340,7 @@ def test_who_chooses_the_models(home: Path, root: Path, monkeypatch: pytest.Monk
     config = load_config(root)
     assert (config.models.embedder, config.source("find.embedder")) == ("voyage", "environment CQ_EMBEDDER")
     monkeypatch.setenv("CQ_EMBEDDER", "oracle")
-    with pytest.raises(UsageError, match=r"CQ_EMBEDDER: invalid enum value 'oracle' .it is one of local, voyage"):
+    with pytest.raises(UsageError, match=r"CQ_EMBEDDER: invalid enum value 'oracle' .it is one of local, minilm"):
         load_config(root)
 
 

@@ -134,7 +134,7 @@ def test_typescript(tmp_path: Path):
         //           ^ environment
         (function () { fetch("now"); })();
         //             ^ network
-        //< pure
+        //< network
         export const late = () => fetch("x");
         const seen = new Map();
         //           ^ pure

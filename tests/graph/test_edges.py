@@ -202,3 +202,48 @@ def test_an_imported_value_is_of_the_module_that_binds_it(tmp_path: Path):
         assert at("app.py", "sep") == ("external", [])
         assert at("app.ts", "TOP") == ("resolved", [Candidate("lim.ts", 0, "TOP")])
         assert edges.find_near("app.py", 0) == {"limits.py"}
+
+
+ATTRIBUTES = """
+#- base.py
+LIMIT = 3
+class Base:
+    size = 1
+    def __init__(self):
+        self.rows = []
+    @property
+    def parts(self): return self.rows
+    def count(self): return len(self.parts) + self.size
+class Other:
+    parts = 2
+    def show(self, it): return self.parts, it.parts
+#- app.py
+from base import *
+import base
+class Child(Base):
+    def all(self): return self.parts
+def most(): return LIMIT + base.LIMIT + Base.size
+"""
+
+
+def test_attributes_read_off_self_a_class_or_a_module(tmp_path: Path):
+    with open_edges(tmp_path, ATTRIBUTES) as edges:
+        mentions = (
+            ("base.py", "parts"), ("base.py", "size"), ("base.py", "rows"), ("app.py", "parts"), ("app.py", "LIMIT"),
+            ("app.py", "size"),
+        )  # fmt: skip
+        meant = {
+            (path, name): [getattr(ref and ref.resolved, "name", None) for *_, ref in edges.find_named(path, name)]
+            for path, name in mentions
+        }
+        target = Candidate("base.py", 0, "Base.parts")
+        usages = edges.find_usages_into(target, edges.find_into(target))
+    assert meant == {
+        ("base.py", "parts"): ["Base.parts", "Other.parts", None],
+        ("base.py", "size"): ["Base.size"],
+        ("base.py", "rows"): ["Base.rows"],
+        ("app.py", "parts"): ["Base.parts"],
+        ("app.py", "LIMIT"): ["LIMIT", "LIMIT"],
+        ("app.py", "size"): ["Base.size"],
+    }
+    assert [f"{edge.source.path}:{edge.source.name} {edge.kind}" for edge in usages] == ["base.py:Base.count usages"]

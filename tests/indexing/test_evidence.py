@@ -121,19 +121,28 @@ def conflicts(workspace: Workspace) -> list[tuple[str, str]]:
 
 
 def test_what_we_are_sure_of_stands_and_the_contradiction_is_listed(workspace: Workspace):
-    say(workspace, Statement(0, KNOWN, A_GO), Statement(0, GO, A_GO))
+    say(workspace, Statement(0, KNOWN, A_GO), Statement(0, GO, A_GO), source="lsp.ty")
     assert callers(workspace, "known") == [("known", "certain", ("scope",))]
-    assert conflicts(workspace) == [("b.py:5", "known is b.py:known; scip says a.py:A.go")]
+    assert conflicts(workspace) == [("b.py:5", "known is b.py:known; lsp.ty says a.py:A.go")]
+
+
+def test_an_index_that_was_handed_over_outranks_us_and_servers(workspace: Workspace):
+    say(workspace, Statement(0, KNOWN, A_GO), Statement(0, GO, B_GO))
+    say(workspace, Statement(0, GO, A_GO), source="lsp.ty")
+    assert callers(workspace, "known") == []
+    assert callers(workspace, "A.go") == [("known", "certain", ("scip",))]
+    assert callers(workspace, "B.go") == [("thing.go", "certain", ("scip",))]
+    assert [where for where, _ in conflicts(workspace)] == ["b.py:3", "b.py:5"]
 
 
 def test_sources_that_contradict_each_other_close_nothing(workspace: Workspace):
     say(workspace, Statement(0, GO, A_GO), source="lsp.ty")
-    say(workspace, Statement(0, GO, A_GO))
+    say(workspace, Statement(0, GO, A_GO), source="lsp.x")
     assert callers(workspace, "A.go") == [("thing.go", "certain", ("lsp.ty",))]
     assert conflicts(workspace) == []
-    say(workspace, Statement(0, GO, B_GO))
+    say(workspace, Statement(0, GO, B_GO), source="lsp.x")
     assert callers(workspace, "A.go") == [("thing.go", "possible", ("name",))]
-    assert conflicts(workspace) == [("b.py:3", "thing.go is a.py:A.go for lsp.ty; scip says a.py:B.go")]
+    assert conflicts(workspace) == [("b.py:3", "thing.go is a.py:A.go for lsp.ty; lsp.x says a.py:B.go")]
 
 
 def test_who_agrees_is_no_contradiction(workspace: Workspace):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +76,28 @@ def test_what_was_open_is_settled(shop: Workspace, tmp_path: Path):
     assert say(shop, "Other.close") == [("possible", "name")]
 
 
-def test_what_we_are_sure_of_stands_and_is_told(shop: Workspace, tmp_path: Path):
+def test_the_index_outranks_us_and_says_so(shop: Workspace, tmp_path: Path):
     report = shop.ingest(write(make(known="x . . . base/Base#close()."), tmp_path / "index.scip"))
     assert [(row.place, row.ours, row.theirs) for row in report.first_conflicts] == [
         ("app.py:4", "base.py:known", "base.py:Base.close")
     ]
-    assert say(shop, "known") == [("certain", "import")]
+    assert say(shop, "known") == []
+    assert say(shop, "Base.close") == [("certain", "scip")]
+
+
+def test_what_was_taken_outlives_a_full_build_and_names_definitions(shop: Workspace, tmp_path: Path):
+    shop.ingest(write(make(), tmp_path / "index.scip"))
+    shop.refresh(full=True)
+    assert say(shop, "Other.close") == [("certain", "scip")]
+    shop.export(tmp_path / "out")
+    text = "".join(path.read_text() for path in sorted((tmp_path / "out").rglob("symbols*.jsonl")))
+    rows = [json.loads(line) for line in text.splitlines()]
+    by_name = {
+        name: sorted(row["symbolId"][:10] for row in rows if row["qualifiedName"] == name)
+        for name in ("Other.close", "known")
+    }
+    assert by_name == {"Other.close": ["sym1:heur:", "sym1:scip:"], "known": ["sym1:heur:"]}
+    assert shop.validate(artifacts=tmp_path / "out").ok
 
 
 def test_another_text_is_no_evidence(shop: Workspace, tmp_path: Path):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cq.indexing import link as linking
 from cq.indexing import read as extraction
 from cq.indexing import refresh as pipeline
 from cq.model.errors import StoreError
@@ -116,6 +117,19 @@ def test_new_file_in_a_directory_that_was_empty(root: Path, index: Path) -> None
     assert build(index, root).added == 1
 
 
+def test_a_directory_whose_name_is_no_text(root: Path, index: Path) -> None:
+    folder = root / os.fsdecode(b"d\xff")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("the file system wants names in UTF-8")
+    (folder / "x.py").write_text("def oddly(): ...\n")
+    assert build(index, root).added == 4
+    assert build(index, root).added == 0
+    (folder / "y.py").write_text("def later(): ...\n")
+    assert build(index, root).added == 1
+
+
 def test_ignore_rules_that_change_take_files_away(root: Path, index: Path) -> None:
     build(index, root)
     settle(index, root)
@@ -177,6 +191,34 @@ def test_a_worker_that_dies_costs_one_file(tmp_path: Path, index: Path, monkeypa
     facts = dump(index, root)["facts"]
     assert [problem.code for problem in facts["killer.py"].problems] == ["crash"]
     assert all(facts[f"m{number}.py"].symbols for number in range(200))
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_linked_in_parts_it_means_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies: bool) -> None:
+    """Also where one of the processes is killed: then all is linked by the one that is left."""
+    root = tmp_path / "repo"
+    for number in range(40):
+        other = (number * 7 + 3) % 40
+        text = f"from m{other} import K{other}\n\nclass K{number}:\n    def run(self, x): return x.go{other}()\n"
+        text += f"    def go{number}(self): return K{other}().run(self).run(K{other})\n"
+        write(root, f"m{number}.py", text)
+    one, many = tmp_path / "1/index.db", tmp_path / "2/index.db"
+    build(one, root, jobs=1)
+    parts: list[int] = []
+    here, real, split = os.getpid(), linking._link, linking._Tree.split
+
+    def link(corpus: linking.StoredCorpus, paths: list[str]) -> object:
+        if dies and os.getpid() != here and "m0.py" in paths:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(corpus, paths)
+
+    monkeypatch.setattr(linking, "LEAST_NAMES", 10)
+    monkeypatch.setattr(linking, "_link", link)
+    monkeypatch.setattr(linking._Tree, "split", lambda tree, most: parts.append(most) or split(tree, most))
+    build(many, root, jobs=3)
+    assert parts == [3]
+    assert dump(one, root) == dump(many, root)
+    assert any(ref.status == "resolved" for _, links, _, _ in dump(many, root)["links"] for ref in links[0].refs)
 
 
 def test_two_trees_share_contents(root: Path, index: Path, tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ def _check_symbols(text: bytes, facts: FileFacts, span: tuple[int, int]) -> None
         where = f"symbol {index} {symbol.qualified_name!r} {symbol.start}..{symbol.end}"
         assert symbol.kind_group != "other", f"{where}: kind {symbol.kind}"
         assert symbol.start <= symbol.head <= symbol.name_start <= symbol.name_end <= symbol.end, where
-        # Only an element of a list goes by a name that does not stand in the text: its number.
-        assert symbol.name_start < symbol.name_end or symbol.kind == "key", where
+        # An element of a list goes by a name that does not stand in the text: its number. So does a lambda.
+        assert symbol.name_start < symbol.name_end or symbol.kind in ("key", "lambda"), where
         if symbol.body_start >= 0:
             assert symbol.start <= symbol.body_start <= symbol.body_end <= symbol.end, where
         assert symbol.name, where

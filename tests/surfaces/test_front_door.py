@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from cq.query import Query, parse
+from cq.query.vocabulary import TOKENS
 from cq.surfaces.cli.completion import SCRIPTS
 
 
@@ -82,6 +84,15 @@ def test_nobody_means_all_that_they_have(tmp_path: Path):
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"cq: usage: {folder} is no repository (go into one, or name a directory with --root)\n"
     assert cq(home, "search", "x", "--root", ".", HOME=str(home)).returncode == 1  # who says so is believed
+
+
+def test_the_query_language_is_explained_by_examples_that_work(root: Path):
+    shown = cq(root, "help", "query").stdout
+    examples = [shlex.split(line)[2] for line in shown.splitlines() if line.strip().startswith("cq q ")]
+    assert len(examples) == len(TOKENS)
+    for key, example in zip(TOKENS, examples, strict=True):
+        assert f"  {key}=" in shown
+        assert isinstance(parse(example), Query)
 
 
 def test_help_of_one_command_both_ways(root: Path):
@@ -155,26 +166,59 @@ def test_colours_change_nothing_but_the_colour(root: Path):
     assert "\x1b[1;34mdef\x1b[0m odd" in cq(root, "--color", "always", "read", "odd").stdout
 
 
-def test_a_terminal_that_follows_links_gets_them(root: Path):
-    def ask(**more: str) -> str:
-        main, child = pty.openpty()
-        with subprocess.Popen(
-            [sys.executable, "-m", "cq", "read", "save"], cwd=root, env=environment(root) | more, stdout=child,
-            stderr=subprocess.DEVNULL,
-        ) as process:  # fmt: skip
-            os.close(child)
-            said = b""
-            with suppress(OSError):  # the end of a terminal
-                while part := os.read(main, 1 << 16):
-                    said += part
-            process.wait()
-        os.close(main)
-        return said.decode()
+def on_terminal(root: Path, *arguments: str, **more: str) -> str:
+    """What a terminal gets."""
+    main, child = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "cq", *arguments], cwd=root, env=environment(root) | more, stdout=child,
+        stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        os.close(child)
+        said = b""
+        with suppress(OSError):  # the end of a terminal
+            while part := os.read(main, 1 << 16):
+                said += part
+        process.wait()
+    os.close(main)
+    return said.decode()
 
-    linked = ask(TERM="xterm-kitty")
+
+def test_a_terminal_that_follows_links_gets_them(root: Path):
+    linked = on_terminal(root, "read", "save", TERM="xterm-kitty")
     assert f"\x1b]8;;file://{socket.gethostname()}{root}/src/db.py\x1b\\" in linked
-    assert "\x1b]8" not in ask(TERM="xterm")
-    assert "\x1b" not in ask(TERM="xterm-kitty", NO_COLOR="1")
+    assert "\x1b]8" not in on_terminal(root, "read", "save", TERM="xterm")
+    assert "\x1b" not in on_terminal(root, "read", "save", TERM="xterm-kitty", NO_COLOR="1")
+
+
+@pytest.mark.parametrize("columns", [40, 70, 300])
+def test_tables_are_as_wide_as_the_terminal(root: Path, columns: int):
+    def words(table: str) -> list[str]:
+        return sorted(re.sub(r"[|\s-]+", "", line) for line in table.splitlines() if line.startswith("|"))
+
+    wide = cq(root, "languages").stdout
+    shown = on_terminal(root, "languages", COLUMNS=str(columns), NO_COLOR="1").replace("\r", "")
+    lines = [line for line in shown.splitlines() if line.startswith("|")]
+    assert len({len(line) for line in lines}) == 1
+    assert len(lines[0]) <= max(columns, 60)  # a column has its least width
+    assert sorted("".join(words(shown))) == sorted("".join(words(wide)))
+    (root / "long.py").write_text(f"def long():\n    return {'x' * 300!r}\n")
+    assert "x" * 300 in on_terminal(root, "read", "long", COLUMNS=str(columns), NO_COLOR="1")
+
+
+def test_any_locale_and_any_bytes(root: Path):
+    (root / "src" / "more.py").write_text("def größe(): ...\n")
+    plain = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert cq(root, "search", "größe", "--format", "plain").stdout.startswith("src/more.py:1:5:")
+    done = subprocess.run(
+        [sys.executable, "-m", "cq", "search", "größe".encode(), "--format", "plain"], cwd=root,
+        env=environment(root) | plain, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "größe".encode() in done.stdout
+    for command in ("search", "read", "calls", "q", "find"):
+        odd = cq(root, command, os.fsdecode(b"\xff"))
+        assert (odd.returncode, odd.stdout, odd.stderr.count("\n")) == (2, "", 1)
+        assert "is no UTF-8" in odd.stderr
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,10 @@ def test_there_are_as_many_cases_as_promised():
 
 
 def describe(facts: FileFacts) -> list[tuple[int, int, str]]:
-    """(start, end, label) of every definition, call and import, as the page writes them."""
-    marks = [(s.name_start, s.name_end, f"def {s.kind} {s.qualified_name}") for s in facts.symbols]
+    """(start, end, label) of every definition with a name, call and import, as the page writes them."""
+    marks = [
+        (s.name_start, s.name_end, f"def {s.kind} {s.qualified_name}") for s in facts.symbols if s.kind != "lambda"
+    ]
     for call in facts.calls:
         start = call.start if call.name_start < 0 else call.name_start
         end = call.end if call.name_start < 0 else call.name_start + len(call.name.encode())
@@ -363,6 +365,22 @@ def test_a_chain_of_twenty_thousand_calls_is_read_whole():
     facts = read("x" + ".a(1)" * 20_000 + "\n")
     assert len(facts.calls) == 20_000
     assert max(len(call.callee) for call in facts.calls) <= 200
+
+
+def test_a_chain_of_fifty_thousand_subscripts_costs_little():
+    code = read("x" + "[0]" * 50_000 + "\n").code
+    assert code is not None
+    assert code.runs[-1][2:] == ("[]", "x")
+    targets = read("x[0] = y[1]\n").code
+    assert targets is not None
+    assert [run[2:] for run in targets.runs] == [("[]=", "x"), ("[]", "y")]
+
+
+def test_what_was_read_before_does_not_matter_around_an_error():
+    broken = "[c\n  '(b= # c\n 1)"
+    before = read(broken)
+    read("f(b= # c\n 1)\n")
+    assert read(broken) == before
 
 
 def test_tokens_that_are_no_statement_stay_together_by_line():

@@ -42,8 +42,9 @@ def test_there_are_as_many_cases_as_promised():
 
 
 def describe(facts: FileFacts) -> set[tuple[int, str]]:
-    """Every definition, call and import as the page writes it."""
-    found = {(symbol.name_start, f"def {symbol.kind} {symbol.qualified_name}") for symbol in facts.symbols}
+    """Every definition with a name, call and import as the page writes it."""
+    named = [symbol for symbol in facts.symbols if symbol.kind != "lambda"]
+    found = {(symbol.name_start, f"def {symbol.kind} {symbol.qualified_name}") for symbol in named}
     for call in facts.calls:
         start = call.start if call.name_start < 0 else call.name_start
         found.add((start, f"call {call.kind} {call.callee}({', '.join(_arguments(call))})"))

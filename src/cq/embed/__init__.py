@@ -60,6 +60,10 @@ class VectorIndex(Protocol):
 
 def load_embedder(models: ModelsConfig | None = None) -> Embedder:
     """The one whose weights are part of the program, unless the user has chosen another; nothing is sent yet."""
+    if models is not None and models.embedder == "minilm":
+        from cq.embed.minilm import MiniLmEmbedder
+
+        return MiniLmEmbedder()
     if models is not None and models.embedder != "local":
         from cq.embed.hosted import Client, HostedEmbedder
 

@@ -15,7 +15,7 @@ def make_transport(url: str) -> Transport:
 
     def send(path: str, question: dict[str, Any], key: str, timeout: float) -> Any:
         # By name: it is not there where types are checked.
-        voyageai = import_module("voyageai")
+        voyageai: Any = import_module("voyageai")
         voyageai.requestssession = _make_session
         client = voyageai.Client(api_key=key, max_retries=1, timeout=timeout, base_url=url)
         try:

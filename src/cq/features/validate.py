@@ -152,7 +152,11 @@ class _Index:
     def _check_search(self, file: StoredFile, documents: Sequence[FileFacts]) -> None:
         """The text indexes find the file by the longest name it defines."""
         names = {
-            s.name for document in documents for s in document.symbols if s.name.isascii() and s.name.isidentifier()
+            s.name
+            for document in documents
+            for s in document.symbols
+            # A pattern among parameters has a name that stands nowhere.
+            if s.name.isascii() and s.name.isidentifier() and s.name_end - s.name_start == len(s.name)
         }
         name = max(sorted(names), key=len, default="")
         if not 3 <= len(name) <= 64:

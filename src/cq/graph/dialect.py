@@ -27,6 +27,8 @@ class Dialect:
     # What an operation on an instance calls: iter next enter item call and operators, each a member's name.
     protocols: ClassVar[dict[str, str]] = {}
     # The language's own functions that call what they are given -> the argument, by position or keyword.
+    runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # operation of Code.runs -> the methods it runs
+    builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # function -> the methods of its argument that it runs
     callers: ClassVar[dict[str, int | str]] = {}
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding
     core: ClassVar[str] = "builtins"  # the module of the language's own names
@@ -116,7 +118,7 @@ class Dialect:
         """What a container as written has under a constant key; None: what stands there says it."""
         return None
 
-    def function_member(self, linker: Linker, function: Function, name: str) -> Values | None:
+    def function_member(self, linker: Linker, function: Function | Class, name: str) -> Values | None:
         """An attribute that every function has; None: this one may have got it by an assignment."""
         return None
 
@@ -128,6 +130,10 @@ class Dialect:
         """What a parameter of an anonymous function gets from the call that it is handed to; None where it is handed
         to none, which the text alone must say."""
         return None
+
+    def keeps_decorated(self, thing: Thing) -> bool:
+        """Whether what a decorator gives takes the place of what it decorates."""
+        return False
 
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
         """What a call to the language's own function gives, where it passes values on; None: it does not."""

@@ -15,6 +15,8 @@ from cq.model.code import Code, Parameter
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Call, FileFacts, Reference, References, Symbol
 
+MAX_BASES = 50  # classes that are asked for an attribute
+
 
 class Index(Protocol):
     """The tables of one tree; lists have an entry per document of a file. See cq.store.read.LinkedTree."""
@@ -45,6 +47,9 @@ class Edges:
         self._near: dict[tuple[str, int], set[str]] = {}
         self._symbols: dict[str, Sequence[Sequence[Symbol]]] = {}
         self._mentioned: dict[tuple[str, int], dict[str, list[int]]] = {}
+        self._entered: set[str] = set()  # modules whose names are being looked up: they may import one another
+        self._valued: dict[tuple[str, int], set[str]] = {}
+        self._read_off: dict[tuple[str, int], dict[int, str]] = {}
         self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
 
     def find_out(self, source: Candidate, *, possible: bool = True) -> list[Edge]:
@@ -56,18 +61,20 @@ class Edges:
         found = [
             edge
             for number, scope in enumerate(links.scopes)
-            if scope == source.name
+            if source.name in (scope, links.lambdas.get(number))
             for edge in self._calls(source, links, number, possible)
         ]
         found += [edge for edge in _relations(source.path, source.document, links) if edge.source == source]
         return found
 
     def find_all(self, path: str, document: int) -> Iterator[Edge]:
-        """Every edge out of a document: its calls in order, then the rest by kind."""
+        """Every edge out of a document: its calls in order, then the rest by kind. Calls in a function without a name
+        are its own here; elsewhere they are those of the definition around it too."""
         links = self._of(path, document)
         if links is not None:
             for number, scope in enumerate(links.scopes):
-                yield from self._calls(Candidate(path, document, scope), links, number, possible=True)
+                holder = Candidate(path, document, links.lambdas.get(number, scope))
+                yield from self._calls(holder, links, number, possible=True)
             yield from _relations(path, document, links)
 
     def is_linked(self, path: str, document: int) -> bool:
@@ -107,6 +114,8 @@ class Edges:
         for document in range(documents):
             self._units.pop((path, document), None)
             self._mentioned.pop((path, document), None)
+            self._valued.pop((path, document), None)
+            self._read_off.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
@@ -144,19 +153,21 @@ class Edges:
         return [edge for edge in usages if edge.source == source and edge.ref.candidates not in taken]
 
     def _usages(self, path: str, document: int, names: set[str] | None) -> Iterator[Edge]:
-        """Functions and classes that code names without calling them there: handed over, assigned, compared. Of all
-        names or of these; what is read off a receiver is not looked at."""
+        """Functions and classes that code names without calling them there: handed over, assigned, compared, read off
+        `self`, a class or a module. Of all names or of these."""
         mentions = self._mentions(path, document)
         wanted = mentions if names is None else names & mentions.keys()
         if not wanted:
             return
-        if path not in self._symbols:
-            self._symbols[path] = self._index.symbols(path)
-        symbols, own = self._symbols[path][document], self._names(path, document)
+        symbols, own = self._symbols_of(path)[document], self._names(path, document)
+        read_off = self._receivers(path, document)
         defined = set(own.values())
         seen: set[tuple[str, tuple[Candidate, ...]]] = set()
         for start, name in sorted((at, word) for word in wanted for at in mentions[word]):
-            ref = self._find_name(path, document, _innermost(symbols, start), name, start, "reference")
+            if start in read_off:
+                ref = self._find_attribute(path, document, name, start) or _unknown(name)
+            else:
+                ref = self._find_name(path, document, _innermost(symbols, start), name, start, "reference")
             places = tuple(
                 place for place in ref.candidates
                 if place.name and (place.path != path or place.document != document or place.name in defined)
@@ -175,6 +186,10 @@ class Edges:
             found: dict[str, list[int]] = {}
             for name, start in references.of_role("reference"):
                 found.setdefault(name, []).append(start)
+            read_off = self._receivers(path, document)
+            for name, start in references.of_role("attribute"):
+                if start in read_off:
+                    found.setdefault(name, []).append(start)
             self._mentioned[key] = found
         return self._mentioned[key]
 
@@ -217,7 +232,7 @@ class Edges:
 
     def find_named(self, path: str, name: str) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
         """(document, start, end, what it means) of every mention of a name in a file's code, one after the other. None
-        for a name behind a dot that is not called: its receiver was not looked at."""
+        for a name behind a dot that is not called, unless it is read off `self`, a class or a module."""
         calls = self._index.calls(path)
         for document, references in enumerate(self._index.references(path)):
             numbers = {call.name_start: number for number, call in enumerate(calls[document]) if call.name == name}
@@ -226,9 +241,77 @@ class Edges:
                     continue
                 if start in numbers:
                     yield document, start, end, self.find_call(path, document, numbers[start])
+                elif role == "attribute":
+                    yield document, start, end, self._find_attribute(path, document, name, start)
                 else:
-                    known = None if role == "attribute" else self.find_name(path, document, name, start, role)
-                    yield document, start, end, known
+                    yield document, start, end, self.find_name(path, document, name, start, role)
+
+    def _find_attribute(self, path: str, document: int, name: str, start: int) -> SymbolRef | None:
+        """What `receiver.name` means where the receiver is `self`, a class or a module; else None."""
+        receiver = self._receivers(path, document).get(start)
+        unit = self._unit(path, document) if receiver else None
+        if receiver is None or unit is None:
+            return None
+        scope = _innermost(self._index.symbols(path)[document], start)
+        method = unit.by_symbol.get(scope)
+        while method is not None and not any(p.name == receiver for p in method.parameters):
+            method = unit.by_symbol.get(method.scope)
+        if method is not None:
+            owner = unit.by_symbol.get(method.scope)
+            is_own = method.parameters[0].name == receiver and "static" not in method.modifiers
+            if owner is None or owner.kind != "class" or not is_own:
+                return None
+            return self._find_member(Candidate(path, document, unit.qualified_names[owner.symbol]), name)
+        place = self._find_name(path, document, scope, receiver, start, "reference").resolved
+        if place is None:
+            return None
+        if place.name:
+            return self._find_member(place, name)
+        found = self.find_dotted(path, document, f"{receiver}.{name}", start)
+        return found if found.candidates else None
+
+    def _find_member(self, kind: Candidate, name: str) -> SymbolRef | None:
+        """In the class itself, else in its bases, the first before the others; None where nobody knows."""
+        todo, seen = [kind], set[Candidate]()
+        while todo and len(seen) < MAX_BASES:
+            here = todo.pop(0)
+            if here in seen:
+                continue
+            seen.add(here)
+            inner = Candidate(here.path, here.document, f"{here.name}.{name}")
+            if self.find_symbol(inner) is not None or inner.name in self._fields(here.path, here.document):
+                return SymbolRef(name, "resolved", "mro", CONFIDENCE["mro"], (inner,))
+            links = self._of(here.path, here.document)
+            bases = [] if links is None else [links.refs[at] for owner, at in links.inherits if owner == here.name]
+            if any(base.status != "resolved" for base in bases):
+                return None
+            todo += [base.candidates[0] for base in bases]
+        return None
+
+    def _fields(self, path: str, document: int) -> set[str]:
+        """The dotted names of what is no function or class."""
+        key = (path, document)
+        if key not in self._valued:
+            self._valued[key] = {s.qualified_name for s in self._symbols_of(path)[document] if s.kind_group == "value"}
+        return self._valued[key]
+
+    def _symbols_of(self, path: str) -> Sequence[Sequence[Symbol]]:
+        if path not in self._symbols:
+            self._symbols[path] = self._index.symbols(path)
+        return self._symbols[path]
+
+    def _receivers(self, path: str, document: int) -> dict[int, str]:
+        """Where an attribute is read off a name alone -> that name."""
+        key = (path, document)
+        if key not in self._read_off:
+            found: dict[int, str] = {}
+            before, before_end, before_role = "", -2, ""
+            for name, start, end, role in self._index.references(path)[document]:
+                if role == "attribute" and before_end + 1 == start and before_role != "attribute":
+                    found[start] = before
+                before, before_end, before_role = name, end, role
+            self._read_off[key] = found
+        return self._read_off[key]
 
     def find_dotted(self, path: str, document: int, dotted: str, start: int) -> SymbolRef:
         """What `a.b.C` means at a byte: through imports, into modules and classes; `module` is set for what comes from
@@ -353,7 +436,11 @@ class Edges:
             yield Edge("calls", source, links.refs[links.constructors[number]], number)
         if number in links.decorators:
             kind = "decorates"
+        elif number in links.replaced:
+            kind = "usages"
         yield Edge(kind, source, ref, number)
+        if number in links.runs:
+            yield Edge("calls", source, links.refs[links.runs[number]], number)
         if number in links.callbacks:
             yield Edge("calls", source, links.refs[links.callbacks[number]], number)
 
@@ -418,9 +505,26 @@ class Edges:
                 holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
                 places[Candidate(path, document, f"{holder}.{name}" if holder else name)] = None
         if not places:
-            return SymbolRef(name, "unresolved")
+            return self._find_starred(links, name)
         status = "resolved" if len(places) == 1 else "ambiguous"
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
+
+    def _find_starred(self, links: Links, name: str) -> SymbolRef:
+        """A name that only `from m import *` can bind; the last one that has it wins."""
+        for local, number in reversed(links.imports):
+            source = links.refs[number].resolved if local == "*" else None
+            home = self._unit(source.path, source.document) if source is not None else None
+            if source is None or home is None or home.path in self._entered:
+                continue
+            public = home.code.public
+            if name not in public if public is not None else name.startswith("_"):
+                continue
+            self._entered.add(home.path)
+            found = self._find_name(source.path, source.document, ROOT, name, ANYWHERE, "reference")
+            self._entered.discard(home.path)
+            if found.status != "unresolved":
+                return found
+        return SymbolRef(name, "unresolved")
 
     def _name_value(self, ref: SymbolRef, name: str) -> SymbolRef:
         """Links know the module that a value is imported from, not the value."""
@@ -437,6 +541,9 @@ def _unknown(name: str) -> SymbolRef:
 def _relations(path: str, document: int, links: Links, meant: Collection[int] | None = None) -> Iterator[Edge]:
     """The edges of a document that are no calls, of all or of these references; what it imports is imported by the
     module."""
+    for name, number in links.implied:
+        if meant is None or number in meant:
+            yield Edge("calls", Candidate(path, document, name), links.refs[number])
     for kind in RELATIONS:
         for name, number in getattr(links, kind):
             if meant is not None and number not in meant:

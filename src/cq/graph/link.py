@@ -16,6 +16,7 @@ from cq.graph.python import PythonDialect
 from cq.graph.rust import RustDialect
 from cq.graph.tables import TablesDialect
 from cq.graph.things import (
+    APPLIED,
     TOP,
     UNKNOWN,
     Argument,
@@ -65,6 +66,7 @@ MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list
 MAX_BINDS = 100  # of one name, at one place
 MAX_BASES = 100  # classes above one another
 MAX_LINE = 30  # classes of one line that ask one another for a member
+MAX_KEYS = 3  # names and parameters on the way to a constant key
 MAX_PATH = 12  # attributes in one chain of names
 
 
@@ -90,7 +92,8 @@ class Cell:
     def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
         self.compute, self.args = compute, args
         self.home = home  # the code it stands in
-        self.keys: set[int | Keys] | None = None  # what it depends on beside that and other cells
+        # What it depends on beside that and other cells: one, or a plain set of them.
+        self.keys: int | Keys | set[int | Keys] | None = None
         self.values: Values = NOTHING
         self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
@@ -110,6 +113,7 @@ class Linker:
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}
         self._callees: dict[Unit, list[Cell | None]] = {}
+        self._heads: dict[Unit, dict[tuple[int, str], Thing | int | None]] = {}  # see _find_head
         self._shared: dict[tuple[Unit, int, str] | tuple[Thing, str], Cell] = {}
         self._results: dict[tuple[Unit, int], Cell] = {}
         self._returns: dict[Function, Cell] = {}
@@ -119,6 +123,9 @@ class Linker:
         self._supers: dict[tuple[Class, Thing], Super] = {}
         self._containers: dict[tuple[str, Unit, int, int, str | int], Container] = {}
         self._generators: dict[Function, Value] = {}
+        self._made_up: dict[tuple[object, ...], Value] = {}  # containers that stand nowhere in the code
+        self._ran: dict[Function, Cell] = {}
+        self._receivers: dict[Function, Cell] = {}
         self._elements: dict[tuple[Container, str | None], Cell] = {}
         self._arguments: dict[tuple[Function, int], Argument] = {}
         self._modules: dict[str, Module] = {}
@@ -200,37 +207,52 @@ class Linker:
             cells = self._callees[unit] = [None] * len(unit.code.sites)
         cell = cells[number]
         if cell is None:
-            site = unit.code.sites[number]
-            name = site.callee
-            if type(name) is str and (fixed := unit.find_fixed(site.scope, name.partition(".")[0])) is not None:
-                cell = self._share(unit, site, name, fixed)
-            else:
-                cell = Cell(unit.home(site.scope), Linker.evaluate, unit, site.scope, name, site.start)
-            cells[number] = cell
+            cell = cells[number] = self._find_cell(unit, unit.code.sites[number])
         return cell
 
-    def _share(self, unit: Unit, site: Site, name: str, binds: Sequence[Bind]) -> Cell:
-        """Most names are bound once: they mean the same wherever they stand, `self` in every method of a class."""
-        scope, dialect = site.scope, self.dialects[unit.language]
-        if not dialect.is_static and binds:
-            value = binds[0].value
-            if binds[0].scope == scope and type(value) is list and value[0] == "param" and not value[2]:
-                method = self.thing(unit, value[1])
-                receiver = dialect.receiver(self, method) if isinstance(method, Function) else None
-                if receiver is not None:
-                    key = (receiver, name.partition(".")[2])
-                    cell = self._shared.get(key)
-                    if cell is None:
-                        cell = self._shared[key] = Cell(unit.home(ROOT), Linker._follow, {receiver: MRO}, key[1])
-                    return cell
-            scope = binds[0].scope
-        elif not dialect.is_static and name != "__class__":
-            scope = ROOT
-        at = (unit, scope, name)
-        cell = self._shared.get(at)
-        if cell is None:
-            cell = self._shared[at] = Cell(unit.home(scope), Linker.evaluate, unit, scope, name, site.start)
-        return cell
+    def callees(self, unit: Unit) -> list[Cell]:
+        """Of all calls of a document; many share one."""
+        found = [self.callee(unit, number) for number in range(len(unit.code.sites))]
+        self._heads.pop(unit, None)
+        return found
+
+    def _find_cell(self, unit: Unit, site: Site) -> Cell:
+        name, scope = site.callee, site.scope
+        if type(name) is str:
+            head, _, rest = name.partition(".")
+            heads = self._heads.get(unit)
+            if heads is None:
+                heads = self._heads[unit] = {}
+            at = heads.get((scope, head), _UNSEEN)
+            if at is _UNSEEN:
+                at = heads[scope, head] = self._find_head(unit, scope, head)
+            if at is not None:
+                key = (unit, at, name) if isinstance(at, int) else (at, rest)
+                cell = self._shared.get(key)
+                if cell is None:
+                    if isinstance(at, int):
+                        cell = Cell(unit.home(at), Linker.evaluate, unit, at, name, site.start)
+                    else:
+                        cell = Cell(unit.home(ROOT), Linker._follow, {at: MRO}, rest)
+                    self._shared[key] = cell
+                return cell
+        return Cell(unit.home(scope), Linker.evaluate, unit, scope, name, site.start)
+
+    def _find_head(self, unit: Unit, scope: int, name: str) -> Thing | int | None:
+        """Most names are bound once: they mean the same wherever they stand. The scope in which all calls share one
+        cell, or the receiver: `self` is the same in every method of a class. None where it depends on the place."""
+        binds, dialect = unit.find_fixed(scope, name), self.dialects[unit.language]
+        if binds is None or dialect.is_static:
+            return None if binds is None else scope
+        if not binds:
+            return scope if name == "__class__" else ROOT
+        value = binds[0].value
+        if binds[0].scope == scope and type(value) is list and value[0] == "param" and not value[2]:
+            method = self.thing(unit, value[1])
+            receiver = dialect.receiver(self, method) if isinstance(method, Function) else None
+            if receiver is not None:
+                return receiver
+        return binds[0].scope
 
     def _follow(self, values: Values, path: str) -> Values:
         for name in path.split(".")[: MAX_PATH - 1] if path else ():
@@ -375,12 +397,10 @@ class Linker:
             return dialect.find_parameter(self, function, number)
         if parameter.type is not None:
             made = self.make(unit, definition.scope, parameter.type, ANYWHERE)
-            if parameter.kind in ("*", "**"):
-                return self.unknown
-            if made and UNKNOWN not in made:
+            if made and UNKNOWN not in made and parameter.kind not in ("*", "**"):
                 return made
         if parameter.kind in ("*", "**"):
-            return self.unknown
+            return self._rest(function, number)
         passed = dialect.find_passed(self, function, number)
         if passed is not None:
             return passed
@@ -394,36 +414,171 @@ class Linker:
                 found = join(found, raised(values, PARAMETER))
         return found
 
+    def _rest(self, function: Function, number: int) -> Values:
+        """`*args` and `**kwargs`: what each call passes beyond the other parameters."""
+        found = dict(self.unknown)
+        for caller, site, skipped in self._find_callers(function):
+            value = find_rest(function, site, number, skipped)
+            if len(value) > 1:
+                value = self._made_up.setdefault((function, number, caller, site.start, site.end, skipped), value)
+                held = self.container(value[0], caller, site.scope, site.start, value)
+                found = join(found, {held: PARAMETER})
+        return found
+
     def _find_callers(self, function: Function) -> list[tuple[Unit, Site, int]]:
         """Calls whose callee is this function, with how many parameters the receiver takes; by name, so that
         few must be asked. None at all where there are too many."""
-        definition = function.definition
-        name = definition.name
-        if name in self.dialect(function.unit).constructors and function.owner is not None:
-            name = function.owner.definition.name
-        self.record(called_key(name))
-        self.record(function.unit.name_key("()"))
-        units = self.corpus.calling(name) if name else ()
-        if units is None:
-            return []
-        places = [(unit, number) for unit in units for number in unit.sites_by_name.get(name, ())]
-        places += [(function.unit, number) for number in function.unit.indirect]
-        if len(places) > MAX_CALLERS:
-            return []
         found: list[tuple[Unit, Site, int]] = []
-        for unit, number in places:
+        for unit, number in self._find_places(function):
             site = unit.code.sites[number]
-            decorated = unit.decorated_at.get(site.end) if site.kind == "decorator" else None
-            if decorated is not None:
-                if function in self.link(unit, number):
-                    found.append((unit, _decorator_site(decorated), 0))
-                continue
-            skips = {self._skipped(thing, function) for thing in self.link(unit, number)}
-            found += [(unit, site, skipped) for skipped in sorted(skips) if skipped >= 0]
+            values: Values
+            if site.kind == "decorator" and site.end in unit.decorated_at:
+                decorated, rank, is_called = unit.decorated_at[site.end]
+                values = self.result(unit, number) if is_called else self.link(unit, number)
+                site = self._decorator_site(unit, decorated, rank)
+            else:
+                values = self.link(unit, number)
+            skips = {self._skipped(thing, function) for thing in values} - {None}
+            found += [(unit, site, skipped) for skipped in sorted(skips)]  # pyright: ignore[reportArgumentType]
         return found
 
-    def _skipped(self, thing: Thing, function: Function) -> int:
-        """How many parameters come from elsewhere when `thing` is called and that runs `function`; -1: it does not."""
+    def _find_places(self, function: Function) -> list[tuple[Unit, int]]:
+        """Calls that may run a function, by its name; none where there are too many. A constructor runs by the names of
+        its class and of those below it, and by its own from below; what a decorator gives, by the decorator's."""
+        unit, definition = function.unit, function.definition
+        names = [definition.name]
+        if function.owner is not None and definition.name in self.dialect(unit).constructors:
+            names = [function.owner.definition.name, *self._find_heirs(function.owner)]
+        holder = unit.by_symbol.get(definition.scope)
+        giver = holder.name if holder is not None and holder.kind == "function" else ""
+        names += [giver] if giver and giver not in names else []
+        self.record(unit.name_key("()"))
+        places: list[tuple[Unit, int]] = []
+        for rank, name in enumerate(names):
+            self.record(called_key(name))
+            units = self.corpus.calling(name) if name else ()
+            if units is None:
+                if rank:
+                    continue
+                return []
+            for caller in units:
+                numbers = caller.sites_by_name.get(name, ())
+                if name == giver and rank:
+                    numbers = [n for n in numbers if caller.code.sites[n].end in caller.decorated_at]
+                places += [(caller, number) for number in numbers]
+        places += [(unit, number) for number in unit.indirect]
+        if len(places) > MAX_CALLERS:
+            return []
+        if definition.name != names[0]:
+            above = [number for number in unit.sites_by_name.get(definition.name, ())]
+            self.record(called_key(definition.name))
+            places += [(unit, number) for number in above] if len(above) + len(places) <= MAX_CALLERS else []
+        return places
+
+    def receivers(self, method: Function) -> Values:
+        """The classes below its own that calls are known to hand to a method as `self`."""
+        cell = self._receivers.get(method)
+        if cell is None:
+            cell = self._receivers[method] = Cell(
+                method.unit.home_of(method.definition), Linker._find_receivers, method
+            )
+        return self.read(cell)
+
+    def _find_receivers(self, method: Function) -> Values:
+        found: Values = {}
+        for unit, number in self._find_places(method):
+            for thing in self.link(unit, number):
+                kind: Class | None = None
+                if isinstance(thing, Bound) and thing.function is method:
+                    kind = thing.receiver.type if isinstance(thing.receiver, Instance) else None
+                elif self._skipped(thing, method) == 1:
+                    kind = thing if isinstance(thing, Class) else None
+                if kind is not None and kind is not method.owner:
+                    found[kind] = PARAMETER
+        return found
+
+    def imply(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> Values:
+        """The methods of those names that the values of an expression have. What a parameter gets is asked only where
+        the operation matters most: it costs more than all others together."""
+        found: Values = {}
+        if "__iter__" not in names and "__enter__" not in names and self._is_passed(unit, scope, start, value):
+            return found
+        for thing, level in self.evaluate(unit, scope, value, start).items():
+            if isinstance(thing, Instance):
+                for name in names:
+                    inner = self.protocol(thing, "iter", level) if name == "__next__" else {thing: level}
+                    for other, at in inner.items():
+                        if isinstance(other, Instance):
+                            members = self.member(other, name, at)
+                            found.update({m: x for m, x in members.items() if isinstance(m, (Bound, Function))})
+        return found
+
+    def _is_passed(self, unit: Unit, scope: int, start: int, value: Value) -> bool:
+        while type(value) is list and value[0] in (".", "[]"):
+            value = value[1]
+        if type(value) is not str:
+            return type(value) is not int
+        for bind in unit.find(scope, value.partition(".")[0], start):
+            if type(bind.value) is list and bind.value[0] == "param":
+                method = self.thing(unit, bind.value[1])
+                if bind.value[2] or not isinstance(method, Function) or method.owner is None:
+                    return True
+        return False
+
+    def _find_heirs(self, kind: Class) -> list[str]:
+        """The names of classes of the same document that have a class as their base."""
+        name = kind.definition.name
+        definitions = kind.unit.code.definitions
+        return [d.name for d in definitions if d.kind == "class" and name in d.bases and d.name != name]
+
+    def _decorator_site(self, unit: Unit, definition: Definition, rank: int) -> Site:
+        """`@f` over a definition calls f with it, or with what the decorators below gave for it."""
+        value = self._made_up.setdefault((unit, definition.start, rank), ["decorated", definition.start, rank])
+        return Site(definition.scope, definition.start, -1, None, (value,))
+
+    def ran(self, function: Function) -> Values:
+        """What runs when a decorated function is called: itself, unless a decorator of the repository gives another."""
+        cell = self._ran.get(function)
+        if cell is None:
+            cell = self._ran[function] = Cell(
+                function.unit.home(function.definition.scope), Linker.decorate, function.unit, function.definition, 0
+            )
+        return self.read(cell)
+
+    def decorate(self, unit: Unit, definition: Definition, rank: int) -> Values:
+        """A definition behind its decorators, without the first `rank` of them."""
+        # Bound to nothing: what its own decorators get is not behind them.
+        found: Values = {self.bind(self.thing(unit, definition.start), None): SCOPE}
+        decorators = definition.decorators
+        for at in range(len(decorators) - 1, rank - 1, -1):
+            site = self._decorator_site(unit, definition, at + 1)
+            given = NOTHING
+            for thing, level in self.evaluate(unit, definition.scope, decorators[at], definition.start).items():
+                if isinstance(thing, (Class, OwnClass)):
+                    given = join(given, self.made({thing: level}))
+                elif isinstance(thing, (Function, Bound)) and self.dialect(unit).keeps_decorated(thing):
+                    given = join(given, self._give_decorated(thing, unit, site))
+            given = {thing: level for thing, level in given.items() if thing is not UNKNOWN}
+            found = given or found
+        return found
+
+    def _give_decorated(self, thing: Function | Bound, unit: Unit, site: Site) -> Values:
+        function = thing if isinstance(thing, Function) else thing.function
+        if not isinstance(function, Function):
+            return NOTHING
+        found: Values = {}
+        for value, level in self.returned(function).items():
+            if isinstance(value, Argument):
+                is_passed = value.function is function and value.number == (1 if isinstance(thing, Bound) else 0)
+                values = self.evaluate(unit, site.scope, site.args[0], site.start) if is_passed else NOTHING
+                found = join(found, raised(values, level))
+            elif isinstance(value, (Function, Bound, Instance)):
+                found = join(found, {value: level})
+        return found
+
+    def _skipped(self, thing: Thing, function: Function) -> int | None:
+        """How many parameters come from elsewhere when `thing` is called and that runs `function`; None: it does not
+        run it."""
         if thing is function:
             return 0
         if isinstance(thing, Bound) and thing.function is function:
@@ -431,8 +586,8 @@ class Linker:
         if isinstance(thing, (Class, OwnClass)) and function.owner is not None:
             kind = thing if isinstance(thing, Class) else thing.type
             if function.definition.name in self.dialect(kind.unit).constructors:
-                return 1 if self.find_member(kind, function.definition.name)[0] is function.owner else -1
-        return -1
+                return 1 if self.find_member(kind, function.definition.name)[0] is function.owner else None
+        return None
 
     # -- what was looked at ----------------------------------------------------------------------
 
@@ -445,10 +600,13 @@ class Linker:
             if asker is current:
                 return  # it gets them all in the end
         if current is not None and key != current.home:
-            if current.keys is None:
-                current.keys = {key}
-            else:
-                current.keys.add(key)
+            known = current.keys
+            if known is None:
+                current.keys = key
+            elif not isinstance(known, (int, Keys)):
+                known.add(key)
+            elif known != key:
+                current.keys = {known, key}
 
     @contextmanager
     def recording(self, keys: Keys) -> Iterator[None]:
@@ -466,7 +624,8 @@ class Linker:
         if self._reads is None:
             self._reads = {}
             cells: list[Cell] = [cell for found in self._callees.values() for cell in dict.fromkeys(found) if cell]
-            for table in (self._binds, self._stores, self._results, self._returns, self._parameters, self._elements):
+            for table in (self._binds, self._stores, self._results, self._returns, self._parameters, self._elements,
+                          self._ran, self._receivers):  # fmt: skip
                 cells += table.values()
             for cell in dict.fromkeys(cells):
                 for reader in find_readers(cell):
@@ -481,8 +640,11 @@ class Linker:
             if cell not in seen:
                 seen.add(cell)
                 found.add(cell.home)
-                if cell.keys:
-                    found |= cell.keys
+                keys = cell.keys
+                if isinstance(keys, (int, Keys)):
+                    found.add(keys)
+                elif keys:
+                    found |= keys
                 todo += self._reads.get(cell, ())
         return flatten(found)
 
@@ -681,7 +843,12 @@ class Linker:
         if isinstance(thing, Module):
             return self.module_member(thing, name, level)
         if isinstance(thing, Class):
-            return self._class_member(thing, name, thing, level, on_class=True)
+            found = (
+                self.dialect(thing.unit).function_member(self, thing, name)
+                if thing.definition.kind == "prototype"
+                else None
+            )
+            return self._class_member(thing, name, thing, level, on_class=True) if found is None else found
         if isinstance(thing, OwnClass):
             return self._class_member(thing.type, name, thing, level, on_class=True)
         if isinstance(thing, Super):
@@ -693,8 +860,16 @@ class Linker:
         if isinstance(thing, Function):
             found = self.dialect(thing.unit).function_member(self, thing, name)
             return self._foreign_stores(thing, name) if found is None else found
-        if isinstance(thing, Bound) and name == "__func__":
-            return {thing.function: level}
+        if isinstance(thing, Bound):
+            if name == "__func__":
+                return {thing.function: level}
+            function = thing.function
+            found = (
+                self.dialect(function.unit).function_member(self, function, name)
+                if isinstance(function, Function)
+                else None
+            )
+            return self.unknown if found is None else found
         if isinstance(thing, Native):
             return thing.dialect.find_member(self, thing, name, level)
         return self.unknown
@@ -839,6 +1014,8 @@ class Linker:
         if len(places) <= MAX_STORES:
             for unit, store in places:
                 for base in self.evaluate(unit, store.scope, store.base, store.start):
+                    if isinstance(base, Bound) and base.receiver is None:
+                        base = base.function  # what a decorator gets
                     if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):
                         found = join(found, raised(self.stored(unit, store), ATTRIBUTE))
                         break
@@ -886,25 +1063,99 @@ class Linker:
             if found is not None:
                 return found
         values: list[Value] = []
+        found = NOTHING
         if value[0] == "each":
             values = [value[2]]
         elif value[0] == "dict":
             pairs = list(zip(value[1::2], value[2::2], strict=True))
             values = [inner for at, inner in pairs if at is not None and (key is None or at == key)]
-            values += [["iter", inner] for at, inner in pairs if at is None and (key is None or not values)]
-        elif key is not None and key[0] == "#" and key[1:].isdigit() and int(key[1:]) < len(value) - 1:
-            before = value[1 : int(key[1:]) + 1]
-            if not any(type(v) is list and v[0] == "*" for v in before):
-                values = [value[int(key[1:]) + 1]]
-        if not values and (key is None or value[0] != "dict"):
-            values = value[1:] if value[0] != "each" else values
-        found = NOTHING
+            for at, inner in pairs if key is None or not values else ():
+                if at is None:
+                    found = join(found, self._find_spread(unit, scope, inner, position, key))
+        else:
+            at = find_index(value[1:], key)
+            values = value[1:] if at is None else [value[at + 1]] if at >= 0 else []
+        if unit.item_stores:
+            self.record(unit.name_key(f"[]{unit.container_names.get(id(value), ('',))[0]}"))
+            for store in unit.find_items(value):
+                if _may_be(store, key):
+                    found = join(found, raised(self.stored(unit, store), ELEMENT))
         for inner in values:
             if type(inner) is list and inner[0] == "*":
                 inner = ["iter", inner[1]]
             found = join(found, self.evaluate(unit, scope, inner, position))
         # What is written as elements may be joined by others later; what a comprehension or generator makes, not.
         return raised(found, INFERRED if value[0] == "each" else ELEMENT)
+
+    def _find_spread(self, unit: Unit, scope: int, value: Value, position: int, key: str | None) -> Values:
+        """What `{**value}` has under a key."""
+        found = NOTHING
+        for thing, level in self.evaluate(unit, scope, value, position).items():
+            inner = self.elements(thing, key) if isinstance(thing, Container) else self.unknown
+            found = join(found, raised(inner, level))
+        return found
+
+    def items(self, unit: Unit, scope: int, value: Value, position: int, keys: Sequence[str | None]) -> Values:
+        """What the same document puts into a container by the name it has here."""
+        base = unit.find_base(value) if unit.item_stores else ""
+        if not base:
+            return NOTHING
+        self.record(unit.name_key(f"[]{base.rpartition('.')[2]}"))
+        found = NOTHING
+        head = base.partition(".")[0].partition("[")[0]
+        binds = unit.find(scope, head, position)
+        for store in unit.item_stores.get(base, ()):
+            if any(_may_be(store, key) for key in keys):
+                # The same name elsewhere is another variable, but for `self`.
+                others = unit.find(store.scope, head, store.start)
+                if head in ("self", "cls", "this") or not binds or not others or binds[0].scope == others[0].scope:
+                    found = join(found, raised(self.stored(unit, store), ELEMENT))
+        return found
+
+    def cut(self, container: Container, first: str | None, last: str | None) -> Container:
+        """Some elements of a container, where it says which there are; else itself."""
+        value = container.value
+        if container.typed or value[0] not in ("list", "tuple") or "?" in (first, last):  # None: there is no bound
+            return container
+        if any(type(inner) is list and inner[0] == "*" for inner in value[1:]):
+            return container
+        found = value[1:][int(first[1:]) if first else None : int(last[1:]) if last else None]
+        made = self._made_up.setdefault((container, first, last), [value[0], *found])
+        return self.container(value[0], container.unit, container.scope, container.position, made)
+
+    def find_keys_of(self, unit: Unit, scope: int, value: Value, position: int, depth: int = 0) -> list[str] | None:
+        """The constants that a key can be: itself, what its name is bound to, what calls pass; None: nobody knows."""
+        if type(value) is not str or depth > MAX_KEYS:
+            return None
+        if value[0] in "'#":
+            return [value] if value[0] == "'" or not depth else None  # a number may be counted up
+        binds = unit.find(scope, value, position)
+        self.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
+        found: list[str] = []
+        for bind in binds:
+            inner: list[str] | None = None
+            if type(bind.value) is list and bind.value[0] == "param":
+                function = self.thing(unit, bind.value[1])
+                inner = (
+                    self._find_passed_keys(function, bind.value[2], depth) if isinstance(function, Function) else None
+                )
+            elif type(bind.value) is str and bind.value[0] != "=":
+                inner = self.find_keys_of(unit, bind.scope, bind.value, bind.start - 1, depth + 1)
+            if inner is None:
+                return None
+            found += inner
+        return found or None
+
+    def _find_passed_keys(self, function: Function, number: int, depth: int) -> list[str] | None:
+        found: list[str] = []
+        for caller, site, skipped in self._find_callers(function):
+            passed = find_argument(function, site, number, skipped)
+            is_written = type(passed) is str and passed[0] == "#"
+            inner = [passed] if is_written else self.find_keys_of(caller, site.scope, passed, site.start, depth + 1)
+            if inner is None:
+                return None
+            found += inner
+        return found or None
 
     def iterate(self, values: Values) -> Values:
         if values is EVERYTHING:
@@ -936,6 +1187,13 @@ class Linker:
         found = NOTHING
         for member, at in self.member(thing, name, level).items():
             found = join(found, raised(self._invoke(member, None, -1), at))
+        return raised(found, INFERRED)
+
+    def called(self, values: Values) -> Values:
+        """What calling gives, with arguments that nobody knows."""
+        found = NOTHING
+        for thing, level in values.items():
+            found = join(found, raised(self._invoke(thing, None, -1), level))
         return raised(found, INFERRED)
 
     def _call(self, unit: Unit, number: int) -> Values:
@@ -1014,13 +1272,38 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
             if name == parameter.name:
                 return value
     if parameter.kind not in ("", "/"):
-        return None
+        return _spread(site, parameter.name) if parameter.kind == "k" else None
+    if skipped <= APPLIED + 1:
+        at = number - skipped + APPLIED
+        return ["[]", site.args[1], f"#{at}"] if len(site.args) > 1 and at >= 0 else None
     at = number - skipped
-    if not 0 <= at < len(site.args):
+    if at < 0:
         return None
-    if any(type(value) is list and value[0] == "*" for value in site.args[: at + 1]):
-        return None
-    return site.args[at]
+    for place, value in enumerate(site.args[: at + 1]):
+        if type(value) is list and value[0] == "*":
+            return ["[]", value[1], f"#{at - place}"] if place == len(site.args) - 1 else None
+    if at < len(site.args):
+        return site.args[at]
+    return None if parameter.kind == "/" else _spread(site, parameter.name)
+
+
+def _spread(site: Site, name: str) -> Value:
+    """What `f(**options)` passes under a name."""
+    spread = next((value for key, value in site.keywords if key == "**"), None)
+    return None if spread is None else ["[]", spread, f"'{name}"]
+
+
+def find_rest(function: Function, site: Site, number: int, skipped: int) -> Value:
+    """What a call passes beyond the other parameters, as a container; empty when nothing."""
+    parameters = function.definition.parameters
+    if parameters[number].kind == "*":
+        return ["list", *site.args[max(0, number - skipped) :]]
+    names = {parameter.name for parameter in parameters if parameter.kind not in ("*", "**", "/")}
+    found: list[Value] = ["dict"]
+    for name, value in site.keywords:
+        if name not in names:
+            found += [None if name == "**" else f"'{name}", value]
+    return found
 
 
 def find_readers(cell: Cell) -> Iterable[Cell]:
@@ -1041,13 +1324,11 @@ def flatten(keys: Iterable[int | Keys]) -> set[int]:
     return found
 
 
+_UNSEEN: Thing = Thing()
+
+
 def _no_values(_: Linker) -> Values:
     return NOTHING
-
-
-def _decorator_site(definition: Definition) -> Site:
-    """`@f` over a definition calls f with it."""
-    return Site(definition.scope, definition.start, -1, None, (["def", definition.start],))
 
 
 def _as_seen(thing: Instance | OwnClass, receiver: Instance | Class | OwnClass) -> Thing:
@@ -1112,10 +1393,17 @@ def _dotted(linker: Linker, unit: Unit, scope: int, value: Value, position: int)
 
 def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
     found = NOTHING
-    key = value[2] if len(value) == 3 and isinstance(value[2], str) and value[2][0] in "'#" else None
-    for thing, level in linker.evaluate(unit, scope, value[1], position).items():
+    values = linker.evaluate(unit, scope, value[1], position)
+    keys: list[str] | list[None] = [None]
+    if len(value) == 3 and any(isinstance(thing, (Container, Module)) for thing in values):
+        keys = linker.find_keys_of(unit, scope, value[2], position) or keys
+    for thing, level in values.items():
         if isinstance(thing, Container):
-            found = join(found, raised(linker.elements(thing, key), level))
+            for key in keys:
+                found = join(found, raised(linker.elements(thing, key), level))
+        elif isinstance(thing, Module) and keys[0] is not None:
+            for key in keys:
+                found = join(found, linker.member(thing, str(key)[1:], level))
         elif isinstance(thing, (Class, OwnClass)):
             found = join(found, {thing: level})  # a generic with its parameters
         elif isinstance(thing, Instance):
@@ -1124,12 +1412,24 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
             found = join(found, {thing: level})
         else:
             found = join(found, EVERYTHING if thing is TOP else linker.unknown)
-    if isinstance(value[1], str):
-        linker.record(unit.name_key(f"[]{value[1]}"))
-        for store in unit.item_stores.get(value[1], ()):
-            if key is None or store.key == key or type(store.key) is not str or store.key[0] not in "'#":
-                found = join(found, raised(linker.stored(unit, store), ELEMENT))
-    return found
+    return join(found, linker.items(unit, scope, value[1], position, keys))
+
+
+def _may_be(store: Store, key: str | None) -> bool:
+    """Whether an element that is put into a container may be the one under a key."""
+    return key is None or store.key == key or type(store.key) is not str or store.key[0] not in "'#"
+
+
+def find_index(values: Sequence[Value], key: str | None) -> int | None:
+    """Which of the elements as written a key means, -1 for none; None: any of them."""
+    if key is None or key[0] != "#" or not key[1:].lstrip("-").isdigit():
+        return None
+    at = int(key[1:])
+    spread = [number for number, value in enumerate(values) if type(value) is list and value[0] == "*"]
+    if spread and (at < 0 or at >= spread[0]):
+        return None
+    at += len(values) if at < 0 else 0
+    return at if 0 <= at < len(values) else -1
 
 
 def _contain(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
@@ -1145,7 +1445,8 @@ def _choose(linker: Linker, unit: Unit, scope: int, value: Value, position: int)
 
 
 def _iterate(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.iterate(linker.evaluate(unit, scope, value[1], position))
+    found = linker.iterate(linker.evaluate(unit, scope, value[1], position))
+    return join(found, linker.items(unit, scope, value[1], position, [None]))
 
 
 def _enter(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
@@ -1173,11 +1474,37 @@ def _operate(linker: Linker, unit: Unit, scope: int, value: Value, position: int
     for thing, level in linker.evaluate(unit, scope, value[2], position).items():
         if isinstance(thing, Instance):
             found = join(found, linker.protocol(thing, value[1], level))
+        elif isinstance(thing, Container) and value[1] in ("+", "|", "*"):
+            found = join(found, {thing: max(level, INFERRED)})
+            for other, at in linker.evaluate(unit, scope, value[3], position).items() if value[1] != "*" else ():
+                found = join(found, {other: max(at, INFERRED)} if isinstance(other, Container) else NOTHING)
         elif isinstance(thing, External):
             found = join(found, {thing: level})
         else:
             found = join(found, EVERYTHING if thing is TOP else linker.unknown)
     return found
+
+
+def _slice(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    found: Values = {}
+    for thing, level in linker.evaluate(unit, scope, value[1], position).items():
+        if isinstance(thing, Instance):
+            found.update(linker.protocol(thing, "item", level))
+        else:
+            found[linker.cut(thing, value[2], value[3]) if isinstance(thing, Container) else thing] = level
+    return found
+
+
+def _seen(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.evaluate(unit, scope, value[2], value[1])
+
+
+def _give(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.called(linker.evaluate(unit, scope, value[1], position))
+
+
+def _decorate(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.decorate(unit, unit.definitions[value[1]], value[2])
 
 
 def _lambda(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
@@ -1211,6 +1538,10 @@ _OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {
     "*": _same,
     "made": _make,
     "op": _operate,
+    "slice": _slice,
+    "seen": _seen,
+    "gives": _give,
+    "decorated": _decorate,
     "lambda": _lambda,
     "import": _import,
     "def": _defined,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from cq.graph.corpus import WholeCorpus
-from cq.graph.link import Linker
+from cq.graph.link import Cell, Linker
 from cq.graph.names import Method, find_by_name, find_imported, find_methods, find_shape, fits
 from cq.graph.resolve import Meaning, Resolver
 from cq.graph.unit import Unit, part_key
@@ -56,13 +56,16 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     decorators: list[int] = []
     constructors: dict[int, int] = {}
     callbacks: dict[int, int] = {}
-    linker, known = resolver.linker, dict[object, tuple[int, int]]()
-    for number, site in enumerate(unit.code.sites):
-        # Calls that share a cell are of one callee: they mean the same.
-        cell = linker.callee(unit, number)
-        values = linker.read(cell)
+    runs: dict[int, int] = {}
+    replaced: list[int] = []
+    cells = resolver.linker.callees(unit)
+    calling = resolver.find_calling(unit, cells)
+    # Calls that share a cell are of one callee: they mean the same.
+    known: dict[tuple[Cell, str], tuple[int, int]] = {}
+    for number, (site, cell) in enumerate(zip(unit.code.sites, cells, strict=True)):
         found = known.get((cell, site.name))
         if found is None:
+            values = resolver.linker.read(cell)
             meaning = resolver.call(unit, number, values)
             made = resolver.construct(values) if meaning.places else None
             found = (add(site.name, meaning), -1 if made is None else add(site.name, made))
@@ -76,7 +79,12 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
             decorators.append(number)
         if found[1] >= 0:
             constructors[number] = found[1]
-        called = resolver.callbacks(unit, number, values)
+        ran = resolver.run(unit, number, cell.values)
+        if ran is not None:
+            runs[number] = add(site.name, ran[0])
+            if ran[1]:
+                replaced.append(number)
+        called = resolver.callbacks(unit, number, cell.values) if number in calling else None
         if called is not None:
             callbacks[number] = add(site.name, called)
     inherits: list[tuple[str, int]] = []
@@ -101,11 +109,15 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
         for scope, start, value in unit.code.raises
         if (meaning := resolver.raised(unit, scope, start, value)).places
     ]
+    implied = dict.fromkeys(
+        (unit.find_holder(scope, start), add("", meaning)) for scope, start, meaning in resolver.implied(unit)
+    )
     imports = [(name, add(name, meaning)) for name, meaning in resolver.imported(unit)]
     return Links(
         tuple(refs), tuple(calls), tuple(names.get(site.scope, "") for site in unit.code.sites), constructors,
         callbacks, tuple(imports), tuple(inherits), tuple(overrides), tuple(type_uses), tuple(raises),
-        tuple(decorators), shapes,
+        tuple(decorators), shapes, unit.find_holders(),
+        runs, tuple(replaced), tuple(implied),
     )  # fmt: skip
 
 
@@ -130,6 +142,7 @@ def find_targets(links: Links) -> Iterator[tuple[int, list[int]]]:
     by_ref: dict[int, list[int]] = {}
     numbered: Iterable[tuple[int, int]] = (
         *enumerate(links.calls), *links.constructors.items(), *links.callbacks.items(),
+        *links.runs.items(),
     )  # fmt: skip
     for call, number in numbered:
         by_ref.setdefault(number, []).append(call)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from xxhash import xxh3_64_intdigest
 
 from cq.graph.corpus import called_key, stored_key
-from cq.graph.unit import ROOT, Unit
+from cq.graph.unit import ROOT, Unit, called_names
 from cq.model.code import Bind, Definition, Site, Store, Value
 
 Said = object  # plain tuples of text and numbers
@@ -49,16 +49,17 @@ class _Reader:
             if store.name is not None and store.base not in ("self", "this"):
                 found.setdefault(stored_key(store.name), []).append(self._store(store))
             found.setdefault(unit.home(store.scope), []).append(self._store(store))
-        for base, stores in unit.item_stores.items():
-            found.setdefault(unit.name_key(f"[]{base}"), []).extend(self._store(store) for store in stores)
+        for name, stores in unit.items_by_name.items():
+            found.setdefault(unit.name_key(f"[]{name}"), []).extend(self._store(store) for store in stores)
         for number in unit.indirect:
             found.setdefault(unit.name_key("()"), []).append(self.sites[code.sites[number].end])
         for site in code.sites:
             said = (self.sites[site.end], self._scope(site.scope))
             decorated = unit.decorated_at.get(site.end)
             if decorated is not None:
-                said = (*said, unit.qualified_names[decorated.symbol])
-            found.setdefault(called_key(site.name), []).append(said)
+                said = (*said, unit.qualified_names[decorated[0].symbol])
+            for name in called_names(site):
+                found.setdefault(called_key(name), []).append(said)
             found.setdefault(unit.home(site.scope), []).append(said)
         found.setdefault(unit.name_key("__all__"), []).append(code.public)
         # What stands in no function is reached through names; nothing depends on the rest.
@@ -132,7 +133,8 @@ class _Reader:
             definition = self.unit.definitions[value[1]]
             if definition.symbol >= 0:
                 return operation, self._scope(definition.symbol), value[2:]
-            return operation, self._definition(definition) if operation == "lambda" else "", value[2:]
+            said = self._definition(definition) if operation == "lambda" else ""
+            return operation, said, self._scope(definition.anonymous[0] if definition.anonymous else ROOT), value[2:]
         if operation == "import":
             return tuple(value)
         if operation == "at":

@@ -42,7 +42,21 @@ class PythonDialect(Dialect):
         "builtins.map": 0, "builtins.filter": 0, "functools.reduce": 0, "builtins.sorted": "key", "builtins.max": "key",
         "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
         "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
-        "multiprocessing.Process": "target", "atexit.register": 0,
+        "multiprocessing.Process": "target", "atexit.register": 0, "builtins.list().sort": "key",
+    }  # fmt: skip
+    runs: ClassVar[dict[str, tuple[str, ...]]] = {
+        "with": ("__enter__", "__exit__", "__aenter__", "__aexit__"), "iter": ("__iter__", "__next__", "__aiter__"),
+        "[]": ("__getitem__",), "[]=": ("__setitem__",), "+=": ("__iadd__",),
+        "-=": ("__isub__",), "|=": ("__ior__",), "&=": ("__iand__",), "*=": ("__imul__",), "<": ("__lt__",),
+        ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",),
+        **{sign: (name,) for sign, name in protocols.items() if not sign.isalpha()},
+    }  # fmt: skip
+    builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {
+        **{f"builtins.{name}": (f"__{name}__",) for name in
+           ("len", "str", "repr", "iter", "next", "bool", "hash", "abs", "int", "float", "reversed", "format")},
+        **{f"builtins.{name}": ("__iter__", "__next__") for name in
+           ("list", "tuple", "set", "sum", "sorted", "min", "max", "any", "all", "enumerate", "map", "dict")},
+        "builtins.print": ("__str__",),
     }  # fmt: skip
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
 
@@ -285,6 +299,9 @@ class PythonDialect(Dialect):
             return {linker.bind(function, receiver): 0}
         return {function: 0} if on_class else {linker.bind(function, receiver): 0}
 
+    def keeps_decorated(self, thing: Thing) -> bool:
+        return True
+
     # -- annotations -----------------------------------------------------------------------------
 
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
@@ -373,6 +390,13 @@ class PythonDialect(Dialect):
         name, args = thing.name, list(site.args)
         if name == "builtins.super":
             return self._super(linker, unit, number)
+        if name == "builtins.dict":
+            pairs = [part for key, inner in site.keywords for part in (None if key == "**" else f"'{key}", inner)]
+            return self._contain(
+                linker, unit, number, ["dict", *(part for arg in args for part in (None, arg)), *pairs]
+            )
+        if name == "builtins.globals":
+            return {linker.module(unit.path): 1}
         if not args:
             return None
 
@@ -398,8 +422,10 @@ class PythonDialect(Dialect):
         if name == "builtins.zip":
             pairs = [["iter", arg] for arg in args]
             return self._contain(linker, unit, number, ["each", "list", ["tuple", *pairs]])
-        if name in ("builtins.map", "builtins.dict", "functools.reduce"):
-            return linker.unknown
+        if name in ("builtins.map", "itertools.starmap"):
+            return self._contain(linker, unit, number, ["each", "list", ["gives", args[0]]])
+        if name == "functools.reduce":
+            return linker.called(value(0))
         if name in ("builtins.next", "builtins.max", "builtins.min"):
             if len(args) == 1 or name == "builtins.next":
                 return linker.iterate(value(0))
@@ -420,14 +446,17 @@ class PythonDialect(Dialect):
         if name == "importlib.import_module" and type(args[0]) is str and args[0][0] == "'":
             source = self.find_module(linker, unit, args[0][1:])
             return linker.unknown if source is None else {source: 1}
-        if name in ("builtins.vars", "builtins.globals", "builtins.eval", "importlib.import_module"):
+        if name == "builtins.eval" and type(args[0]) is str and args[0][0] == "'" and args[0][1:].isidentifier():
+            return linker.evaluate(unit, site.scope, args[0][1:], site.start)
+        if name in ("builtins.vars", "builtins.eval", "importlib.import_module"):
             return linker.unknown
         return None
 
     def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
         site = unit.code.sites[number]
         value = self._made_up.setdefault((unit, number), value)
-        return {linker.container(value[1], unit, site.scope, site.start, value): 0}
+        kind = value[1] if value[0] == "each" else value[0]
+        return {linker.container(kind, unit, site.scope, site.start, value): 0}
 
     def _partial(self, linker: Linker, values: Values, skipped: int) -> Values:
         if values is EVERYTHING:

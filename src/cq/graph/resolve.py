@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from cq.graph.link import Linker, Member
+from cq.graph.link import Cell, Linker, Member
 from cq.graph.things import (
     UNKNOWN,
     Bound,
@@ -18,7 +18,7 @@ from cq.graph.things import (
     Thing,
 )
 from cq.graph.unit import ROOT, Unit
-from cq.graph.values import IMPORT, INFERRED, NAME, Values, join, raised
+from cq.graph.values import IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
 from cq.model.code import Definition, Site, Value
 from cq.model.edge import EVIDENCE, MAX_CANDIDATES
 
@@ -37,6 +37,7 @@ class Meaning(NamedTuple):
 
 UNRESOLVED = Meaning("unresolved", "")
 BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
+_TEXTS = ("builtins.str().", "builtins.bytes().")
 _IMPORTS = 10  # how many imports of imports are followed to a value
 
 
@@ -48,11 +49,18 @@ class Resolver:
 
     def visit(self, unit: Unit) -> None:
         """Asks everything once, so that settling makes all answers final."""
-        linker = self.linker
-        for number in range(len(unit.code.sites)):
-            self.callbacks(unit, number, linker.read(linker.callee(unit, number)))
+        cells = self.linker.callees(unit)
+        for cell in dict.fromkeys(cells):
+            self.linker.read(cell)
+        calling = self.find_calling(unit, cells)
+        for number, cell in enumerate(cells):
+            if number in calling:
+                self.callbacks(unit, number, cell.values)
+            self.run(unit, number, cell.values)
         for scope, start, value in unit.code.raises:
             self.raised(unit, scope, start, value)
+        for _ in self.implied(unit):
+            pass
         for definition in unit.code.definitions:
             if definition.bases:
                 self.bases(unit, definition)
@@ -68,11 +76,20 @@ class Resolver:
         meaning = self.mean(values)
         if meaning.status == "unresolved":
             site = unit.code.sites[number]
+            if any(isinstance(thing, External) and thing.name.startswith(_TEXTS) for thing in values):
+                return meaning  # `text.split()`: wherever the receiver is known, it is a text
             if site.name and site.name != site.callee and dialect.is_method_call(site):
                 return BY_NAME
         return meaning
 
     def mean(self, values: Values) -> Meaning:
+        if len(values) == 1:
+            ((thing, level),) = values.items()
+            place = self._target(thing)
+            if place is not None and level <= INFERRED:
+                return Meaning("resolved", EVIDENCE[level], (place,))
+            if place is None and not isinstance(thing, External):
+                return UNRESOLVED
         places: dict[Place, int] = {}
         outside = ""
         is_open = False
@@ -97,12 +114,16 @@ class Resolver:
         )
 
     def _target(self, thing: Thing) -> Place | None:
-        if isinstance(thing, Bound):
+        if type(thing) is Bound:
             thing = thing.function
-        if isinstance(thing, OwnClass):
+        if type(thing) is OwnClass:
             thing = thing.type
-        if isinstance(thing, (Function, Class)):
-            return (thing.unit, thing.definition.symbol) if thing.definition.symbol >= 0 else None
+        if type(thing) is Function or type(thing) is Class:
+            definition = thing.definition
+            symbol = definition.anonymous[0] if definition.anonymous else definition.symbol
+            return (thing.unit, symbol) if symbol >= 0 else None
+        if type(thing) is External:
+            return None
         if isinstance(thing, Module) and thing.unit is not None:
             return (thing.unit, ROOT)
         if isinstance(thing, Instance):
@@ -161,6 +182,9 @@ class Resolver:
 
     def overridden(self, unit: Unit, definition: Definition) -> Meaning | None:
         """The method of a base that this one takes the place of."""
+        holder = unit.by_symbol.get(definition.scope)
+        if holder is None or holder.kind == "function" or definition.kind != "function":
+            return None
         function = self.linker.thing(unit, definition.start)
         if not isinstance(function, Function) or function.owner is None:
             return None
@@ -204,10 +228,26 @@ class Resolver:
     def _ask(self, unit: Unit, question: Callable[[], Values]) -> Meaning:
         return self.mean(raised(self.linker.ask(unit, question), IMPORT))
 
+    def find_calling(self, unit: Unit, cells: Sequence[Cell]) -> set[int]:
+        """Calls that may call what they are given: of the language's own functions that do, and decorators."""
+        dialect = self.linker.dialects[unit.language]
+        names = dialect.callers.keys() | dialect.builtin_runs.keys()
+        found = {
+            cell
+            for cell in (dict.fromkeys(cells) if names else ())
+            if any(type(thing) is External and thing.name in names for thing in cell.values)
+        }
+        return {
+            number
+            for number, (site, cell) in enumerate(zip(unit.code.sites, cells, strict=True))
+            if site.kind == "decorator" or cell in found
+        }
+
     def callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
-        """Functions that a call hands to one of the language's own that calls them: `map(f, …)`."""
+        """Functions that a call of these hands over: `map(f, …)`."""
         found: Values = {}
-        callers = self.linker.dialects[unit.language].callers
+        dialect = self.linker.dialects[unit.language]
+        callers = dialect.callers
         for thing in values:
             if type(thing) is External and thing.name in callers:
                 place, site = callers[thing.name], unit.code.sites[number]
@@ -217,10 +257,109 @@ class Resolver:
                     value = site.args[place] if len(site.args) > place else None
                 if value is not None:
                     found = join(found, self._evaluate(unit, site, value))
+            elif type(thing) is External and thing.name in dialect.builtin_runs:
+                site = unit.code.sites[number]
+                if site.args:
+                    found = join(found, self._implied(unit, site.scope, site.start, dialect.builtin_runs[thing.name],
+                                                      site.args[0]))  # fmt: skip
+        site = unit.code.sites[number]
+        if site.kind == "decorator" and unit.decorated_at.get(site.end, (None, 0, False))[2]:
+            # `@f(x)`: what the call gives is called with what it decorates.
+            given = self.linker.ask(unit, lambda: self.linker.result(unit, number))
+            found = join(
+                found, {thing: level for thing, level in given.items() if isinstance(thing, (Function, Bound))}
+            )
         if not found:
             return None
         meaning = self.mean(found)
         return meaning if meaning.places else None
+
+    def run(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, bool] | None:
+        """What a call runs beside what it means, and whether that is instead of it: a wrapper that a decorator put
+        around a function; a method of the class that `self` is known to be."""
+        found: Values = {}
+        kept: set[Thing] = set()
+        for thing, level in values.items():
+            if type(thing) is External:
+                continue
+            function = thing.function if isinstance(thing, Bound) else thing
+            if not isinstance(function, Function):
+                continue
+            is_bare = isinstance(thing, Bound) and thing.receiver is None
+            if function.definition.decorators and not is_bare:
+                ran = self.linker.ask(unit, lambda function=function: self.linker.ran(function))
+                others = {
+                    o: max(at, level, INFERRED) for o, at in ran.items() if self._target(o) != self._target(thing)
+                }
+                if others:
+                    found |= others
+                    if len(others) < len(ran) or any(_is_disguised(other) for other in others):
+                        kept.add(function)
+                    continue
+            if "abstract" not in function.definition.modifiers:
+                kept.add(function)
+            if isinstance(thing, Bound) and isinstance(thing.receiver, Instance) and thing.receiver.own:
+                site = unit.code.sites[number]
+                found |= self.linker.ask(
+                    unit, lambda function=function, site=site: self._dispatch(unit, site, function)
+                )
+        if not found:
+            return None
+        meaning = self.mean(found)
+        if meaning.status == "resolved" and len(kept) > 0:
+            meaning = meaning._replace(status="ambiguous")
+        return (meaning, not kept) if meaning.places else None
+
+    def _dispatch(self, unit: Unit, site: Site, function: Function) -> Values:
+        """Methods that take the place of one called on `self` or `super()`, in the classes that calls are known to hand
+        over as `self`."""
+        linker, method = self.linker, unit.by_symbol.get(site.scope)
+        while method is not None and (method.kind != "function" or unit.by_symbol.get(method.scope) is None):
+            method = unit.by_symbol.get(method.scope)
+        around = None if method is None else linker.thing(unit, method.start)
+        if not isinstance(around, Function) or around.owner is None or function.owner is None:
+            return {}
+        is_super = type(site.callee) is list
+        found: Values = {}
+        for kind in linker.receivers(around):
+            if not isinstance(kind, Class):
+                continue
+            order = linker.order(kind)
+            behind = order.index(around.owner) + 1 if is_super and around.owner in order else 0
+            for holder in order[behind:]:
+                if not isinstance(holder, Class):
+                    break
+                binds = holder.unit.scopes.get(holder.definition.symbol, {}).get(function.definition.name, ())
+                if binds:
+                    linker.record(holder.unit.member_key(holder.definition.symbol, function.definition.name))
+                    value = binds[-1].value
+                    other = linker.thing(holder.unit, value[1]) if type(value) is list and value[0] == "def" else None
+                    if isinstance(other, Function) and other is not function:
+                        found[other] = PARAMETER
+                    break
+        return found
+
+    def implied(self, unit: Unit) -> Iterator[tuple[int, int, Meaning]]:
+        """Scope, place and methods of what runs without a call: `with x`, `for … in x`, `x + y`."""
+        names = self.linker.dialects[unit.language].runs
+        for scope, start, operation, value in unit.code.runs:
+            if type(value) is list and value[0] == "augment":
+                value = value[1]
+            found = self._implied(unit, scope, start, names.get(operation, ()), value)
+            if found:
+                meaning = self.mean(found)
+                if meaning.places:
+                    yield scope, start, meaning
+        for scope, start, value in unit.code.raises:
+            if type(value) is str:  # `raise Wrong` makes one
+                made = self.construct(
+                    self.linker.ask(unit, lambda s=scope, v=value, at=start: self.linker.evaluate(unit, s, v, at))
+                )
+                if made is not None:
+                    yield scope, start, made
+
+    def _implied(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> Values:
+        return self.linker.ask(unit, lambda: self.linker.imply(unit, scope, start, names, value))
 
     def _evaluate(self, unit: Unit, site: Site, value: Value) -> Values:
         return self.linker.ask(unit, lambda: self.linker.evaluate(unit, site.scope, value, site.start))
@@ -233,13 +372,18 @@ class Resolver:
             if isinstance(kind, Class):
                 for name in self.linker.dialect(kind.unit).constructors:
                     holder, binds, _, _ = self.linker.find_member(kind, name)
-                    if isinstance(holder, Class) and binds and type(binds[0].value) is list:
-                        if binds[0].value[0] == "def":
-                            places[holder.unit, holder.unit.definitions[binds[0].value[1]].symbol] = None
-                        break
+                    value = binds[0].value if isinstance(holder, Class) and binds else None
+                    if isinstance(holder, Class) and type(value) is list and value[0] == "def":
+                        places[holder.unit, holder.unit.definitions[value[1]].symbol] = None
         if not places:
             return None
         return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
+
+
+def _is_disguised(thing: Thing) -> bool:
+    """Whether a wrapper says to be what it wraps: `@wraps(f)`."""
+    function = thing.function if isinstance(thing, Bound) else thing
+    return isinstance(function, Function) and bool(function.definition.decorators)
 
 
 def _single(thing: Thing | None) -> Values:

@@ -162,24 +162,47 @@ class RustDialect(Dialect):
         return [module] if module.unit is not None else []
 
     def _crate(self, linker: Linker, unit: Unit, name: str) -> list[Thing]:
-        """A crate of the repository; the nearest of that name."""
+        """A crate of the repository; the nearest of that name. A manifest may call it otherwise for its own code."""
         if self._crates is None:
             self._crates = {}
             for path in sorted(path for path in self._files if path.endswith("src/lib.rs")):
-                self._crates.setdefault(self._name_crate(linker, path), []).append(path)
-        roots = self._crates.get(name, ())
+                for known in {
+                    self._name_crate(linker, path),
+                    f"package {self._name_crate(linker, path, ('package',))}",
+                }:
+                    self._crates.setdefault(known, []).append(path)
+        package = self._find_renamed(linker, unit.path, name)
+        roots = self._crates.get(f"package {package}" if package else name, ())
         if not roots:
             return []
         here = unit.path.split("/")
         return self._module(linker, min(roots, key=lambda root: (-_common(here, root.split("/")), root)))
 
-    def _name_crate(self, linker: Linker, path: str) -> str:
+    def _find_renamed(self, linker: Linker, path: str, name: str) -> str:
+        """The package that the manifest of a file's crate, or that of the workspace around it, calls otherwise."""
+        kind = "dependency"
+        folder = path.rpartition("/")[0]
+        while True:
+            manifest = f"{folder}/Cargo.toml" if folder else "Cargo.toml"
+            unit = linker.corpus.unit(manifest) if manifest in self._manifests else None
+            scope = unit.scopes[ROOT] if unit is not None else {}
+            for table in (kind, "workspace"):
+                for bind in scope.get(f"{table} {name}", ()):
+                    if isinstance(bind.value, str):
+                        return bind.value.removeprefix("'").replace("-", "_")
+            if manifest in self._manifests:
+                kind = "workspace"  # further up stand the manifests of others
+            if not folder:
+                return ""
+            folder = folder.rpartition("/")[0]
+
+    def _name_crate(self, linker: Linker, path: str, tables: tuple[str, ...] = ("lib", "package")) -> str:
         """What the manifest calls the library, else the folder. No key is recorded: a crate of another name relinks
         everything (indexing.link)."""
         folder = path.removesuffix("src/lib.rs")
         manifest = linker.corpus.unit(f"{folder}Cargo.toml") if f"{folder}Cargo.toml" in self._manifests else None
         scope = manifest.scopes[ROOT] if manifest is not None else {}
-        for table in ("lib", "package"):
+        for table in tables:
             for bind in scope.get(table, ()):
                 if isinstance(bind.value, str):
                     return bind.value.removeprefix("'").replace("-", "_")

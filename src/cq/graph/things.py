@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from cq.model.code import Definition
 
 
+APPLIED = -1000  # `skipped` of `f.apply(receiver, [a, b])`: all arguments are in one
+
+
 class Keys(set["int | Keys"]):
     """What an answer that is remembered depends on: parts of the code (see Unit.name_key), and other such answers."""
 

@@ -9,6 +9,7 @@ from cq.graph.corpus import stored_key
 from cq.graph.dialect import Dialect
 from cq.graph.modules import Modules
 from cq.graph.things import (
+    APPLIED,
     UNKNOWN,
     Bound,
     Class,
@@ -54,8 +55,13 @@ __dirname __filename
 # Methods of arrays, maps, sets and promises that call their first argument with an element.
 _CALLERS = (
     "map", "flatMap", "forEach", "filter", "some", "every", "find", "findIndex", "findLast", "sort", "then", "reduce",
-    "reduceRight",
+    "reduceRight", "catch", "finally", "findLastIndex",
 )  # fmt: skip
+_EMITTERS = (
+    "events.EventEmitter()", "node:events.EventEmitter()", "events()", "builtins.process", "builtins.document",
+    "builtins.window", "builtins.EventTarget()",
+)  # fmt: skip
+_LISTENING = ("on", "once", "addListener", "addEventListener", "prependListener")
 _CALLING = ("setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "Promise")
 
 
@@ -71,8 +77,14 @@ class TypeScriptDialect(Dialect):
     languages = ("typescript", "tsx", "javascript", "jsx", "json")
     constructors = ("constructor",)
     protocols: ClassVar[dict[str, str]] = {"iter": "[Symbol.iterator]", "next": "next"}
+    runs: ClassVar[dict[str, tuple[str, ...]]] = {"iter": ("[Symbol.iterator]", "[Symbol.asyncIterator]")}
     callers: ClassVar[dict[str, int | str]] = {
         **{f"builtins.{kind}().{name}": 0 for kind in ("list", "map", "set", "promise") for name in _CALLERS},
+        **{f"builtins.{kind}().forEach": 0 for kind in ("Map", "Set")},
+        **{f"{holder}.{name}": 1 for holder in _EMITTERS for name in _LISTENING},
+        "builtins.str().replace": 1,
+        "builtins.str().replaceAll": 1,
+        "builtins.Array.from": 1,
         **{f"builtins.{name}": 0 for name in _CALLING},
     }
     builtins = frozenset(_GLOBALS.split())
@@ -539,7 +551,7 @@ class TypeScriptDialect(Dialect):
             return None
         found = NOTHING
         pairs = list(zip(value[1::2], value[2::2], strict=True))
-        written = [inner for at, inner in pairs if at == key]
+        written = [inner for at, inner in pairs if at == key or self._is_constant(linker, container, at, key)]
         for inner in written[-1:]:
             found = join(found, linker.evaluate(unit, container.scope, inner, container.position))
         spread = [inner for at, inner in pairs if at is None and not written]
@@ -551,12 +563,32 @@ class TypeScriptDialect(Dialect):
         for store in stores:
             if container in linker.evaluate(unit, store.scope, store.base, store.start):
                 found = join(found, linker.stored(unit, store))
-        if not (written or spread or stores) or any(at is not None and at[0] != "'" for at, _ in pairs):
+        if not (written or spread or stores) or any(at == "=str" for at, _ in pairs):
             found = join(found, linker.unknown)
         return raised(found, ATTRIBUTE)
 
-    def function_member(self, linker: Linker, function: Function, name: str) -> Values | None:
-        return {linker.external(f"builtins.Function.{name}"): 0} if name in _FUNCTION_METHODS else None
+    def _is_constant(self, linker: Linker, container: Container, at: str | None, key: str) -> bool:
+        """Whether `{[KEY]: …}` has an entry under the key."""
+        if at is None or at[0] in "'#=":
+            return False
+        known = linker.find_keys_of(container.unit, container.scope, at, container.position)
+        return known is not None and key in known
+
+    def function_member(self, linker: Linker, function: Function | Class, name: str) -> Values | None:
+        if name in ("call", "apply"):
+            # `f.call(receiver, a)` passes a as the first parameter; of a method, `this` is one before it.
+            parameters = function.definition.parameters
+            own = bool(parameters) and parameters[0].name == "this"
+            return {linker.bind(function, None, own + (-1 if name == "call" else APPLIED)): 0}
+        if name in _FUNCTION_METHODS:
+            return {linker.external(f"builtins.Function.{name}"): 0}
+        unit, start = function.unit, function.definition.start
+        linker.record(unit.name_key("export ="))
+        whole = unit.scopes[ROOT].get("export =", ())
+        if any(type(bind.value) is list and bind.value[1:] == [start] for bind in whole):
+            binds = self._exports(linker, unit, name)
+            return linker.bound(unit, binds[0]) if binds else None
+        return None
 
     def call_container(self, linker: Linker, container: Container) -> Values:
         kind = container.value
@@ -571,6 +603,11 @@ class TypeScriptDialect(Dialect):
         name = thing.name
         if thing.owner is not None:
             return self._call_method(linker, thing.owner, name.rpartition(".")[2], unit, number)
+        if name == "builtins.Function.bind":
+            return self._bind(linker, unit, number)
+        if name in ("builtins.Map().get", "builtins.WeakMap().get") and site.args and type(site.callee) is str:
+            keys = linker.find_keys_of(unit, site.scope, site.args[0], site.start) or [None]
+            return linker.items(unit, site.scope, site.callee.rpartition(".")[0], site.start, keys) or None
         if not site.args:
             return None
         first = site.args[0]
@@ -582,7 +619,15 @@ class TypeScriptDialect(Dialect):
             return self._contain(linker, unit, number, ["each", "promise", ["import", 0, first[1:], "*"]])
         if name in _SAME_VALUE:
             return linker.evaluate(unit, site.scope, first, site.start)
-        if name in ("builtins.Object.values", "builtins.Array.from", "builtins.Set", "builtins.Array.of"):
+        if name == "builtins.Object.keys":
+            return self._contain(linker, unit, number, ["each", "list", "=str"])
+        if name == "builtins.Map":
+            return self._contain(linker, unit, number, ["each", "map", ["[]", ["iter", first], "#1"]])
+        if name == "builtins.Object.values":
+            return self._contain(linker, unit, number, ["each", "list", ["[]", first, None]])
+        if name == "builtins.Object.entries":
+            return self._contain(linker, unit, number, ["each", "list", ["list", "=str", ["[]", first, None]]])
+        if name in ("builtins.Array.from", "builtins.Set", "builtins.Array.of"):
             return self._contain(linker, unit, number, ["each", "list", ["iter", first]])
         if name == "builtins.Promise.resolve":
             return self._contain(linker, unit, number, ["each", "promise", ["awaited", first]])
@@ -590,6 +635,19 @@ class TypeScriptDialect(Dialect):
             inner = ["each", "list", ["awaited", ["iter", first]]]
             return self._contain(linker, unit, number, ["each", "promise", inner])
         return None
+
+    def _bind(self, linker: Linker, unit: Unit, number: int) -> Values:
+        """`f.bind(receiver, a)` is f with its first parameters given."""
+        site = unit.code.sites[number]
+        callee = site.callee
+        base = callee.rpartition(".")[0] if type(callee) is str else callee[1] if callee[2] == "bind" else None
+        found: Values = {}
+        for thing, level in linker.evaluate(unit, site.scope, base, site.start).items():
+            if isinstance(thing, Function):
+                found[linker.bind(thing, None, max(0, len(site.args) - 1))] = level
+            else:
+                found[thing] = level
+        return found
 
     def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
         site = unit.code.sites[number]

@@ -10,12 +10,17 @@ from operator import attrgetter
 from xxhash import xxh3_64_intdigest
 
 from cq.graph.things import Class, Function
-from cq.model.code import Bind, Code, Definition, Store, qualify
+from cq.model.code import Bind, Code, Definition, Site, Store, Value, qualify
 
 ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
 _FOREVER = 1 << 60
-_ADDING = (".append", ".add", ".appendleft", ".push", ".unshift")
+# Methods that put arguments into their receiver: which one, and which one is the key.
+_ADDING: dict[str, tuple[int, int]] = {
+    "append": (0, -1), "add": (0, -1), "appendleft": (0, -1), "push": (0, -1), "unshift": (0, -1), "insert": (1, -1),
+    "extend": (0, -1), "set": (1, 0), "setdefault": (1, 0), "update": (0, -1),
+}  # fmt: skip
+_CONTAINERS = frozenset({"list", "dict", "set", "tuple", "each"})
 _start = attrgetter("start")
 _OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside sees the names of
 
@@ -23,6 +28,14 @@ _OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside se
 def part_key(*names: str) -> int:
     """A number for a part of the code that others may depend on; the same on every machine."""
     return xxh3_64_intdigest("\0".join(names).encode("utf-8", "surrogatepass"))
+
+
+def called_names(site: Site) -> list[str]:
+    """The names by which a call may be looked for; `f.call(…)` is also one of f."""
+    names = [site.name] if site.name else []
+    if site.name in ("call", "apply") and type(site.callee) is str:
+        names += [name for name in site.callee.split(".")[-2:-1] if name != site.name]
+    return names
 
 
 class Unit:
@@ -66,14 +79,96 @@ class Unit:
             else:
                 names[bind.name] = [bind]
         for store in code.stores:
-            if store.name is None and isinstance(store.base, str):
-                self.item_stores.setdefault(store.base, []).append(store)
-        for site in code.sites:
-            # `steps.append(f)` stores as `steps[…] = f` does.
-            if type(site.callee) is str and site.callee.endswith(_ADDING) and len(site.args) == 1:
-                base = site.callee.rpartition(".")[0]
-                store = Store(site.scope, site.start, base, None, site.args[0])
+            if store.name is None and (base := self.find_base(store.base)):
                 self.item_stores.setdefault(base, []).append(store)
+        for site in code.sites:
+            if site.name in _ADDING and site.args:
+                self._add_items(site)
+        for scope, start, operation, value in code.runs:
+            is_added = operation == "+=" and type(value) is list and value[0] == "augment"
+            if is_added and (base := self.find_base(value[1])):
+                self.item_stores.setdefault(base, []).append(Store(scope, start, base, None, ["iter", value[2]]))
+
+    def _add_items(self, site: Site) -> None:
+        """`steps.append(f)` stores as `steps[…] = f` does."""
+        callee = site.callee
+        if type(callee) is str:
+            base = callee.rpartition(".")[0]
+        else:
+            base = self.find_base(callee[1]) if type(callee) is list and callee[0] == "." else ""
+        if not base:
+            return
+        at, key_at = _ADDING[site.name]
+        found: list[tuple[Value, Value]] = [(None, ["*", value]) for _, value in site.keywords] if at else []
+        if site.name in ("update", "extend"):
+            given = site.args[0]
+            if type(given) is list and given[0] == "dict":
+                found = [*zip(given[1::2], given[2::2], strict=True)]
+            elif site.name == "extend" or type(given) is not str:
+                found = [(None, ["iter", given])]
+            found += [(f"'{name}", value) for name, value in site.keywords if name != "**"]
+        elif len(site.args) > at and (key_at >= 0 or at or len(site.args) == 1):
+            found = [(site.args[key_at] if key_at >= 0 else None, site.args[at])]
+        stores = self.item_stores.setdefault(base, [])
+        stores += [Store(site.scope, site.start, base, None, value, key) for key, value in found]
+
+    def find_base(self, value: Value) -> str:
+        """What holds elements, as text: `jobs`, `self.jobs`, `jobs[]` for an element of it that holds others. Also of
+        `jobs.setdefault(key, [])`."""
+        if type(value) is str:
+            return "" if value[0] in "'#=" else value
+        if type(value) is list and value[0] == "[]":
+            inner = self.find_base(value[1])
+            return f"{inner}[]" if inner else ""
+        if type(value) is list and value[0] == "|":
+            return next((inner for choice in value[1:] if (inner := self.find_base(choice))), "")
+        if type(value) is int and value in self.site_at:
+            site = self.code.sites[self.site_at[value]]
+            if site.name == "setdefault" and type(site.callee) is str:
+                return f"{site.callee.rpartition('.')[0]}[]"
+        return ""
+
+    @cached_property
+    def items_by_name(self) -> dict[str, list[Store]]:
+        """Stores of elements by the last name of what holds them."""
+        found: dict[str, list[Store]] = {}
+        for base, stores in self.item_stores.items():
+            found.setdefault(base.rpartition(".")[2], []).extend(stores)
+        return found
+
+    @cached_property
+    def container_names(self) -> dict[int, tuple[str, Bind | None]]:
+        """Of a container as written, by its identity: the name it is bound to, None for an attribute."""
+        found: dict[int, tuple[str, Bind | None]] = {}
+        for bind in self.code.binds:
+            if type(bind.value) is list and bind.value[0] in _CONTAINERS:
+                found[id(bind.value)] = (bind.name, bind)
+        for store in self.code.stores:
+            if type(store.value) is list and store.value[0] in _CONTAINERS:
+                name = store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]"
+                found[id(store.value)] = (name, None)
+        return found
+
+    def find_items(self, value: Value) -> list[Store]:
+        """What is put into a container as written, through the name it is bound to."""
+        known = self.container_names.get(id(value))
+        if known is None:
+            return []
+        name, bind = known
+        found: list[Store] = []
+        for store in self.items_by_name.get(name, ()):
+            base = self.find_base(store.base)
+            if bind is None or self._is_class(bind.scope):
+                is_same = "." in base or base.endswith("[]")
+            else:
+                is_same = base == name and any(known is bind for known in self.find(store.scope, name, store.start))
+            if is_same:
+                found.append(store)
+        return found
+
+    def _is_class(self, scope: int) -> bool:
+        definition = self.by_symbol.get(scope)
+        return definition is not None and definition.kind != "function"
 
     def find(self, scope: int, name: str, position: int) -> Sequence[Bind]:
         """The bindings a name can mean at a place, from the innermost scope that has it; class bodies hide from
@@ -186,8 +281,8 @@ class Unit:
     def sites_by_name(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for number, site in enumerate(self.code.sites):
-            if site.name:
-                found.setdefault(site.name, []).append(number)
+            for name in called_names(site):
+                found.setdefault(name, []).append(number)
         return found
 
     @cached_property
@@ -214,17 +309,21 @@ class Unit:
         return found
 
     @cached_property
-    def decorated_at(self) -> dict[int, Definition]:
-        """End of a decorator that is only a name -> what it decorates."""
+    def decorated_at(self) -> dict[int, tuple[Definition, int, bool]]:
+        """End of a decorator -> what it decorates, how many decorators it and those above are, whether it is a call:
+        then its result is what decorates."""
         decorated = [definition for definition in self.code.definitions if definition.decorators]
         starts = [definition.start for definition in decorated]
         called = {value for definition in decorated for value in definition.decorators if type(value) is int}
-        found: dict[int, Definition] = {}
+        found: dict[int, tuple[Definition, int, bool]] = {}
+        ranks: dict[int, int] = {}
         for site in self.code.sites:
-            if site.kind == "decorator" and site.end not in called:
+            # Calls in the arguments of a decorator are none.
+            if site.kind == "decorator":
                 at = bisect_left(starts, site.end)
                 if at < len(starts):
-                    found[site.end] = decorated[at]
+                    ranks[at] = ranks.get(at, 0) + 1
+                    found[site.end] = (decorated[at], ranks[at], site.end in called)
         return found
 
     @cached_property
@@ -247,6 +346,42 @@ class Unit:
                     if type(bind.value) is not list or bind.value[0] not in ("def", "import"):
                         found.append(number)
                         break
+        return found
+
+    def find_holders(self) -> dict[int, str]:
+        """Calls in a function without a name -> the name of that function."""
+        found: dict[int, str] = {}
+        for number, site in enumerate(self.code.sites) if self._anonymous else ():
+            name = self.find_holder(site.scope, site.start)
+            if name != self.qualified_names.get(site.scope, ""):
+                found[number] = name
+        return found
+
+    def find_holder(self, scope: int, offset: int) -> str:
+        """The name of the innermost function whose code holds a place, also of one that has none."""
+        at = bisect_right(self._anonymous, (offset, _FOREVER)) - 1
+        around = self.by_symbol.get(scope)
+        while at >= 0:
+            start, end, symbol, outer = self._anonymous[at]
+            if around is not None and around.start > start:
+                break  # it holds what holds the place
+            if offset < end:
+                return self.qualified_names[symbol]
+            at = outer
+        return self.qualified_names.get(scope, "")
+
+    @cached_property
+    def _anonymous(self) -> list[tuple[int, int, int, int]]:
+        """Functions without a name: where their code begins and ends, their symbol, the one around each."""
+        found: list[tuple[int, int, int, int]] = []
+        stack: list[int] = []
+        for symbol, start, end in sorted(
+            (d.anonymous for d in self.code.definitions if d.anonymous), key=lambda place: place[1]
+        ):
+            while stack and found[stack[-1]][1] <= start:
+                stack.pop()
+            found.append((start, end, symbol, stack[-1] if stack else -1))
+            stack.append(len(found) - 1)
         return found
 
     def find_class(self, scope: int) -> Definition | None:

@@ -119,7 +119,7 @@ def _choose_models(wish: FindConfig, sources: Mapping[str, str]) -> tuple[Models
         elif wished not in (None, here):
             where = sources.get(f"find.{name}", "cq.toml")
             notes.append(
-                f"{where}: find.{name} = {wished!r} is not used: a repository cannot have text sent to a service"
+                f"{where}: find.{name} = {wished!r} is not used: which models read the text is for the user to say"
                 f" ({variable}={wished} does" + (f", or {path})" if path else ")")
             )
     try:
@@ -127,7 +127,7 @@ def _choose_models(wish: FindConfig, sources: Mapping[str, str]) -> tuple[Models
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
         variable = MODEL_VARIABLES[place.strip("`$.")]
-        known = "local, voyage, openai" if variable == MODEL_VARIABLES["embedder"] else "local, voyage"
+        known = "local, minilm, voyage, openai" if variable == MODEL_VARIABLES["embedder"] else "local, voyage"
         raise UsageError(f"{variable}: {_lower(message)}", hint=f"it is one of {known}") from None
 
 

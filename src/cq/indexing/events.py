@@ -9,7 +9,6 @@ on a network disk) is seen by the look that is due twice a minute all the same.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import sys
 import time
@@ -99,6 +98,8 @@ def _set_watches(key: Key, paths: set[str]) -> _Watch | None:
     """None where the kernel cannot tell everything: another system, a network disk, too many directories."""
     if sys.platform != "linux" or _find_system(key[1]) not in _LOCAL:
         return None
+    import ctypes
+
     libc = ctypes.CDLL(None)
     handle: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if handle < 0:

@@ -14,16 +14,23 @@ from cq.store import database
 from cq.store.read import Reader
 from cq.store.write import EvidenceRow, Writer
 
+NAMED = 2  # the role of a row that only says that the source knows a definition
 Said = tuple[str, str, Sequence[Statement]]  # path, hash of the text it is said about, what
 
 
-def put_evidence(index: Path, root: Path, source: str, version: str, said: Iterable[Said]) -> int:
-    """In place of what the source said about these files before; returns how many statements were kept.
+def put_evidence(
+    index: Path, root: Path, source: str, version: str, said: Iterable[Said], named: Iterable[Candidate] = ()
+) -> int:
+    """In place of what the source said about these files before; returns how many statements were kept. `named` are the
+    definitions that the source has a name for.
 
     One transaction, under the writer's lock: a kill leaves what was there. A statement whose target is no file of the
     tree is left out; one about a text that is not the file's any more is kept and has no effect.
     """
     kept = 0
+    known: dict[str, set[Candidate]] = {}
+    for place in named:
+        known.setdefault(place.path, set()).add(place)
     with database.writer_lock(index, wait=True), closing(database.connect(index, write=True)) as connection:
         reader, writer = Reader(connection, os.fspath(root)), Writer(connection)
         tree = reader.tree()
@@ -33,6 +40,9 @@ def put_evidence(index: Path, root: Path, source: str, version: str, said: Itera
         try:
             for path, text_hash, statements in said:
                 rows = _make_rows(reader, tree.id, statements)
+                rows += [
+                    EvidenceRow(target_key(place), NAMED, place, text_hash, []) for place in sorted(known.get(path, ()))
+                ]
                 writer.put_evidence(tree.id, path, source, version, text_hash, rows)
                 kept += sum(len(row.calls) for row in rows if not row.role)
             writer.forget_evidence(tree.id)

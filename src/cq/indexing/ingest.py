@@ -29,7 +29,7 @@ _CONSTRUCTORS = ("__init__", "__new__", "constructor")
 
 
 class SaidOtherwise(msgspec.Struct, frozen=True):
-    """A call of which cq is sure and the index says something else; what cq says stands."""
+    """A call of which cq is sure and the index says something else; what the index says counts."""
 
     place: str
     ours: str
@@ -58,7 +58,7 @@ def ingest_scip(index: Path, root: Path, file: Path | None) -> IngestReport:
     _forget(index, root)
     if ingest is None:
         return IngestReport()
-    put_evidence(index, root, SOURCE, "", said)
+    put_evidence(index, root, SOURCE, "", said, ingest.symbols.values())
     conflicts = _find_conflicts(index, root, [path for path, _, _ in said])
     counts = {name: ingest.counts.get(name, 0) for name in ("documents", "taken", "stale", "unknown", "calls")}
     return IngestReport(

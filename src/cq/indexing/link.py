@@ -3,42 +3,56 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from sys import intern
 
+import msgspec
 from msgspec.structs import force_setattr
 
-from cq.graph.corpus import MAX_DOCUMENTS, Corpus, WholeCorpus
+from cq.graph.corpus import MAX_DOCUMENTS
 from cq.graph.link import Linker
 from cq.graph.links import find_targets, make_links
 from cq.graph.parts import find_parts
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit
+from cq.indexing.pool import make_pool
 from cq.model.code import Code
 from cq.model.edge import Links
+from cq.store.codec import decode_part, encode_links
 from cq.store.read import Reader
 from cq.store.write import LinkRow, Writer
 
 MAX_AFFECTED = 400  # files that are linked one by one; with more, all are
+LEAST_NAMES = 2000  # that a part of the files calls: with fewer, a process costs more than it brings
 MAX_EMBEDDED = 255  # documents of one file
 # Files that decide how modules are named, whatever their text.
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "tsconfig.json", "package.json", "Cargo.toml")
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(list[LinkRow]).decode
 
 
 class StoredCorpus:
-    """The documents of a tree as they are asked for; see cq.graph.corpus.Corpus."""
+    """The documents of a tree as they are asked for; see cq.graph.corpus.Corpus. `load` gives the code of a file,
+    `find_named` as Reader.find_named."""
 
-    def __init__(self, reader: Reader, tree: int) -> None:
-        self._reader, self._tree = reader, tree
+    def __init__(
+        self,
+        paths: Iterable[str],
+        load: Callable[[str], Sequence[Code | None]],
+        find_named: Callable[[str, int, int], Sequence[str]],
+    ) -> None:
+        self.paths, self._load, self._find_named = paths, load, find_named
         self._units: dict[str, list[Unit]] = {}
-        self._named: dict[tuple[str, int], Sequence[Unit] | None] = {}
-        self.paths: Iterable[str] = reader.all_paths(tree)
+        self._named: dict[tuple[str, int, int], Sequence[Unit] | None] = {}
 
     def units(self, path: str) -> list[Unit]:
         """Of a file and what is embedded in it, those with code."""
         found = self._units.get(path)
         if found is None:
-            found = self._units[path] = make_units(path, self._reader.code(self._tree, path))
+            found = self._units[path] = make_units(path, self._load(path))
         return found
 
     def unit(self, path: str) -> Unit | None:
@@ -51,9 +65,9 @@ class StoredCorpus:
         return self._find(name, 1, most)
 
     def _find(self, name: str, kind: int, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
-        key = (name, kind)
+        key = (name, kind, most)
         if key not in self._named:
-            paths = self._reader.find_named(self._tree, name, kind, most + 1)
+            paths = self._find_named(name, kind, most + 1)
             found = None
             if len(paths) <= most:
                 found = [
@@ -66,40 +80,114 @@ class StoredCorpus:
         return self._named[key]
 
 
+class _Tree:
+    """What linking all of a tree reads, so that processes need no database; code stays packed until it is asked for."""
+
+    def __init__(self, reader: Reader, tree: int) -> None:
+        self.paths = reader.all_paths(tree)
+        self.code = reader.all_code(tree)
+        self._owners: dict[int, list[str]] = {}
+        for path, (content, _) in self.code.items():
+            self._owners.setdefault(content, []).append(path)
+        self._named: dict[tuple[str, int], array[int]] = {}
+        self._sizes: dict[int, int] = {}
+        for name, kind, content in reader.all_named():
+            if content in self._owners:
+                self._named.setdefault((name, kind), array("Q")).append(content)
+                self._sizes[content] = self._sizes.get(content, 0) + 1
+
+    def load(self, path: str) -> Sequence[Code | None]:
+        found = self.code.get(path)
+        return [] if found is None else _share_names(decode_part("code", found[1]))
+
+    def find_named(self, name: str, kind: int, limit: int) -> list[str]:
+        contents = self._named.get((name, kind), ())
+        return [] if not contents else sorted(path for each in contents[:limit] for path in self._owners[each])
+
+    def split(self, parts: int) -> list[list[str]]:
+        """Files beside one another, so that what they share is looked at once; about the same work each. How many names
+        a file calls says best how long it takes."""
+        sizes = {path: self._sizes.get(content, 0) + 1 for path, (content, _) in self.code.items()}
+        total, done = sum(sizes.values()), 0
+        found: list[list[str]] = [[] for _ in range(max(1, min(parts, total // LEAST_NAMES)))]
+        for path, size in sizes.items():
+            found[done * len(found) // total].append(path)
+            done += size
+        return found
+
+
 def make_units(path: str, codes: Sequence[Code | None]) -> list[Unit]:
     return [Unit(path, code, number) for number, code in enumerate(codes[:MAX_EMBEDDED]) if code is not None]
 
 
-def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, list[Code | None]] | None) -> None:
+def update_links(
+    reader: Reader, writer: Writer, tree: int, before: dict[str, list[Code | None]] | None, jobs: int
+) -> None:
     """Inside the transaction that changes the files. `before` is the code that changed files had; None: all is new."""
-    corpus = StoredCorpus(reader, tree)
     was_on = gc.isenabled()
     # Cells and values point at one another in the millions, and all die together.
     gc.disable()
     try:
-        paths = None if before is None else _find_affected(reader, tree, corpus, before)
-        if paths is None:
-            writer.drop_all_links(tree)
-            paths = [file.path for file in reader.files(tree) if file.counts.get("code")]
-            units = {path: _share_names(corpus.units(path)) for path in paths}
-            whole = WholeCorpus((unit for known in units.values() for unit in known), corpus.paths)
-            writer.put_links(tree, _link(whole, units))
-        else:
-            writer.put_links(tree, _link(corpus, {path: corpus.units(path) for path in paths}))
+        if before is not None:
+            corpus = StoredCorpus(reader.all_paths(tree), partial(reader.code, tree), partial(reader.find_named, tree))
+            paths = _find_affected(reader, tree, corpus, before)
+            if paths is not None:
+                writer.put_links(tree, _link(corpus, paths))
+                return
+        writer.drop_all_links(tree)
+        writer.put_links(tree, _link_all(_Tree(reader, tree), jobs))
     finally:
         if was_on:
             gc.enable()
 
 
-def _share_names(units: list[Unit]) -> list[Unit]:
-    """A repository calls the same few names again and again: each is kept once."""
-    for unit in units:
-        for site in unit.code.sites:
+def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
+    parts = tree.split(jobs if hasattr(os, "fork") else 1)
+    done = _link_parts(tree, parts) if len(parts) > 1 else None
+    if done is None:
+        yield from _link(_open(tree), list(tree.code))
+    else:
+        for rows in done:
+            yield from _DECODE(rows)
+
+
+_tree: _Tree | None = None  # set before the pool forks
+
+
+def _link_parts(tree: _Tree, parts: list[list[str]]) -> list[bytes] | None:
+    """Each in a process of its own. None: one was killed, and this process must do it alone."""
+    global _tree
+    from concurrent.futures.process import BrokenProcessPool
+
+    _tree = tree
+    pool = make_pool(len(parts))
+    try:
+        return list(pool.map(_link_part, parts))
+    except BrokenProcessPool:
+        return None
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        _tree = None
+
+
+def _open(tree: _Tree) -> StoredCorpus:
+    return StoredCorpus(tree.paths, tree.load, tree.find_named)
+
+
+def _link_part(paths: list[str]) -> bytes:
+    assert _tree is not None
+    return _ENCODE(list(_link(_open(_tree), paths)))
+
+
+def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
+    """A repository calls the same few names again and again: where all of it is held, each is kept once."""
+    for code in codes:
+        for site in () if code is None else code.sites:
             force_setattr(site, "kind", intern(site.kind))
             force_setattr(site, "name", intern(site.name))
             if type(site.callee) is str:
                 force_setattr(site, "callee", intern(site.callee))
-    return units
+    return codes
 
 
 def is_structural(path: str) -> bool:
@@ -127,13 +215,14 @@ def _find_affected(
     return sorted(found)
 
 
-def _link(corpus: Corpus, files: dict[str, list[Unit]]) -> Iterator[LinkRow]:
+def _link(corpus: StoredCorpus, paths: Sequence[str]) -> Iterator[LinkRow]:
     resolver = Resolver(Linker(corpus))
-    for units in files.values():
-        for unit in units:
+    for path in paths:
+        for unit in corpus.units(path):
             resolver.visit(unit)
     resolver.linker.settle()
-    for path, units in files.items():
+    for path in paths:
+        units = corpus.units(path)
         links: list[Links | None] = [None] * (units[-1].document + 1)
         targets: dict[int, list[int]] = {}
         keys: set[int] = set()
@@ -144,4 +233,5 @@ def _link(corpus: Corpus, files: dict[str, list[Unit]]) -> Iterator[LinkRow]:
             keys |= resolver.linker.find_keys(unit)
         for unit in units:
             keys.difference_update(unit.part_keys.values())
-        yield LinkRow(path, links, sorted(keys), sorted(targets.items()))
+        calls_by_key = [(key, array("I", calls).tobytes()) for key, calls in sorted(targets.items())]
+        yield LinkRow(path, encode_links(links), array("Q", sorted(keys)).tobytes(), calls_by_key)

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -137,6 +136,8 @@ def _make_writable(folder: Path, root: Path) -> None:
 
 
 def _open_temporary(existing: Path | None, why: str) -> Place:
+    import tempfile
+
     folder = Path(tempfile.mkdtemp(prefix="cq-"))
     index = folder / INDEX_NAME
     if existing is not None and _copy(existing, index):

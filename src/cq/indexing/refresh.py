@@ -8,10 +8,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cq.indexing.pool import make_pool
 from cq.indexing.producer import producer
 from cq.model.code import Code
 from cq.model.errors import StoreError
@@ -25,12 +26,15 @@ from cq.store.write import Content, FileRow, SkipRow, Writer
 
 if TYPE_CHECKING:
     # Imported where a pool is made: an unchanged tree needs none.
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import Future
 
 BATCH_BYTES = 400_000
 COMMIT_BYTES = 48_000_000
 # Below this a pool costs more than it brings.
 POOL_BYTES = 600_000
+FEW_FILES = 8  # read in this process
+MAX_LINKERS = 8  # each looks at what all need
+LINKER_MB = 256
 # A file or directory that changed this close to a look at it may change again within the same tick of the clock.
 RACY_NS = 100_000_000
 
@@ -87,6 +91,13 @@ class _Listed(msgspec.Struct, frozen=True):
     settled: bool
 
 
+class _Seen(msgspec.Struct):
+    """What a look without the lock found a moment ago: it need not be asked for again."""
+
+    stats: dict[str, os.stat_result]  # by name on disk
+    listing: bytes = b""  # that still holds
+
+
 class _Read(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What a worker makes of one file."""
 
@@ -116,9 +127,9 @@ def refresh(
     rebuilt = "" if index.exists() else "new"
     if not rebuilt and (why := database.damage(index, producer(), words=settings.words)):
         rebuilt = why
-    fresh: dict[str, os.stat_result] = {}
+    seen = _Seen({})
     if not rebuilt and not full:
-        found = _find_unchanged(index, root, settings, fresh)
+        found = _find_unchanged(index, root, settings, seen)
         if found is not None:
             return found
     try:
@@ -132,6 +143,7 @@ def refresh(
                 rebuilt = ""
             # `full` also drops what other trees of the repository share: they are read again when asked about.
             anew = rebuilt or full
+            imported = _load_imported(index, root) if full and not rebuilt else None
             if anew:
                 connection = database.create(index, producer(), words=settings.words)
             else:
@@ -141,7 +153,10 @@ def refresh(
 
             del link, prepare, read
             try:
-                return _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", fresh).run()
+                report = _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", seen).run()
+                if imported is not None:
+                    _restore_imported(connection, root, imported)
+                return report
             finally:
                 connection.close()
     except database.DatabaseError as error:
@@ -150,6 +165,34 @@ def refresh(
         raise StoreError(
             f"{index.parent}: {error.strerror or error}", hint="set CQ_INDEX_DIR to a directory with room"
         ) from None
+
+
+_Imported = tuple[list[tuple[object, ...]], list[tuple[object, ...]]]
+
+
+def _load_imported(index: Path, root: Path) -> _Imported | None:
+    """What the user handed over, which no look at the files would give again; it was said about the same calls."""
+    connection = database.connect(index)
+    try:
+        with Reader(connection, os.fspath(root)) as reader:
+            tree = reader.tree()
+            found = None if tree is None else reader.all_evidence(tree.id, "scip")
+            return found if found and found[1] else None
+    finally:
+        connection.close()
+
+
+def _restore_imported(connection: database.Connection, root: Path, imported: _Imported) -> None:
+    tree, writer = Reader(connection, os.fspath(root)).tree(), Writer(connection)
+    if tree is not None:
+        writer.begin()
+        try:
+            writer.restore_evidence(tree.id, *imported)
+            writer.note_change(tree.id)
+            writer.commit()
+        except BaseException:
+            writer.rollback()
+            raise
 
 
 def _generation(index: Path, root: Path) -> int:
@@ -163,8 +206,8 @@ def _generation(index: Path, root: Path) -> int:
         connection.close()
 
 
-def _find_unchanged(index: Path, root: Path, settings: Settings, fresh: dict[str, os.stat_result]) -> Report | None:
-    """The report when nothing at all changed; no lock, no write. `fresh` gets what was looked at, by name on disk."""
+def _find_unchanged(index: Path, root: Path, settings: Settings, seen: _Seen) -> Report | None:
+    """The report when nothing at all changed; no lock, no write. `seen` gets what was looked at."""
     connection = database.connect(index)
     try:
         with Reader(connection, os.fspath(root)) as reader:
@@ -174,10 +217,11 @@ def _find_unchanged(index: Path, root: Path, settings: Settings, fresh: dict[str
             listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
             if not _still_listed(root, listed):
                 return None
+            seen.listing = tree.listing
             base = f"{root}/"
             for os_path, size, mtime_ns in reader.stats(tree.id).values():
                 try:
-                    status = fresh[os_path] = os.lstat(base + os_path)
+                    status = seen.stats[os_path] = os.lstat(base + os_path)
                 except OSError:
                     return None
                 if status.st_mtime_ns != mtime_ns or status.st_size != size:
@@ -206,6 +250,10 @@ def _still_listed(root: Path, listed: _Listed) -> bool:
     return True
 
 
+def _is_text(name: str) -> bool:
+    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
+
+
 class _Refresh:
     def __init__(
         self,
@@ -214,9 +262,9 @@ class _Refresh:
         settings: Settings,
         tell: Callable[[Progress], None],
         rebuilt: str,
-        fresh: dict[str, os.stat_result],
+        seen: _Seen,
     ) -> None:
-        self.root, self.settings, self.tell, self.rebuilt, self.fresh = root, settings, tell, rebuilt, fresh
+        self.root, self.settings, self.tell, self.rebuilt, self.seen = root, settings, tell, rebuilt, seen
         self.reader = Reader(connection, os.fspath(root))
         self.writer = Writer(connection)
 
@@ -268,7 +316,7 @@ class _Refresh:
 
                     self.tell(Progress("link", 0, len(rows)))
                     self.writer.drop_links(tree_id, drop)
-                    update_links(self.reader, self.writer, tree_id, before)
+                    update_links(self.reader, self.writer, tree_id, before, self._count_jobs())
                     self.tell(Progress("link", len(rows), len(rows)))
                 self._forget_dead()
                 self.writer.commit()
@@ -284,6 +332,11 @@ class _Refresh:
             rebuilt=self.rebuilt,
             notes=listing.notes,
         )
+
+    def _count_jobs(self) -> int:
+        """Processes that link at once: each holds much of the code."""
+        jobs, memory = self.settings.jobs or os.cpu_count() or 1, self.settings.memory_mb
+        return min(jobs, MAX_LINKERS) if not memory else max(1, min(jobs, MAX_LINKERS, memory // LINKER_MB))
 
     def _find_changed_code(
         self, tree: int, rows: list[FileRow], drop: list[str], known: dict[str, tuple[str, int, int]]
@@ -315,7 +368,7 @@ class _Refresh:
         settings = self.settings
         if stored:
             listed = msgspec.msgpack.decode(stored, type=_Listed)
-            if _still_listed(self.root, listed):
+            if stored == self.seen.listing or _still_listed(self.root, listed):
                 # The same names: only their stats are asked for.
                 return self._restat(listed, known_files, known_skips), listed
         # Taken before the listing: what appears in between makes the next refresh list again.
@@ -326,7 +379,10 @@ class _Refresh:
             max_files=settings.max_files,
         )  # fmt: skip
         latest = max([mtime for mtime, _ in directories.values()] + [mtime for _, mtime in watched.values()], default=0)
-        settled = latest < now - RACY_NS
+        # Names that are no UTF-8 cannot be kept: who has one lists again every time.
+        told = {name: value for name, value in directories.items() if _is_text(name)}
+        settled = latest < now - RACY_NS and len(told) == len(directories)
+        directories = told
         return listing, _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
 
     def _restat(
@@ -340,7 +396,7 @@ class _Refresh:
         skips: list[Skip] = []
         for path, (os_path, _, _) in known_files.items():
             try:
-                status = self.fresh.get(os_path) or os.lstat(base + os_path)
+                status = self.seen.stats.get(os_path) or os.lstat(base + os_path)
             except OSError:
                 continue
             if status.st_size > self.settings.max_file_bytes:
@@ -368,7 +424,8 @@ class _Refresh:
         counts = {"added": 0, "changed": 0, "touched": 0, "parsed": 0, "reused": 0}
         if not todo:
             return rows, skips, Report(0)
-        known = self.reader.known()
+        # A few are looked up one by one.
+        known = self.reader.known() if len(todo) > FEW_FILES else _Lookup(self.reader)
         stored_hash = self.reader.hashes(tree_id, [entry.path for entry in todo if entry.path in known_files])
         total_bytes = sum(entry.size for entry in todo)
         done = done_bytes = pending = 0
@@ -435,6 +492,19 @@ def _is_same_skip(stored: tuple[Skip, int, int] | None, entry: FileEntry) -> boo
 
 # -- reading, here or in workers -------------------------------------------------------------------
 
+
+class _Lookup(dict[tuple[str, str], int]):
+    """Reader.known for those that are asked for. Not for workers: they have no database."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def get(self, key: tuple[str, str], default: Any = None) -> Any:
+        found = super().get(key) or self._reader.find_content(*key)
+        return default if found is None else found
+
+
 # Set before the pool forks, so that workers inherit them instead of being sent them.
 _known: dict[tuple[str, str], int] = {}
 _root = Path()
@@ -452,7 +522,7 @@ def _read_files(
     is_large = sum(entry.size for entry in todo) >= POOL_BYTES
     if is_large:
         trigrams.load()  # once, before workers are forked
-    if jobs < 2 or len(batches) < 2 or not is_large or not hasattr(os, "fork"):
+    if jobs < 2 or len(todo) <= FEW_FILES or len(batches) < 2 or not is_large or not hasattr(os, "fork"):
         for batch in batches:
             yield from _read_batch(batch)
         return
@@ -460,7 +530,7 @@ def _read_files(
 
     window = jobs * 3 if not settings.memory_mb else max(jobs, min(jobs * 3, settings.memory_mb // 64))
     waiting: deque[tuple[list[FileEntry], Future[bytes]]] = deque()
-    pool = _make_pool(min(jobs, len(batches)))
+    pool = make_pool(min(jobs, len(batches)))
     try:
         queue = deque(batches)
         while queue or waiting:
@@ -476,7 +546,7 @@ def _read_files(
                 for lost in [batch, *(rest for rest, _ in waiting)]:
                     yield from _read_alone(lost)
                 waiting.clear()
-                pool = _make_pool(min(jobs, len(batches)))
+                pool = make_pool(min(jobs, len(batches)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -491,33 +561,6 @@ def _make_batches(todo: Sequence[FileEntry]) -> list[list[FileEntry]]:
         batches[-1].append(entry)
         size += entry.size + 500
     return batches
-
-
-def _make_pool(workers: int) -> ProcessPoolExecutor:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    return ProcessPoolExecutor(workers, get_context("fork"), _start_worker)
-
-
-def _start_worker() -> None:
-    import signal
-    import threading
-
-    database.drop_inherited_locks()
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-
-    # Ctrl-C is the parent's to handle; it stops the pool.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Facts hold no cycles; the collector would only walk them again and again.
-    gc.disable()
-
-
-def _end_with(parent: int) -> None:
-    """A pool whose parent was killed would wait for work forever."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(1)
 
 
 def _read_batch(batch: list[FileEntry]) -> list[_Read]:
@@ -544,7 +587,7 @@ def _read_one(entry: FileEntry) -> _Read:
         return _Read(source)
     text_hash = content_hash(source.text)
     content = None
-    if (text_hash, source.language) not in _known:
+    if _known.get((text_hash, source.language)) is None:
         content = prepare_content(source, extract_source(source), text_hash)
     return _Read(None, text_hash, source.language, source.encoding, source.problems, content)
 
@@ -555,7 +598,7 @@ def _read_alone(batch: list[FileEntry]) -> list[_Read]:
 
     results: list[_Read] = []
     for entry in batch:
-        with _make_pool(1) as pool:
+        with make_pool(1) as pool:
             try:
                 results += _DECODE(pool.submit(_send_batch, [entry]).result())
             except BrokenProcessPool:

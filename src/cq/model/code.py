@@ -12,6 +12,9 @@ A `Value` is an expression, reduced to what can lead to a definition:
     ["dict", key, v, key, v, …]                    dictionaries and object literals; key None: `**v`
     ["each", "list", v]      a container of unknown size whose elements are v
     ["|", v, v, …]           one of these
+    ["slice", v, "#1", "#-1"]  some elements; None for no bound, "?" for one that nobody knows
+    ["seen", offset, v]      v, seen from that place
+    ["gives", v]             what calling v gives
     ["iter", v] ["enter", v] ["await", v] ["made", v]   an element, what `with` binds, what is awaited, an instance of v
     ["op", "+", v, w]        an operator
     ["*", v]                 spread arguments
@@ -28,6 +31,7 @@ from typing import Any
 import msgspec
 
 Value = Any
+LAMBDA = "<lambda>"  # how a function without a name is called
 _NOTHING = msgspec.Raw()
 
 
@@ -56,6 +60,8 @@ class Definition(msgspec.Struct, frozen=True, gc=False, array_like=True):
     decorators: tuple[Value, ...] = ()
     modifiers: tuple[str, ...] = ()  # async generator static class abstract accessor …
     within: str = ""  # the object that holds it, where that is no definition: `api.nested`
+    # Of a function without a name, which opens no scope (`symbol` -1): its symbol, where its code begins and ends.
+    anonymous: tuple[int, ...] = ()
 
 
 class Bind(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -102,6 +108,9 @@ class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):
     stores: tuple[Store, ...] = ()
     sites: tuple[Site, ...] = ()
     raises: tuple[tuple[int, int, Value], ...] = ()  # scope, start, what is raised
+    # Scope, start, operation and receiver of what runs a method without a call: with iter + < [] …; of `a += v` both,
+    # as ["augment", a, v].
+    runs: tuple[tuple[int, int, str, Value], ...] = ()
     loops: tuple[tuple[int, int], ...] = ()  # spans in which what stands below may have run before
     public: tuple[str, ...] | None = None  # what `import *` takes, where the document says so
 
@@ -123,6 +132,7 @@ class NamedDefinition(msgspec.Struct, frozen=True, gc=False, array_like=True):
     decorators: msgspec.Raw = _NOTHING
     modifiers: msgspec.Raw = _NOTHING
     within: str = ""
+    anonymous: tuple[int, ...] = ()
 
 
 class Outline(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -138,11 +148,12 @@ def qualify(code: Code | Outline) -> dict[int, str]:
     prefixes: dict[int, str] = {}  # members of an impl are named as those of the type itself
     seen: dict[str, int] = {}
     for definition in code.definitions:
-        if definition.symbol >= 0:
+        symbol = definition.anonymous[0] if definition.anonymous else definition.symbol
+        if symbol >= 0:
             holder = prefixes.get(definition.scope) or names.get(definition.scope)
-            name = ".".join(part for part in (holder, definition.within, definition.name) if part)
+            name = ".".join(part for part in (holder, definition.within, definition.name or LAMBDA) if part)
             if definition.kind == "impl":
-                prefixes[definition.symbol] = name
+                prefixes[symbol] = name
             count = seen[name] = seen.get(name, 0) + 1
-            names[definition.symbol] = name if count == 1 else f"{name}#{count}"
+            names[symbol] = name if count == 1 else f"{name}#{count}"
     return names

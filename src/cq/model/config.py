@@ -82,7 +82,7 @@ class FindConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     profile: Literal["default", "lexical_only", "vector_only"] = "default"
     backend: Literal["auto", "exact", "usearch", "lancedb"] = "auto"
     # A repository may keep its code here (`local`), never send it away: that is for ModelsConfig.
-    embedder: Literal["local", "voyage", "openai"] | None = None
+    embedder: Literal["local", "minilm", "voyage", "openai"] | None = None
     reranker: Literal["local", "voyage"] | None = None
 
 
@@ -102,7 +102,7 @@ class HostedService(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The user's own models.toml, in no repository: which models rank, and so what leaves the machine."""
 
-    embedder: Literal["local", "voyage", "openai"] = "local"
+    embedder: Literal["local", "minilm", "voyage", "openai"] = "local"
     reranker: Literal["local", "voyage"] = "local"
     voyage: HostedService = HostedService()
     openai: HostedService = HostedService()

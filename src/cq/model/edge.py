@@ -86,6 +86,11 @@ class Links(msgspec.Struct, frozen=True, array_like=True):
     raises: tuple[tuple[str, int], ...]  # definition, what it raises
     decorators: tuple[int, ...]  # the calls that are decorators
     shapes: dict[int, Shape]  # call with evidence `name` -> what it passes
+    lambdas: dict[int, str]  # call in a function without a name, which is a part of `scopes` -> that function
+    # Call -> what runs beside what the call means: a wrapper, a method of a class below. `replaced`: it runs instead.
+    runs: dict[int, int]
+    replaced: tuple[int, ...]
+    implied: tuple[tuple[str, int], ...]  # definition, a method that an operator, a loop, … in its code runs
 
 
 # The fields of Links that are (definition, reference) pairs; each is called what its edges are.

@@ -1,5 +1,6 @@
 """What others than our own resolution say that calls mean: language servers, indexes made by compilers. It completes
-what we left open, and never overrules what we are sure of: that is a conflict, for people to look at."""
+what we left open. Where we are sure of something else, an index that the user handed over outranks us and a language
+server does not; either way that is a conflict, for people to look at."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ from cq.model.edge import Candidate, Links, SymbolRef
 
 # How often an outside source is right where we were not sure (bench part `providers`).
 CONFIDENCE = 0.97
+
+
+OUTRANKING = ("scip",)
 
 
 class Statement(msgspec.Struct, frozen=True, gc=False):
@@ -25,7 +29,8 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """`ours` and `theirs` are sure of different things; ours stands. Two sources can also contradict each other."""
+    """`ours` and `theirs` are sure of different things; ours stands, unless the source outranks us. Two sources can
+    also contradict each other."""
 
     call: int
     source: str
@@ -52,10 +57,14 @@ def merge_evidence(
                 conflicts.append(Conflict(call, other, ours, theirs))
             elif not ours and theirs != _name(first.target, first.module):
                 conflicts.append(Conflict(call, other, f"{_name(first.target, first.module)} for {source}", theirs))
-        if ours or any(conflict.call == call for conflict in conflicts):
+        higher = [each for each in statements if each[0] in OUTRANKING]
+        if higher and (not ours or any(each.call == call and each.source in OUTRANKING for each in conflicts)):
+            source, first = higher[0]
+        elif ours or any(conflict.call == call for conflict in conflicts):
             continue
         refs.append(_make_ref(ref.name, source, first.target, first.module))
         calls[call] = len(refs) - 1
+        constructors.pop(call, None)
         if first.constructor is not None:
             refs.append(_make_ref(ref.name, source, first.constructor, ""))
             constructors[call] = len(refs) - 1

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 # entity -> the kinds of symbols it means. Those without kinds are not symbols of a file.
 ENTITIES: dict[str, tuple[str, ...]] = {
-    "function": ("function", "lambda", "component", "procedure"),
+    "function": ("function", "component", "procedure"),
     "method": ("method", "constructor", "destructor", "accessor", "operator"),
     "class": ("class", "struct", "object", "record", "union", "actor", "extension"),
     "interface": ("interface", "protocol", "annotation_type"),

@@ -404,6 +404,27 @@ class Reader:
             said.setdefault(document, {}).setdefault(call, []).append((source, statement))
         return said
 
+    def named(self, tree: int, path: str, source: str) -> set[tuple[int, str]]:
+        """(document, name) of the definitions of a file that a source knows by a name of its own."""
+        rows = self._db.execute(
+            f"SELECT e.target_document, e.target_name {_EVIDENCE} AND e.path=? AND e.source=? AND e.role=2",
+            (tree, path, source),
+        )
+        return set(rows.fetchall())
+
+    def all_evidence(self, tree: int, source: str) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+        """Every row of a source without its tree, for Writer.restore_evidence."""
+        return (
+            self._db.execute(
+                "SELECT path, source, key, role, target_path, target_document, target_name, target_hash, calls"
+                " FROM evidence WHERE tree=? AND source=?",
+                (tree, source),
+            ).fetchall(),
+            self._db.execute(
+                "SELECT path, source, version, hash FROM asked WHERE tree=? AND source=?", (tree, source)
+            ).fetchall(),
+        )
+
     def asked(self, tree: int, source: str, version: str) -> set[str]:
         """Paths whose text of now a source has been asked about, and of which all it said still holds."""
         rows = self._db.execute(
@@ -471,6 +492,21 @@ class Reader:
             (name, kind, tree, limit),
         )
         return sorted(row[0] for row in rows)
+
+    def all_named(self) -> Iterator[tuple[str, int, int]]:
+        """(name, kind, content), of every tree."""
+        return self._db.execute("SELECT name, kind, content FROM named")
+
+    def all_code(self, tree: int) -> dict[str, tuple[int, bytes]]:
+        """(content, code as `decode_part` takes it) of every file that has some; by path."""
+        rows = self._db.execute(
+            "SELECT f.path, f.content, c.counts, c.code FROM file f JOIN content c ON c.id=f.content WHERE f.tree=?"
+            " ORDER BY f.path",
+            (tree,),
+        )
+        return {
+            path: (content, code) for path, content, counts, code in rows if msgspec.msgpack.decode(counts).get("code")
+        }
 
     def code(self, tree: int, path: str) -> list[Code | None]:
         return self._code(tree, path, "code", lambda blob: decode_part("code", blob))

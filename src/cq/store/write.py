@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cq.model.edge import Candidate, Links
+from cq.model.edge import Candidate
 from cq.model.source import Problem, Skip
-from cq.store.codec import encode_links, unpack
+from cq.store.codec import unpack
 from cq.store.database import BUSY_MS, has_words, tree_key
 
 _ENCODE = msgspec.msgpack.Encoder().encode
@@ -54,13 +54,13 @@ class SkipRow(msgspec.Struct, frozen=True, gc=False):
     mtime_ns: int = 0
 
 
-class LinkRow(msgspec.Struct, frozen=True, gc=False):
+class LinkRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What the code of one file means; see the tables `link` and `target`."""
 
     path: str
-    links: list[Links | None]  # of every document
-    keys: list[int]
-    targets: list[tuple[int, list[int]]]  # by key
+    links: bytes
+    keys: bytes
+    targets: list[tuple[int, bytes]]  # key, calls
 
 
 class EvidenceRow(msgspec.Struct, frozen=True, gc=False):
@@ -211,11 +211,10 @@ class Writer:
             targets = array("q", [key for key, _ in row.targets]).tobytes()
             number = self._db.execute(
                 "INSERT INTO link (tree, path, links, keys, targets) VALUES (?,?,?,?,?)",
-                (tree, row.path, encode_links(row.links), array("Q", row.keys).tobytes(), targets),
+                (tree, row.path, row.links, row.keys, targets),
             ).lastrowid
             self._db.executemany(
-                "INSERT INTO target VALUES (?,?,?)",
-                [(key, number, array("I", calls).tobytes()) for key, calls in row.targets],
+                "INSERT INTO target VALUES (?,?,?)", [(key, number, calls) for key, calls in row.targets]
             )
 
     def drop_all_links(self, tree: int) -> None:
@@ -249,6 +248,13 @@ class Writer:
                 for row in rows
             ],
         )  # fmt: skip
+
+    def restore_evidence(
+        self, tree: int, evidence: Sequence[tuple[object, ...]], asked: Sequence[tuple[object, ...]]
+    ) -> None:
+        """What Reader.all_evidence gave, into an index that was made anew; inside a transaction."""
+        self._db.executemany("INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?,?,?)", [(tree, *row) for row in evidence])
+        self._db.executemany("INSERT INTO asked VALUES (?,?,?,?,?)", [(tree, *row) for row in asked])
 
     def forget_evidence(self, tree: int) -> None:
         """Of files that are gone."""

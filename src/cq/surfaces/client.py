@@ -34,6 +34,12 @@ def main() -> int:
         status = _ask_daemon(argv)
         if status is not None:
             return status
+    if "typing_extensions" not in sys.modules:
+        # msgspec takes its hints from there where it is installed, which costs a tenth of a start and gives it nothing.
+        sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType]
+        import msgspec  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+        del sys.modules["typing_extensions"]
     from cq.surfaces.cli import main as run
 
     return run(argv)

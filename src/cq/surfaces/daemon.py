@@ -33,6 +33,7 @@ MEMORY_MB = 1024
 _MAX_QUEUE = 200  # each holds four descriptors; who comes on top helps itself
 _HEAD_SECONDS = 5.0  # for a request to be complete
 _GRACE_SECONDS = 2.0  # for a worker whose client left
+_PAUSE_SECONDS = 0.1  # without a request, until a worker makes ready for the next
 _STOP_SECONDS = 5.0  # for what runs when the daemon is told to stop
 _PACKAGE = Path(__file__).parents[1]
 
@@ -410,6 +411,8 @@ def _await(parent: socket.socket) -> None:
     """For the next request; meanwhile the worker makes ready for it."""
     from cq.workspace import stay_ready
 
+    if select.select([parent], [], [], _PAUSE_SECONDS)[0]:
+        return  # who asks in a row is not kept waiting
     gc.collect()
     with closing(stay_ready()) as pieces:
         for seconds in pieces:

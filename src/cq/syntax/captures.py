@@ -64,4 +64,5 @@ def find_captures(symbols: Sequence[Symbol], references: References, text: bytes
 
 
 def is_function(symbol: Symbol) -> bool:
-    return KIND_GROUPS.get(symbol.kind) in ("function", "method") and symbol.kind != "macro"
+    """Whether it is a scope of its own: functions without a name are parts of others."""
+    return KIND_GROUPS.get(symbol.kind) in ("function", "method") and symbol.kind not in ("macro", "lambda")

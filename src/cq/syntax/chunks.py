@@ -15,6 +15,7 @@ import msgspec
 from xxhash import xxh64_hexdigest
 
 from cq.model.facts import ROLES, Chunk, FileFacts, Import, References
+from cq.syntax.code import ANONYMOUS
 from cq.syntax.excerpt import ELLIPSIS, clip
 from cq.syntax.language import Draft, Language
 from cq.syntax.registry import get_language
@@ -105,7 +106,7 @@ def _root_pieces(
     text: bytes, language: Language, root: Node, drafts: list[Draft], imports: Sequence[Import]
 ) -> list[Piece]:
     pieces: list[Piece] = []
-    tops = [index for index, draft in enumerate(drafts) if draft.parent < 0]
+    tops = [index for index, draft in enumerate(drafts) if draft.parent < 0 and draft.kind != ANONYMOUS]
     modules = {item.start: item.module for item in reversed(imports)}
     at = 0
     for node in root.children:

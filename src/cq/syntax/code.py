@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value
+from cq.syntax.language import Draft
 
 if TYPE_CHECKING:
-    from cq.syntax.collect import Scopes
-    from cq.syntax.language import Draft, Language
+    from cq.syntax.collect import Collector, Scopes
+    from cq.syntax.language import Language
 
 MAX_ELEMENTS = 200  # of one container; more are not looked at
 MAX_NESTED = 12  # levels of one expression
+ANONYMOUS = "lambda"  # the kind of a function without a name; one that is bound to a name is called that
 
 
 class CodeDraft:
@@ -30,12 +32,23 @@ class CodeDraft:
         self.returns: list[tuple[int, Value]] = []
         self.yields: list[tuple[int, Value]] = []
         self.raises: list[tuple[int, Value]] = []
+        self.runs: list[tuple[int, str, Value]] = []  # start, operation, receiver
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
         self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
         self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
         self.notes: object = None  # what a language keeps until the document is read
+
+    def add_anonymous(self, collector: Collector) -> None:
+        """A symbol for every function without a name. It is a part of the definition around it, not a scope."""
+        named = {draft.body_start for draft in collector.symbols if draft.scope_start >= 0} if self.lambdas else ()
+        collector.symbols += [
+            Draft(ANONYMOUS, f"<{ANONYMOUS}>", start, end, start, start, head=start,
+                  signature=collector.fold(start, min(body_start, start + _SIGNATURE_TEXT)))
+            for start, (end, body_start, _, _) in self.lambdas.items()
+            if body_start not in named
+        ]  # fmt: skip
 
     def build(
         self,
@@ -59,8 +72,11 @@ class CodeDraft:
         self.raises.sort(key=_first)
         owners = scopes.find([start for start, _ in self.raises])
         raises = tuple((scope, *place) for scope, place in zip(owners, self.raises, strict=True))
+        self.runs.sort(key=_first)
+        owners = scopes.find([run[0] for run in self.runs])
+        runs = tuple((scope, *run) for scope, run in zip(owners, self.runs, strict=True))
         loops = tuple(sorted(self.loops))
-        return Code(language.id, tuple(definitions), binds, stores, sites, raises, loops, public)
+        return Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
@@ -74,6 +90,7 @@ class CodeDraft:
         }
         returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
         starts = sorted(by_start.keys() | self.lambdas.keys())
+        anonymous = {draft.start: number for number, draft in enumerate(drafts) if draft.kind == ANONYMOUS}
         # Its own scope begins with its body, so this is the one around it; that of a lambda may begin with the lambda.
         opened = {
             start
@@ -108,8 +125,9 @@ class CodeDraft:
                     )
                 )  # fmt: skip
             else:
-                _, body_start, parameters, value = self.lambdas[start]
+                end, body_start, parameters, value = self.lambdas[start]
                 symbol = named.get(body_start, -1)
+                place = (anonymous[start], body_start, end) if start in anonymous else ()
                 if scope == symbol >= 0:
                     scope = drafts[symbol].parent
                 name, results, modifiers, within = "", (value,), (), ""
@@ -126,6 +144,7 @@ class CodeDraft:
                     Definition(
                         "function", name, symbol, scope, start, parameters, self.results.get(start), results,
                         tuple(yields.get(symbol, ())) if symbol >= 0 else (), modifiers=modifiers, within=within,
+                        anonymous=place,
                     )
                 )  # fmt: skip
         return found
@@ -211,6 +230,7 @@ class CodeDraft:
 
 
 Keywords = tuple[tuple[str, Value], ...]
+_SIGNATURE_TEXT = 80
 
 
 def _is_at(value: Value) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from cq.model.code import Value
@@ -59,6 +59,7 @@ class Collector:
         self.decorators: list[tuple[int, int]] = []
         self.decorator_calls: set[int] = set()
         self.remarks: list[tuple[int, str, str]] = []  # offset and two words that a language keeps for its `finish`
+        self.targets: set[tuple[int, int]] = set()  # spans of what is assigned to, other than plain names
         self.public: list[tuple[int, int]] = []  # statements that say what the module exports
         self.code = CodeDraft()
         self._painted: bytes | None = None
@@ -191,7 +192,7 @@ class Collector:
         text = self.text
         return {
             start + len(text[start:end].rstrip()): (start, end, is_comment)
-            for spans, is_comment in ((self.attributes, False), (self.comments, True))
+            for spans, is_comment in ((self.comments, True), (self.attributes, False))
             for start, end in spans
         }
 

@@ -77,6 +77,12 @@ class Targets:
             candidate = Candidate(symbol_id, uid, key, signature, group, 1.0)  # pyright: ignore[reportArgumentType]
             yield (document, name), Target(candidate, symbol.exported)
 
+    def find_named(self, path: str, document: int) -> set[str]:
+        """The definitions that an index which was handed over has names for (`cq ingest scip`)."""
+        if not self._reader.has_evidence(self._tree.id):
+            return set()
+        return {name for at, name in self._reader.named(self._tree.id, path, "scip") if at == document}
+
 
 def find_places(reader: Reader, tree: Tree, held: HeldFile) -> Iterator[tuple[int, str, int]]:
     """(document, name, number) of every definition of a file that links can lead to; -1 for the module itself."""

@@ -19,6 +19,7 @@ from cq.identity import (
     symbol_key,
     tool_path,
 )
+from cq.identity import symbol_id as symbol_id_of
 from cq.model.artifact import (
     MAX_ARG_CHARS,
     MAX_ARGS,
@@ -79,11 +80,17 @@ def make_symbol_rows(document: Document) -> Iterator[Row]:
     uid = identity.chunk_uids[0]
     name = PurePosixPath(document.path).name
     yield _make_symbol(document, module_symbol_id(path, uid), uid, "module", "module", name, "", "")
-    for symbol, symbol_id in zip(facts.symbols, identity.symbol_ids, strict=True):
-        yield _make_symbol(
+    named = document.targets.find_named(document.path, document.number)
+    for number, (symbol, symbol_id) in enumerate(zip(facts.symbols, identity.symbol_ids, strict=True)):
+        row = _make_symbol(
             document, symbol_id, identity.chunk_uids[symbol.chunk], symbol.kind, symbol.kind_group, symbol.name,
             symbol.qualified_name, symbol.signature,
         )  # fmt: skip
+        yield row
+        place = document.edges.find_place(document.path, document.number, number) if named else None
+        if place is not None and place.name in named:
+            # Another indexer knows it too: the same definition, by a second id.
+            yield msgspec.structs.replace(row, symbol_id=symbol_id_of(row.scoped_id, "scip"), scheme="scip")
 
 
 def _make_symbol(

@@ -121,6 +121,7 @@ def make_graph_rows(document: Document) -> Iterator[Row]:
         known = out.get(key)
         best, count = (known.confidence, known.occurrences) if known else (0.0, 0)
         out[key] = GraphEdge(*key, max(best, edge.ref.confidence), count + 1)
+    module = module_symbol_id(document.virtual_path, document.chunk_of(-1))
     numbers = {uid: chunk.symbol for uid, chunk in zip(identity.chunk_uids, chunks, strict=True)}
     for (graph, uid), out in nodes.items():
         symbol = numbers[uid]
@@ -133,6 +134,7 @@ def make_graph_rows(document: Document) -> Iterator[Row]:
                 graph=graph,  # pyright: ignore[reportArgumentType]
                 id=uid,
                 part=part // _ROW_EDGES,
-                symbol_id=identity.symbol_ids[symbol] if symbol >= 0 else module_symbol_id(document.virtual_path, uid),
+                # Of a statement that no definition holds: a function without a name may stand in it.
+                symbol_id=identity.symbol_ids[symbol] if symbol >= 0 else module,
                 out=tuple(edges[part : part + _ROW_EDGES]),
             )

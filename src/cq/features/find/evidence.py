@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from cq.store.read import Reader, SymbolRow
 
 # Shares of what the words of a question, or all models together, can give a chunk.
-NAME, RECALL, COVERAGE, CROWD, DEFINED = 0.25, 0.1, 0.1, 0.1, 0.4
+NAME, RECALL, COVERAGE, DEFINED = 0.25, 0.1, 0.1, 0.4
 _FILES = 20  # whose best chunk is a candidate, whatever its own score
-_CROWD, _FADE = 5, 0.7  # chunks of a file that count together, each less than the one before
 _DEFINITIONS = 24  # that are looked at: a name with more says little
 # Files called so are about what their folder is about.
 _ENTRIES = frozenset({"mod", "index", "init", "lib", "main", "package"})
@@ -58,34 +57,19 @@ class Evidence(msgspec.Struct, frozen=True):
         return self.files[catalog.files[chunks]] + DEFINED * own
 
 
-def weigh_files(
-    reader: Reader,
-    catalog: Catalog,
-    text: str,
-    lexical: Lexical,
-    allowed: NDArray[bool_],
-) -> Evidence:
+def weigh_files(reader: Reader, catalog: Catalog, text: str, lexical: Lexical, allowed: NDArray[bool_]) -> Evidence:
     """Over all files at once; costs the words of the question, not the size of the tree."""
     import numpy as np
 
     precision, recall = catalog.names.match(split_question(text))
     files = NAME * precision + RECALL * recall + COVERAGE * _relative(lexical.coverage)
-    shares = lexical.scores * catalog.weigh(text)[lexical.chunks]
-    order = np.lexsort((lexical.chunks, -shares))
-    owners = catalog.files[lexical.chunks[order]]
-    # Of each file its best chunks, counted from 0.
-    place = np.argsort(owners, kind="stable")
-    grouped = owners[place]
-    nth = np.empty(len(owners), np.int64)
-    nth[place] = np.arange(len(owners)) - np.searchsorted(grouped, grouped, "left")
-    several = nth < _CROWD
-    crowd = np.zeros(len(catalog.paths))
-    np.add.at(crowd, owners[several], (lexical.scores[order] * _FADE**nth)[several])
-    files = files + CROWD * _relative(crowd)
+    order = np.lexsort((lexical.chunks, -lexical.scores * catalog.weigh(text)[lexical.chunks]))
+    owners, places = np.unique(catalog.files[lexical.chunks[order]], return_index=True)
+    first = np.full(len(files), -1, np.int64)
+    first[owners] = lexical.chunks[order[places]]
     defined = find_defined(reader, catalog, text, allowed)
-    first = np.full(len(catalog.paths), -1, np.int64)
-    first[owners[nth == 0]] = lexical.chunks[order][nth == 0]
-    promising = np.lexsort((np.arange(len(files)), -files))[:_FILES]
+    asked = np.bincount(catalog.files[allowed], minlength=len(files)) > 0
+    promising = np.lexsort((np.arange(len(files)), -files * asked))[:_FILES]
     found = [int(first[file]) if first[file] >= 0 else catalog.first_chunk(int(file), allowed) for file in promising]
     best = np.array(sorted({*defined, *(chunk for chunk in found if chunk >= 0)}), np.int64)
     return Evidence(files, defined, best)

@@ -11,7 +11,9 @@ STOP = frozenset(
         those how what where when which who why does do did done can could should would will may might must has have
         had i we you they he she them their our your my me us not no if then than so such there here into out up down
         over under about all any each every some other more most only own same very just also code function functions
-        method class return returns using use used uses get gets""",
+        method class return returns using use used uses get gets work works working implement implements implemented
+        implementation implementing handle handles handled handling support supports via during across between before
+        after within while per like based""",
     )
 )
 _SHORT = """

@@ -95,7 +95,7 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     _prepare_streams()
     try:
-        status = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        status = _dispatch([_read_word(word) for word in (sys.argv[1:] if argv is None else argv)])
         sys.stdout.flush()
     except CqError as error:
         return _fail(str(error), details=error.details)
@@ -110,6 +110,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _read_word(word: str) -> str:
+    """As UTF-8, whatever the locale says: so is what is compared with it. File names may be anything, and are checked
+    where they are used."""
+    return word if word.isascii() else os.fsencode(word).decode("utf-8", "surrogateescape")
+
+
 def _dispatch(argv: list[str]) -> int:
     if argv and argv[0].startswith("--color"):
         argv = _take_color(argv)
@@ -117,6 +123,8 @@ def _dispatch(argv: list[str]) -> int:
     if name == "help":
         if len(rest) > 1:
             raise UsageError(f"unexpected argument {rest[1]!r}", hint="see `cq --help`")
+        if rest == ["query"]:
+            return _print_query_help()
         name, rest = (rest[0], ["--help"]) if rest else ("--help", [])
     name = ALIASES.get(name, name)
     if not name or name == "--root" or name.startswith("--root="):
@@ -174,6 +182,26 @@ def _print_help() -> int:
     return 0
 
 
+def _print_query_help() -> int:
+    """The language of `cq q`, word by word."""
+    from cq.query.vocabulary import ATTRIBUTES, TOKENS
+
+    width = max(map(len, TOKENS)) + 1
+    print(
+        "A query is words of the form key=value, all of which must hold; quotes keep spaces together, `~` begins a\n"
+        "regular expression, `$X` in a pattern stands for one expression and `$$$` for any number.\n"
+    )
+    for key, rule in TOKENS.items():
+        example = rule.example.replace("'", '"')  # the shell has the others
+        print(f"  {key + '=':<{width}}  {rule.meaning}\n  {'':<{width}}    cq q '{example}'")
+    print(
+        "\nStages follow behind `|`: filter(ATTRIBUTE > 20), sort(ATTRIBUTE desc), limit 5, and more.\n"
+        f"Attributes: {', '.join(ATTRIBUTES)}.\n\n"
+        "`cq q --help` has the options, docs/query.md every rule, docs/cookbook.md queries with their answers."
+    )
+    return 0
+
+
 def _run_command(name: str, argv: list[str]) -> int:
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
     from importlib import import_module
@@ -198,7 +226,23 @@ def _run_command(name: str, argv: list[str]) -> int:
         what = "unknown option" if word.startswith("-") else "unexpected argument"
         options = [part.strip(" ,[]()|") for part in parser.format_usage().split() if "--" in part] + ["--help"]
         raise UsageError(f"{what} {word!r}", hint=_did_you_mean(word, options, f"cq {name}"))
+    for asked in _TEXTS:
+        given = vars(args).get(asked) or ""
+        if not all(word.isascii() or _is_text(word) for word in ([given] if isinstance(given, str) else given)):
+            raise UsageError(f"{asked} is no UTF-8", hint="names and text are compared as UTF-8")
     return command.run(args)
+
+
+# What is asked about; the others are names of files, which may be anything.
+_TEXTS = ("text", "query", "target", "targets", "source")
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _usage_error(message: str, name: str) -> UsageError:

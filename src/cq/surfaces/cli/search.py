@@ -103,11 +103,11 @@ def run(args: Namespace) -> int:
 
 
 def _find_kinds(given: list[str] | None) -> tuple[str, ...]:
-    from difflib import get_close_matches
-
     kinds: list[str] = []
     for word in filter(None, (part.strip() for part in ",".join(given or ()).split(","))):
         if word not in WEIGHTS and word not in _KINDS:
+            from difflib import get_close_matches
+
             close = get_close_matches(word, [*WEIGHTS, *_KINDS], n=1)
             hint = (f"did you mean {close[0]!r}? " if close else "") + f"kinds: {', '.join(WEIGHTS)}"
             raise UsageError(f"unknown kind {word!r}", hint=hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -33,11 +34,49 @@ def render_block(lines: list[str], language: str = "text") -> str:
 
 
 def render_table(columns: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table, aligned so that it also reads as plain text."""
+    """A Markdown table, aligned so that it also reads as plain text. On a terminal that is too narrow the widest
+    columns go on in the next line; nothing is cut."""
     cells = [columns, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in cells]
-    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+    if sys.stdout.isatty():
+        import shutil
+
+        _narrow(widths, shutil.get_terminal_size().columns - 3 * len(widths) - 1)
+    lines = [line for row in cells for line in _wrap_row(row, widths)]
+    head = len(_wrap_row(columns, widths))
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([*lines[:head], rule, *lines[head:]])
+
+
+def _narrow(widths: list[int], room: int) -> None:
+    """The widest first, down to what a word needs."""
+    while sum(widths) > room and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
+
+
+def _wrap_row(row: list[str], widths: list[int]) -> list[str]:
+    """The lines of a row; words that are longer than their column are broken, none is lost."""
+    parts = [_wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
+    lines = zip_longest(*parts, fillvalue="")
+    return ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
+
+
+def _wrap(cell: str, width: int) -> list[str]:
+    if len(cell) <= width:
+        return [cell]
+    lines = [""]
+    for word in cell.split(" "):
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append("")
+        rest = f"{lines[-1]} {word}" if lines[-1] else word
+        while len(rest) > width:
+            lines[-1], rest = rest[:width], rest[width:]
+            lines.append("")
+        lines[-1] = rest
+    return lines
+
+
+_LEAST = 8  # characters of a column
 
 
 def one_line(text: str) -> str:

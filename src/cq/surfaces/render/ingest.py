@@ -16,8 +16,8 @@ def render_ingest(report: IngestReport) -> str:
     if report.stale or report.unknown:
         parts.append(f"Left out: {report.stale:,} whose text has changed, {report.unknown:,} of no file here.")
     if report.conflicts:
-        rows = [one_line(f"{row.place}: {row.ours}, not {row.theirs}") for row in report.first_conflicts[:_SHOWN]]
+        rows = [one_line(f"{row.place}: {row.theirs}, not {row.ours}") for row in report.first_conflicts[:_SHOWN]]
         more = f"The first {len(rows)} of {report.conflicts:,}." if report.conflicts > len(rows) else ""
-        parts += [render_heading(f"{report.conflicts:,} calls that cq is sure of and the index says otherwise")]
+        parts += [render_heading(f"{report.conflicts:,} calls that cq was sure of and the index says otherwise")]
         parts += [render_block(rows), *([more] if more else [])]
     return "\n\n".join(parts) + "\n"

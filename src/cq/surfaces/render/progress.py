@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -65,6 +64,8 @@ class ProgressLine:
         elif self._mode == "plain":
             sys.stderr.write(_to_text(progress, rate, left) + "\n")
         else:
+            import shutil
+
             width = shutil.get_terminal_size().columns - 1
             sys.stderr.write("\r\x1b[K" + draw_bar(progress, _to_text(progress, rate, left), width))
             self._drawn = True

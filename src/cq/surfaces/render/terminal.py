@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -23,7 +22,7 @@ def show_place(path: str, line: int, col: int) -> str:
     text = _paint(text, _PLACE)
     if not _follows_links():
         return text
-    target = f"file://{socket.gethostname()}{quote(os.fspath(root / path))}"
+    target = f"file://{os.uname().nodename}{quote(os.fspath(root / path))}"
     return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\"
 
 

@@ -22,22 +22,23 @@
 
 (lexical_declaration) @declare
 (variable_declaration) @declare
-(assignment_expression left: (_) right: (_)) @flow.assign
+(assignment_expression) @flow.assign
+(augmented_assignment_expression left: [(subscript_expression) (identifier)] operator: ["||=" "??="]) @flow.assign
 (pair key: (_) value: [(arrow_function) (function_expression) (generator_function) (class)]) @pair
 
-(function_declaration name: (_) parameters: (_) body: (_)) @symbol.function
-(generator_function_declaration name: (_) parameters: (_) body: (_)) @symbol.function
-(method_definition name: (_) parameters: (_) body: (_)) @symbol.method
-(class_declaration name: (_)) @symbol.class
-(function_expression name: (_) body: (_)) @symbol.expression
-(generator_function name: (_) body: (_)) @symbol.expression
-(class name: (_)) @symbol.class_expression
-(function_expression parameters: (_)) @nameless
-(generator_function parameters: (_)) @nameless
-(arrow_function parameters: (_)) @nameless
+(function_declaration) @symbol.function
+(generator_function_declaration) @symbol.function
+(method_definition) @symbol.method
+(class_declaration) @symbol.class
+(function_expression) @symbol.expression
+(generator_function) @symbol.expression
+(class) @symbol.class_expression
+(function_expression) @nameless
+(generator_function) @nameless
+(arrow_function) @nameless
 (arrow_function parameter: (identifier)) @only
 
-(for_in_statement left: (_)) @flow.for
+(for_in_statement) @flow.for
 (catch_clause) @flow.catch
 (return_statement) @flow.return
 (throw_statement) @flow.raise

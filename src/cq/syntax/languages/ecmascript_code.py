@@ -236,15 +236,21 @@ class EcmaScriptCode(Language):
                 name = child.child_by_field_name("name")
                 entries.setdefault(child.start_byte, None)
                 if name is not None:
-                    accessor = collector.text.startswith((b"get ", b"set "), child.start_byte)
-                    found += [self._key(collector, name), None if accessor else ["lambda", child.start_byte]]
+                    value: Value = ["lambda", child.start_byte]
+                    if collector.text.startswith(b"get ", child.start_byte):
+                        value = ["called", value]
+                    elif collector.text.startswith(b"set ", child.start_byte):
+                        value = None
+                    found += [self._key(collector, name), value]
             elif kind == "spread_element":
                 found += [None, self._inner_value(collector, child, depth)]
         return found
 
     def _key(self, collector: Collector, node: Node) -> str:
         name = read_key(collector.text, node.start_byte, node.end_byte)[0]
-        return f"#{name}" if name.isdigit() else "=str" if name[:1] == "[" else f"'{name}"
+        if name[:1] == "[":
+            return name[1:-1] if name[1:-1].isidentifier() else "=str"  # [KEY] may be a constant
+        return f"#{name}" if name.isdigit() else f"'{name}"
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
         values = [
@@ -259,7 +265,7 @@ class EcmaScriptCode(Language):
         operator = node.child_by_field_name("operator")
         if left is None or right is None or operator is None:
             return None
-        if operator.type in ("||", "??"):
+        if operator.type in ("||", "??", "||=", "??="):
             return ["|", self.value(collector, left, depth), self.value(collector, right, depth)]
         if operator.type == "&&":
             return self.value(collector, right, depth)
@@ -490,8 +496,10 @@ class EcmaScriptCode(Language):
                         todo.append((left, ["|", value, default]))
             elif kind == "array_pattern":
                 for number, child in enumerate(node.named_children[:MAX_ELEMENTS]):
-                    rest = child.type == "rest_pattern"
-                    todo.append((child, value if rest else None if value is None else ["[]", value, f"#{number}"]))
+                    inner = None if value is None else ["[]", value, f"#{number}"]
+                    if child.type == "rest_pattern" and value is not None:
+                        inner = ["slice", value, f"#{number}", None]
+                    todo.append((child, inner))
             elif kind == "rest_pattern":
                 todo += [(child, value) for child in node.named_children]
 
@@ -583,7 +591,8 @@ class EcmaScriptCode(Language):
                 elif start in notes.entries:
                     this = notes.entries[start]
             if draft is not None and written.value is not None and start not in code.lambdas:
-                code.returns.append((written.body_start, written.value))
+                # Before the body: where that is a function itself, what is returned is not returned by it.
+                code.returns.append((written.body_start - 1, written.value))
             place = (start, start) if draft is None else (written.body_start, written.body_start)
             inner = written.end if draft is None else -1
             if not is_own and not written.is_arrow and text.find(b"this", start, written.end) >= 0:
@@ -603,6 +612,7 @@ class EcmaScriptCode(Language):
         self._place_results(collector, tree, anonymous)
         self._define_signatures(collector, notes)
         self._bind_exports(collector)
+        code.add_anonymous(collector)
 
     def _define_classes(self, collector: Collector, notes: Notes, drafts: list[Draft]) -> dict[int, Draft]:
         """By where their bodies begin."""
@@ -879,6 +889,7 @@ _VALUES: dict[str, Callable[[EcmaScriptCode, Collector, Node, int], Value]] = {
     "binary_expression": EcmaScriptCode._operator_value,
     "unary_expression": EcmaScriptCode._yes_value,
     "assignment_expression": EcmaScriptCode._last_value,
+    "augmented_assignment_expression": EcmaScriptCode._operator_value,
     "sequence_expression": EcmaScriptCode._last_value,
     "arrow_function": EcmaScriptCode._lambda_value,
     "function_expression": EcmaScriptCode._lambda_value,

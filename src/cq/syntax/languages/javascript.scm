@@ -1,6 +1,6 @@
 ; JavaScript beyond ecmascript.scm.
 
-(field_definition property: (_)) @symbol.field
+(field_definition) @symbol.field
 
 ; Last, so that no role is given to a name that is not there.
 (MISSING) @token

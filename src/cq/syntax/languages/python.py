@@ -289,6 +289,8 @@ class Python(Language):
             if kind == "public":
                 kind = "call"
                 collector.public.append((start, end))
+            elif written == b"setattr":
+                self._add_attribute(collector, start, args)
             if end - first == 2:
                 calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, (), target, (), ()))
                 continue
@@ -320,6 +322,12 @@ class Python(Language):
             collector.public.append((start, end))
         values = _NOTHING if args.end_byte - args.start_byte <= 2 else self._argument_values(collector, args)
         collector.add_call(self, kind, start, end, callee, args, (self.value(collector, callee), *values))
+
+    def _add_attribute(self, collector: Collector, start: int, args: Node) -> None:
+        """`setattr(x, "name", value)` is `x.name = value`."""
+        values, _ = self._argument_values(collector, args)
+        if len(values) == 3 and type(values[1]) is str and values[1][0] == "'" and values[1][1:].isidentifier():
+            collector.code.stores.append((start, values[0], values[1][1:], values[2], None))
 
     @cached_property
     def known_callees(self) -> dict[bytes, tuple[str, str, str, str, int, Value]]:
@@ -482,6 +490,8 @@ class Python(Language):
         if body is not None and body.type == "pair":
             body = body.child_by_field_name("value")
         value = None if body is None else self.value(collector, body, depth)
+        # The variables of a comprehension are known inside it.
+        value = None if body is None else ["seen", body.start_byte, value]
         return ["each", node.type.partition("_")[0].replace("dictionary", "dict"), value]
 
     def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -491,8 +501,27 @@ class Python(Language):
         if value is None or not keys:
             return None
         if keys[0].type == "slice":
-            return value
+            return ["slice", value, *self._slice_bounds(collector, keys[0])]
         return ["[]", value, *self._values(collector, keys, depth)]
+
+    def _slice_bounds(self, collector: Collector, node: Node) -> tuple[str | None, str | None]:
+        """`#1`, `#-1`; None where there is none, `?` for what is no number."""
+        bounds: list[str | None] = [None, None]
+        at = 0
+        for child in node.children:
+            if child.type == ":":
+                at += 1
+            elif child.type != "comment":
+                value = self.value(collector, child)
+                bounds[min(at, 1)] = value if type(value) is str and value[0] == "#" and at < 2 else "?"
+        return bounds[0], bounds[1]
+
+    def _sign_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        """`-1` is a number; what else a sign gives is what its operand gives."""
+        value = self._inner_value(collector, node, depth)
+        if type(value) is str and value[0] == "#" and collector.text[node.start_byte] == 45:
+            return f"#-{value[1:]}"
+        return ["op", f"{chr(collector.text[node.start_byte])}x", value, None]
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`a or b`, `a if c else b`; `a and b` is b or false."""
@@ -614,6 +643,29 @@ class Python(Language):
                 found = ["iter", found]
             collector.code.yields.append((node.start_byte, found))
 
+    def each_run(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        """What runs a method of an object without a call; not of literals, and of what is no name or call."""
+        targets, receivers, runs = collector.targets, self.receiver_ids, collector.code.runs
+        for node in nodes:
+            receiver = first_child(node)
+            if receiver is not None and kind == "with" and receiver.type == "as_pattern":
+                receiver = first_child(receiver)
+            if receiver is None or receiver.kind_id not in receivers:
+                continue
+            operation = kind
+            if kind == "item":
+                operation = "[]=" if node.byte_range in targets else "[]"
+            elif kind != "with":
+                operator = next((child for child in node.children if not child.is_named), None)
+                operation = "" if operator is None else operator.type
+            if operation in _RUNS and (value := self.value(collector, receiver)) is not None:
+                runs.append((node.start_byte, operation, value))
+
+    @cached_property
+    def receiver_ids(self) -> frozenset[int]:
+        found = {self.grammar.id_for_node_kind(name, True) for name in _RECEIVERS}
+        return frozenset(number for number in found if number is not None)
+
     def each_assignment(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         text, kinds, flows, ids = collector.text, self.argument_ids, collector.flows, self.ids
         identifier, call, assignment = ids["identifier"], ids["call"], ids["assignment"]
@@ -636,6 +688,7 @@ class Python(Language):
                 self._add_variable(collector, target, node, value)
                 collector.code.binds.append((end, start, name, found, -1))
             else:
+                collector.targets.add((start, target_end))
                 target_text = clip(text, start, target_end, CALLEE_TEXT)
                 flows.append((start, end, "assign", target_text, value_text, value_kind, value_start))
                 self._bind(collector, target, node, value)
@@ -646,6 +699,7 @@ class Python(Language):
         target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
         if target is None:
             return
+        collector.targets.add((target.start_byte, target.end_byte))
         if value is not None:
             source = value
             while source.type == "assignment":  # a = b = c
@@ -675,6 +729,12 @@ class Python(Language):
             collector.marks[target.start_byte] = _ASSIGNMENT
             if collector.text[target.start_byte : target.end_byte] == b"__all__":
                 collector.public.append((node.start_byte, node.end_byte))
+        operator, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
+        if target is not None and operator is not None and right is not None:
+            base, value = self.value(collector, target), self.value(collector, right)
+            if operator.type == "+=" and type(value) is list:
+                base = ["augment", base, value]  # jobs += [f]
+            collector.code.runs.append((node.start_byte, operator.type, base))
 
     def _bind_target(self, collector: Collector, node: Node) -> None:
         target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -683,10 +743,14 @@ class Python(Language):
         before = len(collector.symbols)
         self._bind(collector, target, target if node.type == "for_statement" else node, None)
         element = ["iter", self.value(collector, value)]
+        if value.type in _RECEIVERS:
+            collector.code.runs.append((value.start_byte, "iter", element[1]))
         if node.type == "for_in_clause":
             for draft in collector.symbols[before:]:
                 draft.modifiers = ("comprehension",)
             whole = node.parent or node
+            if node.prev_named_sibling is not None and node.prev_named_sibling.type == "for_in_clause":
+                element = ["seen", node.start_byte, element]  # `for row in rows for cell in row`
             self._add_bind(collector, target, whole, element, whole.start_byte, whole.end_byte)
         else:
             collector.code.loops.append((node.start_byte, node.end_byte))
@@ -774,14 +838,15 @@ class Python(Language):
                 todo += [(child, value) for child in node.named_children[:1]]
             elif kind in _PATTERNS:
                 starred = False
-                for number, child in enumerate(node.named_children[:MAX_ELEMENTS]):
+                children = node.named_children[:MAX_ELEMENTS]
+                for number, child in enumerate(children):
+                    behind = number - len(children)  # counted from the end: -1 is the last
                     if child.type == "list_splat_pattern":
                         starred = True
-                        todo += [
-                            (inner_child, ["each", "list", ["iter", value]]) for inner_child in child.named_children
-                        ]
+                        rest = ["slice", value, f"#{number}", f"#{behind + 1}" if behind < -1 else None]
+                        todo += [(inner_child, rest) for inner_child in child.named_children]
                     else:
-                        todo.append((child, ["iter", value] if starred else ["[]", value, f"#{number}"]))
+                        todo.append((child, ["[]", value, f"#{behind if starred else number}"]))
 
     def _bind(self, collector: Collector, target: Node, statement: Node, value: Node | None) -> None:
         """Every name the target binds becomes a draft; `finish` keeps the first of each scope."""
@@ -863,6 +928,7 @@ class Python(Language):
             ]
         if collector.remarks:
             collector.symbols = _without_foreign(collector)
+        collector.code.add_anonymous(collector)
 
     def finish_nested(self, collector: Collector) -> None:
         drafts = collector.symbols
@@ -998,6 +1064,7 @@ _VALUES = {
     "conditional_expression": Python._choice_value,
     "boolean_operator": Python._choice_value,
     "binary_operator": Python._operator_value,
+    "unary_operator": Python._sign_value,
     "await": Python._await_value,
     "list_splat": Python._splat_value,
     "lambda": Python._lambda_value,
@@ -1005,6 +1072,11 @@ _VALUES = {
     "generic_type": Python._generic_value,
     "union_type": Python._union_value,
 }
+_RECEIVERS = frozenset({"identifier", "attribute", "call", "subscript", "parenthesized_expression"})
+_RUNS = frozenset(
+    ["with", "[]", "[]=", "+", "-", "*", "/", "//", "%", "|", "&", "^", "@", "**", "<<", ">>", "<", ">", "<=",
+     ">=", "=="]
+)  # fmt: skip
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")
 _PLAIN_STRING = re.compile(rb"[rRuU]?[\"'(]")  # neither bytes nor formatted

@@ -28,6 +28,10 @@
 (for_statement) @flow.for
 (for_in_clause) @flow.for
 (as_pattern) @flow.as
+(with_item) @run.with
+(binary_operator) @run.operator
+(comparison_operator operators: ["<" ">" "<=" ">=" "=="]) @run.compare
+(subscript) @run.item
 (while_statement) @flow.loop
 (except_clause) @flow.catch
 (case_pattern) @flow.case

@@ -152,10 +152,10 @@ class Rust(Language):
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "field":
             annotation = node.child_by_field_name("type")
-            if annotation is not None:
-                self._add_annotation(collector, start, end, draft.name, annotation)
-                kind_of_value = collector.slice(annotation.start_byte, annotation.end_byte)
-                collector.remarks.append((start, draft.name, kind_of_value))
+            if annotation is None:
+                return None
+            self._add_annotation(collector, start, end, draft.name, annotation)
+            collector.remarks.append((start, draft.name, collector.slice(annotation.start_byte, annotation.end_byte)))
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "constant":
             self._add_constant(collector, node, draft)
@@ -166,6 +166,8 @@ class Rust(Language):
             draft.signature = collector.fold(start, name_end)
         else:
             body = node.child_by_field_name("body") if kind != "enum_member" else None
+            if body is None and node.type == "function_item":
+                return None
             if body is not None and collector.text[body.start_byte : body.start_byte + 1] == b"{":
                 draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, start
                 draft.signature = collector.fold(start, body.start_byte).rstrip(" ,")

@@ -27,29 +27,30 @@
 (attribute_item) @attribute
 (attribute . (_)) @decorator
 
-(function_item name: (_) body: (_)) @symbol.function
-(function_signature_item name: (_)) @symbol.function
-(struct_item name: (_)) @symbol.struct
-(union_item name: (_)) @symbol.union
-(enum_item name: (_)) @symbol.enum
-(enum_variant name: (_)) @symbol.enum_member
-(field_declaration name: (_) type: (_)) @symbol.field
-(trait_item name: (_)) @symbol.trait
-(impl_item type: (_)) @symbol.impl
-(mod_item name: (_)) @symbol.module
+(function_item) @symbol.function
+(function_signature_item) @symbol.function
+(struct_item) @symbol.struct
+(union_item) @symbol.union
+(enum_item) @symbol.enum
+(enum_variant) @symbol.enum_member
+(field_declaration) @symbol.field
+(trait_item) @symbol.trait
+(impl_item) @symbol.impl
+(mod_item) @symbol.module
 (foreign_mod_item (extern_modifier)) @symbol.namespace
-(const_item name: (_)) @symbol.constant
-(static_item name: (_)) @symbol.constant
-(type_item name: (_)) @symbol.type
-(associated_type name: (_)) @symbol.type
-(macro_definition name: (_)) @symbol.macro
+(const_item) @symbol.constant
+(static_item) @symbol.constant
+(type_item) @symbol.type
+(associated_type) @symbol.type
+(macro_definition) @symbol.macro
 
-(type_parameter name: (_)) @symbol.type_parameter
-(const_parameter name: (_)) @symbol.type_parameter
+(type_parameter) @symbol.type_parameter
+(const_parameter) @symbol.type_parameter
 (parameter pattern: (_)) @parameter
 (self_parameter) @parameter.self
 (closure_parameters (_) @parameter.closure)
 
+; `_` alone is no named node, and binds nothing.
 ; What a pattern binds; the type of a tuple struct stands first and is a use.
 (let_declaration pattern: (_)) @let
 (let_condition pattern: (identifier) @bind)
@@ -66,22 +67,22 @@
 (field_pattern pattern: (identifier) @bind)
 (field_pattern name: (shorthand_field_identifier) @bind)
 
-(for_expression pattern: (_) value: (_)) @loop
-(match_expression value: (_) body: (_)) @match
+(for_expression pattern: (_)) @loop
+(match_expression) @match
 
 (call_expression) @call
 (macro_invocation macro: (_) (token_tree)) @call.macro
-(struct_expression name: (_) body: (_)) @call.new
+(struct_expression) @call.new
 (macro_rule right: (token_tree) @tokens)
 
-(use_declaration argument: (_)) @import.use
-(extern_crate_declaration name: (_)) @import.crate
+(use_declaration) @import.use
+(extern_crate_declaration) @import.crate
 
-(let_condition pattern: (_) value: (_)) @flow.assign
-(assignment_expression left: (_) right: (_)) @flow.store
-(compound_assignment_expr left: (_)) @flow.augment
-(function_item return_type: (_)) @flow.result
-(function_signature_item return_type: (_)) @flow.result
+(let_condition pattern: (_)) @flow.assign
+(assignment_expression left: (_)) @flow.store
+(compound_assignment_expr) @flow.augment
+(function_item) @flow.result
+(function_signature_item) @flow.result
 (return_expression) @flow.return
 (try_expression . (_)) @flow.try
 (await_expression . (_)) @flow.await

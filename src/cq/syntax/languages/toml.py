@@ -32,6 +32,8 @@ class Toml(KeyedData):
             parts[:1] = parts[0].named_children
         if node.type == "table" and collector.slice(name.start_byte, name.end_byte) in ("package", "lib"):
             _bind_name(collector, node, name)
+        elif node.type == "table" and b"dependencies" in collector.text[name.start_byte : name.end_byte]:
+            _bind_dependencies(collector, node, [collector.slice(p.start_byte, p.end_byte).strip("\"'") for p in parts])
         draft = super().add_key(collector, node, parts[-1], value)
         if draft is None:
             return None
@@ -56,6 +58,30 @@ class Toml(KeyedData):
         super().finish_nested(collector)
         for draft in collector.symbols:
             draft.name = collector.slice(draft.name_start, draft.name_end)
+
+
+def _bind_dependencies(collector: Collector, table: Node, path: list[str]) -> None:
+    """`foo = { package = "bar" }`: what paths call foo is the crate bar, bound as `dependency foo`; what a workspace
+    says for its members, as `workspace foo`."""
+    kind = "workspace" if path[0] == "workspace" else "dependency"
+    if path[-1].endswith("dependencies"):
+        pairs = [pair.named_children for pair in table.named_children if pair.type == "pair"]
+        entries = [
+            (collector.slice(pair[0].start_byte, pair[0].end_byte), pair[1])
+            for pair in pairs
+            if len(pair) == 2 and pair[1].type == "inline_table"
+        ]
+    elif len(path) > 1 and path[-2].endswith("dependencies"):  # [dependencies.foo]
+        entries = [(path[-1], table)]
+    else:
+        return
+    for name, entry in entries:
+        for pair in entry.named_children:
+            children = pair.named_children if pair.type == "pair" else []
+            if len(children) == 2 and collector.slice(children[0].start_byte, children[0].end_byte) == "package":
+                text = "'" + collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'")
+                label = name.strip("\"'").replace("-", "_")
+                collector.code.binds.append((pair.end_byte, pair.start_byte, f"{kind} {label}", text, -1))
 
 
 def _bind_name(collector: Collector, table: Node, name: Node) -> None:

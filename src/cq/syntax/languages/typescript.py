@@ -115,13 +115,18 @@ class EcmaScript(EcmaScriptCode):
         name = node.child_by_field_name("name") or node.child_by_field_name("property")
         if name is None or name.end_byte == name.start_byte:
             return None
+        body = params = None
+        if kind in _BODIED:
+            body = node.child_by_field_name("body")
+            if kind in ("function", "method"):
+                params = node.child_by_field_name("parameters")
+            if body is None or (params is None and kind in ("function", "method")):
+                return None
         draft = self._add(collector, kind, node.start_byte, node.end_byte, name)
-        body = node.child_by_field_name("body") if kind in _BODIED else None
         if body is not None:
             draft.body_start, draft.body_end = body.start_byte, body.end_byte
             draft.scope_start = draft.body_start
             draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start))
-            params = node.child_by_field_name("parameters") if kind in ("function", "method") else None
             if params is not None:
                 self._read_function(collector, draft, node, params, body)
                 return draft
@@ -227,20 +232,22 @@ class EcmaScript(EcmaScriptCode):
     def _read_type(self, collector: Collector, draft: Draft, node: Node) -> None:
         """An alias holds its members and type parameters; one without either is a line like any other."""
         value = node.child_by_field_name("value")
+        if value is None:
+            collector.symbols.pop()
+            return
         generic = b"<" in collector.text[draft.name_end : draft.name_end + 8].lstrip()[:1]
         draft.end = with_semicolon(collector.text, draft.end)
-        if value is not None and (generic or value.type == "object_type"):
+        if generic or value.type == "object_type":
             draft.body_start, draft.body_end = value.start_byte, value.end_byte
-        if value is not None and value.type == "object_type":
+        if value.type == "object_type":
             draft.scope_start = draft.body_start
             parameters = list(self.type_parameters(collector, node).items()) if generic else []
             self.notes(collector).classes[draft.body_start] = ("interface", [], [], parameters)
             draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start))
         else:
             draft.signature = clip(collector.text, draft.head, draft.end, 2 * VALUE_TEXT).removesuffix(";")
-            if value is not None:
-                kind = self.kind(collector, value)
-                self.bind(collector, draft.start, draft.end, f"<{draft.name}>", ["alias", kind])
+            kind = self.kind(collector, value)
+            self.bind(collector, draft.start, draft.end, f"<{draft.name}>", ["alias", kind])
         if generic:
             self._add_type_parameters(collector, node)
 
@@ -769,7 +776,8 @@ class EcmaScript(EcmaScriptCode):
         start = node.start_byte
         for inner in node.named_children:
             if inner.type != "statement_block":
-                collector.decorated[inner.start_byte] = start
+                if not inner.is_error:
+                    collector.decorated[inner.start_byte] = start
                 continue
             at = collector.text.find(b"global", start, inner.start_byte)
             if at >= 0:
@@ -870,8 +878,13 @@ class EcmaScript(EcmaScriptCode):
             target: Value = ["super()"]
         elif tail is written and name == written and not receiver:
             target = name
-        elif receiver[-1:] == ")" and (base := first_child(callee)) is not None and base.kind_id == self.call_id:
-            target, plain = [".", base.end_byte, name] if base.end_byte < at else base.end_byte, False
+        elif (
+            at > 0
+            and receiver[-1:] == ")"
+            and (base := first_child(callee)) is not None
+            and base.kind_id == self.call_id
+        ):
+            target, plain = [".", base.end_byte, name], False
         else:
             target = self.value(collector, callee)
             plain = plain and last - first <= _PLAIN_CALLEE and target == read_path(text[first:last])
@@ -943,6 +956,8 @@ class EcmaScript(EcmaScriptCode):
 
     def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         for value in node.named_children:
+            if value.is_error:
+                continue
             collector.spans.append((node.start_byte, node.end_byte, _DECORATOR))
             if value.type == "call_expression":
                 collector.decorator_calls.add(value.start_byte)
@@ -998,12 +1013,11 @@ class EcmaScript(EcmaScriptCode):
     # -- flows -----------------------------------------------------------------------------------
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        target = node.child_by_field_name("left") if kind == "assign" or kind == "for" else None
-        if target is not None:
-            right = node.child_by_field_name("right")
-            if kind == "for":
+        if kind == "assign" or kind == "for":
+            target, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if target is not None and kind == "for":
                 self._read_loop(collector, node, target, right)
-            elif right is not None:
+            elif target is not None and right is not None:
                 self._assign(collector, node, target, right)
         elif kind == "catch":
             self._catch(collector, node)
@@ -1146,6 +1160,8 @@ class EcmaScript(EcmaScriptCode):
         source: Value = "=str"
         if operator is None or operator.type != "in":
             source = None if right is None else ["iter", self.value(collector, right)]
+            if right is not None and right.type in _ITERATED and source is not None and source[1] is not None:
+                collector.code.runs.append((right.start_byte, "iter", source[1]))
         collector.code.loops.append((start, end))
         if declared:
             collector.code.binds += [
@@ -1408,6 +1424,7 @@ _LOOSE_CALLEES = frozenset(
     {"non_null_expression", "parenthesized_expression", "sequence_expression", "instantiation_expression",
      "as_expression", "satisfies_expression"}
 )  # fmt: skip
+_ITERATED = frozenset({"identifier", "member_expression", "call_expression", "new_expression"})
 _LOOKED_THROUGH = frozenset({"wrapped", "awaited"})
 _LITERALS = frozenset({"string", "number", "boolean", "null"})
 _BODIED = frozenset({"function", "method", "expression", "interface", "enum"})

@@ -3,13 +3,13 @@
 (type_identifier) @ref.type
 (property_signature name: (property_identifier) @role.keyword)
 
-(abstract_class_declaration name: (_)) @symbol.class
-(public_field_definition name: (_)) @symbol.field
-(interface_declaration name: (_) body: (_)) @symbol.interface
-(type_alias_declaration name: (_) value: (_)) @symbol.type
-(enum_declaration name: (_) body: (_)) @symbol.enum
-(internal_module name: (_)) @symbol.namespace
-(module name: (_)) @symbol.namespace
+(abstract_class_declaration) @symbol.class
+(public_field_definition) @symbol.field
+(interface_declaration) @symbol.interface
+(type_alias_declaration) @symbol.type
+(enum_declaration) @symbol.enum
+(internal_module) @symbol.namespace
+(module) @symbol.namespace
 (ambient_declaration) @ambient
 (import_alias) @alias
 
@@ -20,16 +20,16 @@
 (type_alias_declaration value: (object_type (method_signature name: (_)) @symbol.signature))
 (class_body (method_signature name: (_)) @symbol.signature)
 (class_body (abstract_method_signature name: (_)) @symbol.signature)
-(function_signature name: (_)) @symbol.signature
+(function_signature) @symbol.signature
 
 ; Names that a signature without a body binds are no uses.
-(function_type parameters: (_)) @bodiless
-(constructor_type parameters: (_)) @bodiless
-(call_signature parameters: (_)) @bodiless
-(construct_signature parameters: (_)) @bodiless
-(method_signature parameters: (_)) @bodiless
-(abstract_method_signature parameters: (_)) @bodiless
-(function_signature parameters: (_)) @bodiless
+(function_type) @bodiless
+(constructor_type) @bodiless
+(call_signature) @bodiless
+(construct_signature) @bodiless
+(method_signature) @bodiless
+(abstract_method_signature) @bodiless
+(function_signature) @bodiless
 (type_parameter name: (_) @token)
 (index_signature name: (identifier) @token)
 

@@ -41,13 +41,14 @@ def main(destination: Path, sets: Path) -> None:
     codes: set[str] = set()
     rows: list[str] = []
     totals: Counter[str] = Counter()
-    taken: set[str] = set()
+    taken: set[tuple[str, str]] = set()
     with ProcessPoolExecutor(2) as pool, lzma.open(destination, "wt", preset=6, encoding="utf-8") as out:
         for (registry, name, version, licence), entries in pool.map(collect_once, archives, chunksize=4):
             chosen_on = crate_of(name) in PACKAGES["tuning"]
-            if (name, registry[:2]) in taken:
-                continue  # in two registries, or two versions: the first
-            taken.add((name, registry[:2]))
+            key = (name, "pypi" if registry == "sdist" else registry)
+            if key in taken:
+                continue  # two archives of one package: the first
+            taken.add(key)
             styles: Counter[str] = Counter()
             for entry in [] if chosen_on else entries:
                 code = hashlib.sha1(f"{entry.name}\0{entry.body}".encode()).hexdigest()

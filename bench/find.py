@@ -7,17 +7,22 @@ import math
 import os
 import resource
 import statistics
+import subprocess
+import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.corpora import fetch
-from cq.embed.exact import ExactIndex
+from cq.embed.backend import find_backends, open_graphs, publish_graphs, read_graphs
+from cq.embed.exact import ExactIndex, quantize
 from cq.features.find import FindOptions, load_catalog, rank
 from cq.indexing.embedding import measure_coverage
 from cq.model.config import FindConfig
@@ -52,31 +57,33 @@ def run(results: dict[str, Any]) -> None:
                     {"corpus": corpus, "chunks with vectors": report.embedded, "chunks/s": report.embedded / seconds}
                     | _measure(workspace, [q["text"] for q in asked][:_TIMED])
                 )
-            rows[-1]["snapshots checked"] = (
-                check_random_snapshots(tree, Path(scratch), {"python"}, 350)
-                if (corpus == "django")
-                else check_random_snapshots(tree, Path(scratch), {"typescript", "rust"}, 250)
-            )
+                if corpus == "django":
+                    vectors = _read_vectors(workspace)
+            languages = {"python"} if corpus == "django" else {"typescript", "rust"}
+            rows[-1]["snapshots checked"] = check_random_snapshots(tree, Path(scratch), languages, 400)
     first = _measure_first()
-    synthetic = _measure_synthetic(500_000)
     categories = list(dict.fromkeys(category for _, category in scores))
     results["tables"] = {
         "speed, CPU in one process": rows,
         "NDCG@10 of files": [
             {"ranked by": mode} | {c: statistics.mean(scores[mode, c]) for c in categories} for mode in _MODES
         ],
-        "500,000 chunks, random vectors": [synthetic],
+        "one comparison with vectors of Django, and with half a million like them": _measure_backends(*vectors),
         "a repository never seen (django)": [first],
+        "snapshots of random definitions that hold what they must, nothing else": [
+            {row["corpus"]: row.pop("snapshots checked") for row in rows}
+        ],
     }
     django = rows[0]
     results["goals"] = [
         {
-            "goal": "ranking, 50,000 chunks, warm: ≤ 30 ms",
+            "goal": "ranking without the reranker, 50,000 chunks, warm: ≤ 30 ms",
             "measured": django["rank ms"],
             "met": django["rank ms"] <= 30,
         },
+        {"goal": "… and with it: ≤ 200 ms", "measured": django["rerank ms"], "met": django["rerank ms"] <= 200},
         {"goal": "embedding ≥ 2,000 chunks/s", "measured": django["chunks/s"], "met": django["chunks/s"] >= 2000},
-        {"goal": "a first answer in under 3 s", "measured": first["CPU s"], "met": first["CPU s"] < 3},
+        {"goal": "a first answer in under 3 s", "measured": first["wall s"], "met": first["wall s"] < 3},
         {
             "goal": "NDCG@10 of files ≥ .85",
             "measured": statistics.mean(scores["auto", "all"]),
@@ -109,7 +116,9 @@ def _measure(workspace: Workspace, texts: Sequence[str]) -> dict[str, Any]:
         semantic = workspace._prepare_vectors(reader, tree, False)
         catalog = load_catalog(reader, tree, semantic.key)
         settled = [FindOptions(text).settle(FindConfig()) for text in texts]
-        ranking = [_cost(lambda o=o: rank(reader, catalog, o, FindConfig(), semantic)) for o in settled]
+        fast = msgspec.structs.replace(semantic, reranker=None)
+        ranking = [_cost(lambda o=o: rank(reader, catalog, o, FindConfig(), fast)) for o in settled]
+        reranking = [_cost(lambda o=o: rank(reader, catalog, o, FindConfig(), semantic)) for o in settled]
         assert semantic.embedder is not None
         coverage = measure_coverage(reader, tree.id, semantic.embedder.identity)
         blobs = [blob for _, blob in reader.vectors(tree.id, semantic.embedder.identity)]
@@ -119,31 +128,85 @@ def _measure(workspace: Workspace, texts: Sequence[str]) -> dict[str, Any]:
     return {
         "chunks": len(catalog),
         "rank ms": statistics.median(ranking) * 1000,
+        "rerank ms": statistics.median(reranking) * 1000,
         "answer ms": statistics.median(answering) * 1000,
         "bytes/chunk": whole / max(coverage.total, 1),
     }
 
 
 def _measure_first() -> dict[str, Any]:
-    """Without the process that goes on to make the index."""
-    with (
-        tempfile.TemporaryDirectory(prefix="cq-bench-") as scratch,
-        patch("cq.indexing.embedding.start_index", return_value=""),
-        Workspace.open(fetch("django"), index_dir=Path(scratch)) as workspace,
-    ):
+    """A process of its own, as a user starts it, without the one that goes on to make the index."""
+    code = (
+        "import sys, cq.indexing.embedding as e; e.start_index = lambda *_: ''\n"
+        "from cq.surfaces.cli import main\n"
+        "sys.exit(main(['find', 'how are passwords hashed', '--format', 'json']))"
+    )
+    with tempfile.TemporaryDirectory(prefix="cq-bench-") as scratch:
+        before, started = _cpu(resource.RUSAGE_CHILDREN), time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=fetch("django"), env=os.environ | {"XDG_CACHE_HOME": scratch},
+            capture_output=True, check=True,
+        )  # fmt: skip
+        wall = time.perf_counter() - started
+    answer = msgspec.json.decode(done.stdout)
+    return {
+        "wall s": wall, "CPU s": _cpu(resource.RUSAGE_CHILDREN) - before, "results": len(answer["results"]),
+        "best": answer["results"][0]["qualified_name"], "mode": answer["summary"]["mode"],
+    }  # fmt: skip
+
+
+def _read_vectors(workspace: Workspace) -> tuple[NDArray[np.int8], NDArray[np.float32], list[NDArray[np.float32]]]:
+    """Rows of bodies with their scales, and the questions."""
+    with workspace._reading() as (reader, tree):
+        embedder = workspace._prepare_vectors(reader, tree, False).embedder
+        assert embedder is not None
+        found = [decode_rows(blob, embedder.dimensions) for _, blob in reader.vectors(tree.id, embedder.identity)]
+        rows = [row for row in found if row is not None]
+    asked = [embedder.embed_query(q["text"]) for q in tomllib.loads(_QUESTIONS.read_text())["question"]]
+    return np.concatenate([row.body for row in rows]), np.concatenate([row.body_scales for row in rows]), asked
+
+
+def _measure_backends(
+    codes: NDArray[np.int8], scales: NDArray[np.float32], asked: list[NDArray[np.float32]]
+) -> list[dict[str, Any]]:
+    """Every backend that is installed; the graphs of half a million would take ten minutes and are left out."""
+    truth = [np.argsort(-((codes.astype(np.float32) * scales[:, None]) @ query), kind="stable")[:10] for query in asked]
+    exact, keys = ExactIndex(codes, scales), np.arange(len(codes), dtype=np.uint64)
+    rows: list[dict[str, Any]] = []
+
+    def add(name: str, count: int, index: Any, **more: Any) -> None:
+        index.search(asked[0], 100, None)
         before = _cpu()
-        answer = workspace.find(FindOptions("how are passwords hashed"), background=True)
-        return {"CPU s": _cpu() - before, "results": answer.found, "best": answer.results[0].qualified_name}
+        found = [index.search(query, 100, None)[0] for query in asked]
+        spent = (_cpu() - before) / len(asked)
+        rows.append({"backend": name, "vectors": count, "search ms": spent * 1000, **more})
+        if count == len(codes):
+            right = [np.isin(want, got[:10]).mean() for want, got in zip(truth, found, strict=True)]
+            rows[-1]["recall@10"] = float(np.mean(right))
 
-
-def _measure_synthetic(count: int) -> dict[str, Any]:
-    generator = np.random.default_rng(1)
-    codes = generator.integers(-127, 128, (count, 256), np.int8)
-    index = ExactIndex(codes, np.full(count, 1 / 127, np.float32))
-    query = generator.standard_normal(256).astype(np.float32)
-    index.search(query, 100, None)
-    costs = [_cost(lambda: index.search(query, 100, None)) for _ in range(5)]
-    return {"vectors": count, "search ms": statistics.median(costs) * 1000, "MB": codes.nbytes / 1e6}
+    add("exact", len(codes), exact)
+    for name, is_there in find_backends().items():
+        if name == "exact" or not is_there:
+            continue
+        with tempfile.TemporaryDirectory(prefix="cq-bench-") as scratch:
+            before = _cpu()
+            publish_graphs(Path(scratch), 1, name, "bench", 1, keys, {"body": codes})
+            built = _cpu() - before
+            graphs = read_graphs(Path(scratch), 1, name, "bench")
+            assert graphs is not None
+            opened = open_graphs(Path(scratch), graphs, keys, {"body": exact})
+            assert opened is not None
+            more = {"made in s": built, "more bytes/chunk": 2 * graphs.bytes / len(codes)}
+            add(name, len(codes), opened[0], **more)
+    generator, many = np.random.default_rng(1), 500_000
+    wide = np.zeros((many, codes.shape[1]), np.int8)
+    sizes = np.zeros(many, np.float32)
+    for start in range(0, many, 20_000):
+        pairs = generator.integers(0, len(codes), (2, 20_000))
+        mixed = sum(part * codes[at] * scales[at, None] for part, at in zip((0.7, 0.3), pairs, strict=True))
+        wide[start : start + 20_000], sizes[start : start + 20_000] = quantize(np.asarray(mixed, np.float32))
+    add("exact", many, ExactIndex(wide, sizes))
+    return rows
 
 
 def _cost(ask: Callable[[], object]) -> float:
@@ -152,8 +215,8 @@ def _cost(ask: Callable[[], object]) -> float:
     return _cpu() - before
 
 
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
+def _cpu(who: int = resource.RUSAGE_SELF) -> float:
+    used = resource.getrusage(who)
     return used.ru_utime + used.ru_stime
 
 

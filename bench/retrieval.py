@@ -4,7 +4,6 @@ a package no model was trained on, documentation taken out. MRR@10 and recall@10
 from __future__ import annotations
 
 import importlib.util
-import lzma
 import os
 import time
 from pathlib import Path
@@ -16,11 +15,12 @@ from numpy.typing import NDArray
 from bench.corpora import CORPORA
 from cq.embed import load_embedder, load_reranker
 from cq.embed.weights import load_manifest
+from training.archives import crate_of
 from training.blend import CANDIDATES, POOL, mrr
 from training.fetch import CACHE, is_excluded
 from training.lexical import Fielded
-from training.pairs import crate_of, reported_sets
-from training.sets import Set
+from training.pairs import reported_sets
+from training.sets import Set, load_entries
 
 _QUESTIONS = int(os.environ.get("CQ_BENCH_QUESTIONS") or 200)
 # Goals of words with vectors, and with the reranker. rxjs, where every function is about observables, has none of its
@@ -145,9 +145,7 @@ def _overlap(found: Set) -> dict[str, Any]:
     questions = {question.text.lower() for question in found.queries}
     codes = {" ".join(split_words(p.body)[:60]) for p in found.passages if len(p.body) > 200}
     sentences = same = 0
-    with lzma.open(pairs, "rt", encoding="utf-8") as file:
-        for line in file:
-            row = line.rstrip("\n").split("\t")
-            sentences += row[2].lower() in questions
-            same += " ".join(row[7].split()[:60]) in codes
+    for entry in load_entries(pairs):
+        sentences += sum(text.lower() in questions for _, text in entry.questions)
+        same += " ".join(entry.body.split()[:60]) in codes
     return {**check, "same sentence (dropped)": sentences, "same first 60 words of code": same}

@@ -43,6 +43,7 @@ def test_one_pure_wheel_with_its_extras_named(wheel: Path):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert sources <= names
+    assert any(name.endswith("/share/man/man1/cq.1") for name in names)
     assert {"mcp", "python"} <= set(re.findall(r"^Provides-Extra: (\w+)$", metadata, re.MULTILINE))
 
 

@@ -4,6 +4,7 @@ and writes blend.json beside them. Runs on a CPU, with the very code that will r
 from __future__ import annotations
 
 import json
+import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ from cq.embed.rerank import CrossEncoder
 from cq.embed.static import Fields, StaticEmbedder
 from cq.embed.words import Vocabulary
 from training.lexical import Fielded
-from training.sets import Set, load_sets
+from training.sets import OTHER, Set, load_sets
 
 CANDIDATES, POOL = 40, 200
 Lists = list[tuple[NDArray[np.float64], NDArray[np.bool_]]]
@@ -99,7 +100,9 @@ def _rerank(job: tuple[Path, Set, list[tuple[str, list[int], NDArray[np.float64]
 
 def main(folder: Path, sets: Path, reported: set[str], count: int) -> None:
     embedder, _ = load(folder)
-    tuning = [found for found in load_sets(sets) if found.name not in reported]
+    # By documentation alone: what else was said about code is as often about its neighbours, and a chance that is
+    # fitted on it is low for everything.
+    tuning = [found for found in load_sets(sets) if found.name not in reported and not found.name.endswith(OTHER)]
     first: Lists = []
     kept = []
     for found, other in zip(tuning, [*tuning[1:], tuning[0]], strict=True):
@@ -118,7 +121,7 @@ def main(folder: Path, sets: Path, reported: set[str], count: int) -> None:
         best = np.argsort(-(stretch(scores) @ np.array(order)), kind="stable")[:CANDIDATES]
         jobs.setdefault(found.name, (folder, found, []))[2].append((text, pool[best].tolist(), scores[best]))
         rights.append(right[best])
-    with ProcessPoolExecutor(2) as pool_of:
+    with ProcessPoolExecutor(os.cpu_count()) as pool_of:
         scored = [x for rows in pool_of.map(_rerank, jobs.values()) for x in rows]
     final: Lists = list(zip(scored, rights, strict=True))
     final_order = fit_order(final)

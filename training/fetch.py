@@ -17,7 +17,7 @@ from typing import Any
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("CQ_TRAINING_CACHE") or Path.home() / ".cache" / "cq-training").absolute()
 PACKAGES: dict[str, Any] = tomllib.loads((HERE / "packages.toml").read_text())
-BATCH = {"pypi": 6, "pypi_rust": 1, "npm": 8, "debian": 40}
+BATCH = {"sdist": 1, "pypi": 6, "npm": 8, "debian": 40}  # names asked for at once
 
 
 def is_excluded(name: str) -> bool:
@@ -63,7 +63,7 @@ def _download(registry: str, names: list[str], folder: Path) -> int:
             command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:",
                        "--no-build-isolation", *names]  # fmt: skip
     env = dict(os.environ)
-    if registry == "pypi_rust":
+    if registry == "sdist":
         env["PYTHONPATH"] = str(_shims())
     done = subprocess.run(["nice", *command], cwd=folder, capture_output=True, env=env, check=False)
     if done.returncode and len(names) > 1:

@@ -21,7 +21,8 @@ def main(trained: Path, package: Path) -> None:
         shutil.copyfile(trained / name, package / name)
         digests[name] = hashlib.sha256((package / name).read_bytes()).hexdigest()
     identity = hashlib.sha256(json.dumps([digests, facts["fields"]]).encode()).hexdigest()[:12]
-    tables = {"trained": {k: facts[k] for k in ("seed", "pairs", "pairs_sha256")}, "fields": facts["fields"], **blend,
+    tables = {"trained": {k: facts[k] for k in ("seed", "passages", "pairs_sha256")},
+              "trained.questions": facts["questions"], "fields": facts["fields"], **blend,
               "files": digests}  # fmt: skip
     lines = [
         "# Written by training/install.py; what each number means stands in __init__.py.",

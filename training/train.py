@@ -1,16 +1,19 @@
-"""Trains the token table and the reranker from pairs.tsv.xz, and writes their weights. A GPU takes minutes, a CPU
-hours (`--share` takes a part of the pairs and of the steps). Seeds are fixed; nothing but our own pairs goes in."""
+"""Trains the token table, a teacher and the reranker from pairs.tsv.xz, and writes their weights. A GPU takes minutes,
+a CPU hours (`--share` and the counts of steps make it small). Seeds and steps are fixed; nothing but our own pairs
+goes in."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import json
-import lzma
+import multiprocessing
+import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,15 +21,23 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cq.embed.words import Vocabulary, split_words
-from training.lexical import STOP, stem
+from training.lexical import STOP, Fielded, stem
+from training.sets import Entry, Set, load_entries, load_sets
+from training.vary import vary
 
 SEED = 20261116
 DIMS = 256
-LIMITS = {"path": 16, "name": 24, "signature": 64, "body": 224, "query": 48, "rest": 48}
-FIELDS = ("path", "name", "signature", "body")
+LIMITS = {"path": 16, "name": 24, "signature": 64, "body": 224}
+FIELDS = tuple(LIMITS)
 # What the reranker reads: the question, then each token of a passage once.
 ASKED, HEAD_LIMITS, READ = 32, {"path": 10, "name": 16, "signature": 40}, 96
-CANDIDATES = 40
+# Most steps read less, since most questions and passages are short, and are the quicker; the last eighth reads all.
+NARROW, WIDE_FROM = (24, 64), 7 / 8
+CANDIDATES, POOL = 40, 200
+# How often a question of a style is taken, in parts of every time.
+STYLES = {"doc": 1.0, "more": 0.4, "page": 0.8, "change": 0.5, "test": 0.5, "comment": 0.4, "error": 0.5, "module": 0.8}
+VARIED = 0.1  # of the questions are put otherwise
+BESIDE = 2  # to so many questions of a batch one more passage of their package
 STARTED = time.time()
 
 
@@ -36,35 +47,139 @@ def say(*words: object) -> None:
 
 # -- data ------------------------------------------------------------------------------------------------------------
 
+_SHARED: dict[str, Any] = {}  # what the processes of `spread` find in place, since they are forks
+
+
+def spread(work: Callable[[int, int], Any], count: int, piece: int) -> list[Any]:
+    """work(low, high) for pieces of 0..count, in order, by as many processes as there are cores."""
+    spans = [(low, min(low + piece, count)) for low in range(0, count, piece)]
+    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+        return pool.starmap(work, spans, chunksize=1)
+
+
+def load_rows(path: Path, share: float, held: set[str]) -> list[Entry]:
+    """Every passage (of a `share`, those whose hash says so), without questions of a set that we measure on."""
+    entries = []
+    for entry in load_entries(path):
+        if share >= 1 or int(hashlib.sha1(f"{entry.name}{entry.body}".encode()).hexdigest()[:6], 16) < share * 0xFFFFFF:
+            entry.questions = [(style, text) for style, text in entry.questions if text.lower() not in held]
+            entries.append(entry)
+    return entries
+
+
+def _count_words(low: int, high: int) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for entry in _SHARED["entries"][low:high]:
+        for _, text in entry.questions:
+            counts.update(split_words(text))
+        for text in (entry.path, entry.name, entry.signature, entry.body):
+            counts.update(text.split())
+    return counts
+
+
+def train_vocabulary(entries: list[Entry], size: int) -> list[str]:
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    counts: Counter[str] = Counter()
+    for part in spread(_count_words, len(entries), 10_000):
+        counts.update(part)
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.WordPieceTrainer(vocab_size=size, min_frequency=4, special_tokens=["[UNK]"], limit_alphabet=80,
+                                        show_progress=False)  # fmt: skip
+    least = max(1, sum(counts.values()) // 30_000_000)
+    words = (word[:24] for word in sorted(counts) if counts[word] > least and (word.isascii() or counts[word] > 50))
+    tokenizer.train_from_iterator((" ".join([word] * min(counts[word] // least, 2000)) for word in words), trainer)
+    return sorted(set(tokenizer.get_vocab()) - {"[UNK]"})
+
+
+def _encode_passages(low: int, high: int) -> tuple[np.ndarray, ...]:
+    """(tokens of the fields side by side, what the reranker reads, in which fields); 0 is nothing, token n is n + 1."""
+    encode, passages = _SHARED["vocabulary"].encode, _SHARED["passages"][low:high]
+    whole = np.zeros((len(passages), sum(LIMITS.values())), np.int16)
+    read, places = np.zeros((len(passages), READ), np.int16), np.zeros((len(passages), READ), np.int8)
+    for number, passage in enumerate(passages):
+        found: dict[int, int] = {}
+        at = 0
+        for place, (field, limit) in enumerate(LIMITS.items(), 1):
+            tokens = [token + 1 for token in encode(getattr(passage, field), limit)]
+            whole[number, at : at + len(tokens)] = tokens
+            at += limit
+            for token in tokens[: HEAD_LIMITS.get(field, limit)]:
+                if len(found) < READ:
+                    found.setdefault(token, place)
+        read[number, : len(found)] = list(found)
+        places[number, : len(found)] = list(found.values())
+    return whole, read, places
+
+
+def _encode_questions(low: int, high: int) -> np.ndarray:
+    """Of each question, as it is and put otherwise, its tokens behind the place of the answer."""
+    encode = _SHARED["vocabulary"].encode
+    table = np.zeros((2, high - low, ASKED), np.int16)
+    for number, (text, name) in enumerate(_SHARED["questions"][low:high]):
+        for form in (0, 1) if name else (0,):
+            tokens = encode(vary(text, name) if form else text, ASKED - 1)
+            table[form, number, 1 : len(tokens) + 1] = np.array(tokens, np.int16) + 1
+    return table
+
+
+class Passages:
+    """Passages as padded token numbers."""
+
+    def __init__(self, passages: Sequence[Any], vocabulary: Vocabulary):
+        _SHARED.update(passages=passages, vocabulary=vocabulary)
+        parts = spread(_encode_passages, len(passages), 4000)
+        self.whole, self.read, self.places = (
+            torch.from_numpy(np.concatenate(column)) for column in zip(*parts, strict=True)
+        )
+        self.fields = torch.cat([torch.full((limit,), n) for n, limit in enumerate(LIMITS.values())])
+
+    def to(self, device: str) -> Passages:
+        self.whole, self.read, self.places = self.whole.to(device), self.read.to(device), self.places.to(device)
+        self.fields, self.rarity = self.fields.to(device), rarities(self.whole)
+        return self
+
+
+def encode_questions(questions: list[tuple[str, str]], vocabulary: Vocabulary) -> Tensor:
+    """Text and name of what is asked about ("": not to be put otherwise) -> [form, question, token]."""
+    _SHARED.update(questions=questions, vocabulary=vocabulary)
+    return torch.from_numpy(np.concatenate(spread(_encode_questions, len(questions), 4000), 1))
+
 
 class Data:
-    """Pairs as padded token numbers; 0 is nothing, token n stands as n + 1."""
+    """What is trained on: passages, and questions with the number of the passage each is about."""
 
-    def __init__(self, rows: list[list[str]], vocabulary: Vocabulary, device: str):
+    def __init__(self, entries: list[Entry], vocabulary: Vocabulary):
+        self.packages = [entry.package for entry in entries]
+        self.languages = [entry.language for entry in entries]
+        self.passages = Passages(entries, vocabulary)
+        asked = [(n, style, text) for n, entry in enumerate(entries) for style, text in entry.questions]
+        self.asked = encode_questions([(text, entries[n].name) for n, _, text in asked], vocabulary)
+        self.about = torch.tensor([n for n, _, _ in asked])
+        texts: dict[str, int] = {}
+        self.text_ids = torch.tensor([texts.setdefault(text.lower(), len(texts)) for _, _, text in asked])
+        self.chances = torch.tensor([STYLES[style] for _, style, _ in asked])
+        # Passages of a package lie together: where it begins and how many there are, of each passage.
+        first = {package: n for n, package in reversed(list(enumerate(self.packages)))}
+        sizes = Counter(self.packages)
+        self.spans = torch.tensor([(first[package], sizes[package]) for package in self.packages])
+        self.device = "cpu"
+
+    def to(self, device: str) -> Data:
         self.device = device
-        self.packages = [row[0] for row in rows]
-        self.languages = [row[1] for row in rows]
-        queries = {text: number for number, text in enumerate(sorted({row[2] for row in rows}))}
-        self.query_ids = torch.tensor([queries[row[2]] for row in rows], device=device)
-        columns = {"query": 2, "rest": 3, "path": 4, "name": 5, "signature": 6, "body": 7}
-        self.tokens: dict[str, Tensor] = {}
-        for field, column in columns.items():
-            limit = LIMITS[field]
-            table = np.zeros((len(rows), limit), np.int32)
-            for number, row in enumerate(rows):
-                found = vocabulary.encode(row[column], limit)
-                table[number, : len(found)] = found
-                table[number, : len(found)] += 1
-            self.tokens[field] = torch.from_numpy(table).to(device)
-        self.whole = torch.cat([self.tokens[field] for field in FIELDS], 1)
-        self.head = self.whole[:, : sum(LIMITS[field] for field in FIELDS[:3])]
-        self.fields = torch.cat([torch.full((LIMITS[field],), n) for n, field in enumerate(FIELDS)]).to(device)
-        self.rarity = {name: rarities(tokens) for name, tokens in
-                       (("whole", self.whole), ("head", self.head), ("query", self.tokens["query"]),
-                        ("rest", self.tokens["rest"]))}  # fmt: skip
+        self.passages.to(device)
+        for name in ("asked", "about", "text_ids", "chances", "spans"):
+            setattr(self, name, getattr(self, name).to(device))
+        return self
+
+    def put(self, at: Tensor, rng: torch.Generator) -> Tensor:
+        """The tokens of these questions, some of them put otherwise."""
+        other = torch.rand(len(at), generator=rng, device=self.device) < VARIED
+        return torch.where(other[:, None], self.asked[1, at], self.asked[0, at]).int()
 
     def __len__(self) -> int:
-        return len(self.packages)
+        return len(self.about)
 
 
 def rarities(tokens: Tensor) -> Tensor:
@@ -77,42 +192,14 @@ def rarities(tokens: Tensor) -> Tensor:
     return found
 
 
-def load_rows(path: Path, share: float, held: set[str]) -> list[list[str]]:
-    """Every pair (or, of `share`, those whose hash says so) whose sentence is no question of a set we measure on."""
-    rows = []
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            row = line.rstrip("\n").split("\t")
-            if len(row) != 8 or row[2].lower() in held:
-                continue
-            if share >= 1 or int(hashlib.sha1(line.encode()).hexdigest()[:6], 16) < share * 0xFFFFFF:
-                rows.append(row)
-    return rows
-
-
-def train_vocabulary(rows: list[list[str]], size: int) -> list[str]:
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    counts: Counter[str] = Counter()
-    for row in rows:
-        counts.update(split_words(row[2]))
-        for text in row[3:]:
-            counts.update(text.split())
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    trainer = trainers.WordPieceTrainer(vocab_size=size, min_frequency=4, special_tokens=["[UNK]"], limit_alphabet=80,
-                                        show_progress=False)  # fmt: skip
-    words = (word[:24] for word in sorted(counts) if word.isascii() or counts[word] > 50)
-    tokenizer.train_from_iterator((" ".join([word] * min(counts[word], 2000)) for word in words), trainer)
-    return sorted(set(tokenizer.get_vocab()) - {"[UNK]"})
-
-
 def batches(data: Data, size: int, group: int, seed: int) -> Iterator[Tensor]:
-    """Groups of one package, so that a batch holds neighbours; what is left of a package joins its language."""
+    """Groups of one package, so that a batch holds neighbours; what is left of a package joins the other leftovers."""
     rng = np.random.default_rng(seed)
+    taken = rng.random(len(data)) < data.chances.cpu().numpy()
     owners: dict[str, list[int]] = defaultdict(list)
-    for number, package in enumerate(data.packages):
-        owners[package].append(number)
+    about = data.about.tolist()
+    for number in np.flatnonzero(taken).tolist():
+        owners[data.packages[about[number]]].append(number)
     groups, loose = [], []
     for package in sorted(owners):
         numbers = rng.permutation(owners[package])
@@ -143,47 +230,46 @@ class Static(nn.Module):
                                 mode="sum", padding_idx=0)  # fmt: skip
         return F.normalize(found, dim=-1)
 
-    def query(self, data: Data, at: Tensor) -> Tensor:
-        return self.sum(data.tokens["query"][at], data.rarity["query"][at])
+    def query(self, asked: Tensor) -> Tensor:
+        return self.sum(asked, rarities(asked))
 
-    def head(self, data: Data, at: Tensor) -> Tensor:
-        weights = data.rarity["head"][at] * self.weights.exp()[data.fields[: data.head.shape[1]]]
-        return self.sum(data.head[at], weights)
+    def head(self, passages: Passages, at: Tensor) -> Tensor:
+        size = len(passages.fields) - LIMITS["body"]
+        weights = passages.rarity[at, :size] * self.weights.exp()[passages.fields[:size]]
+        return self.sum(passages.whole[at, :size].int(), weights)
 
-    def whole(self, data: Data, at: Tensor, told: Tensor | None = None) -> Tensor:
-        weights = data.rarity["whole"][at] * self.weights.exp()[data.fields]
-        if told is None:
-            return self.sum(data.whole[at], weights)
-        # Some passages keep the rest of their documentation, as they do in a real repository.
-        more = data.rarity["rest"][at] * told[:, None] * self.weights.exp()[3]
-        return self.sum(torch.cat([data.whole[at], data.tokens["rest"][at]], 1), torch.cat([weights, more], 1))
+    def whole(self, passages: Passages, at: Tensor) -> Tensor:
+        return self.sum(passages.whole[at].int(), passages.rarity[at] * self.weights.exp()[passages.fields])
 
 
 def train_static(data: Data, size: int, epochs: int, batch: int) -> Static:
     torch.manual_seed(SEED)
+    rng = torch.Generator(device=data.device).manual_seed(SEED + 3)
     model = Static(size).to(data.device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=4e-3, betas=(0.9, 0.99))
-    steps = epochs * max(1, sum(1 for _ in batches(data, batch, 32, 0)))
-    step = 0
-    for epoch in range(epochs):
-        for at in batches(data, batch, 32, SEED + epoch):
-            for group in optimizer.param_groups:
-                group["lr"] = 4e-3 * min((step + 1) / 50, 0.03 + 0.97 * (1 - step / steps))
-            same = data.query_ids[at][:, None] == data.query_ids[at][None]
-            same.fill_diagonal_(False)
-            query = model.query(data, at)
-            told = (torch.rand(len(at), device=data.device) < 0.2).float()
-            loss = torch.zeros((), device=data.device)
-            for found, share in ((model.whole(data, at, told), 1.0), (model.head(data, at), 0.5)):
-                logits = (query @ found.T * model.scale.exp()).masked_fill(same, -1e4)
-                target = torch.arange(len(at), device=data.device)
-                loss = loss + share * (F.cross_entropy(logits, target) + F.cross_entropy(logits.T, target)) / 2
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            step += 1
-            if step % 200 == 0 or step == steps:
-                say(f"static {step}/{steps} loss {loss.item():.3f} scale {model.scale.exp().item():.1f}")
+    optimizer = torch.optim.Adam(model.parameters(), lr=4e-3, betas=(0.9, 0.99), fused=data.device == "cuda")
+    order = [at for epoch in range(epochs) for at in batches(data, batch, 32, SEED + epoch)]
+    target = torch.arange(batch, device=data.device)
+    for step, at in enumerate(order):
+        for group in optimizer.param_groups:
+            group["lr"] = 4e-3 * min((step + 1) / 50, 0.03 + 0.97 * (1 - step / len(order)))
+        about, texts = data.about[at], data.text_ids[at]
+        same = (about[:, None] == about[None]) | (texts[:, None] == texts[None])
+        same.fill_diagonal_(False)
+        # And other passages of these packages, asked about or not: real repositories are full of them.
+        start, size = data.spans[about[::BESIDE]].T
+        beside = start + (torch.rand(len(start), generator=rng, device=data.device) * size).long()
+        same = torch.cat([same, about[:, None] == beside[None]], 1)
+        query, numbers = model.query(data.put(at, rng)), torch.cat([about, beside])
+        loss = torch.zeros((), device=data.device)
+        for found, share in ((model.whole(data.passages, numbers), 1.0), (model.head(data.passages, numbers), 0.5)):
+            logits = (query @ found.T * model.scale.exp()).masked_fill(same, -1e4)
+            back = F.cross_entropy(logits[:, :batch].T, target)
+            loss = loss + share * (F.cross_entropy(logits, target) + back) / 2
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if (step + 1) % 500 == 0 or step + 1 == len(order):
+            say(f"static {step + 1}/{len(order)} loss {loss.item():.3f} scale {model.scale.exp().item():.1f}")
     return model.eval()
 
 
@@ -197,7 +283,8 @@ def quantize_rows(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @torch.no_grad()
 def mine(data: Data, static: Static, stems: Tensor, kept: int) -> Tensor:
-    """Of every pair the numbers of the passages of its package that words and vectors like best, itself left out."""
+    """Of every question the numbers of the passages of its package that words and vectors like best, but the right
+    one."""
     owners: dict[str, list[int]] = defaultdict(list)
     for number, package in enumerate(data.packages):
         owners[package].append(number)
@@ -210,25 +297,33 @@ def mine(data: Data, static: Static, stems: Tensor, kept: int) -> Tensor:
             small[data.languages[numbers[0]]] += numbers
     for numbers in small.values():
         pools += [numbers[at : at + 400] for at in range(0, len(numbers), 400)]
-    found = torch.zeros((len(data), kept), dtype=torch.int64, device=data.device)
-    counts = torch.tensor([2.0, 5.0, 1.0, 1.0], device=data.device)[data.fields]
+    device, passages = data.device, data.passages
+    found = torch.zeros((len(data), kept), dtype=torch.int32, device=device)
+    counts = torch.tensor([2.0, 5.0, 1.0, 1.0], device=device)[passages.fields]
     size = int(stems.max()) + 1
+    by_passage = torch.argsort(data.about)
+    starts = torch.searchsorted(data.about[by_passage], torch.arange(len(data.packages) + 1, device=device)).tolist()
     for pool in pools:
-        if len(pool) <= kept:  # too small to be hard: anything of the language
-            pool = (pool * (kept // len(pool) + 2))[: kept + 2]
-        at = torch.tensor(pool, device=data.device)
-        words = stems[data.whole[at]]
-        terms = torch.zeros((len(at), size), device=data.device)
+        asking = [by_passage[starts[n] : starts[n + 1]] for n in pool]
+        questions = torch.cat(asking)
+        if not len(questions):
+            continue
+        if len(pool) <= kept + 1:  # too small to be hard: anything
+            pool = [*pool, *range(kept + 2)]
+        at = torch.tensor(pool, device=device)
+        words = stems[passages.whole[at].int()]
+        terms = torch.zeros((len(at), size), device=device)
         terms.scatter_add_(1, words, counts.expand_as(words) * (words > 0))
         lengths = (words > 0).sum(1, keepdim=True).float()
         inverse = torch.log(1 + len(at) / ((terms > 0).sum(0) + 0.5))
         terms = terms / (terms + 1.2 * (0.25 + 0.75 * lengths / lengths.mean())) * inverse
-        asked = torch.zeros((len(at), size), device=data.device)
-        asked.scatter_(1, stems[data.tokens["query"][at]], 1.0)
+        asked = torch.zeros((len(questions), size), device=device)
+        asked.scatter_(1, stems[data.asked[0, questions].int()], 1.0)
         asked[:, 0] = 0
-        scores = _unit(asked @ terms.T) + _unit(static.query(data, at) @ static.whole(data, at).T)
-        scores.masked_fill_(data.query_ids[at][:, None] == data.query_ids[at][None], -1)
-        found[at] = at[scores.topk(kept, 1).indices]
+        vectors = static.query(data.asked[0, questions].int())
+        scores = _unit(asked @ terms.T) + _unit(vectors @ static.whole(passages, at).T)
+        scores.masked_fill_(data.about[questions][:, None] == at[None], -1)
+        found[questions] = at[scores.topk(kept, 1).indices].int()
     return found
 
 
@@ -238,38 +333,6 @@ def _unit(scores: Tensor) -> Tensor:
 
 
 # -- the reranker ----------------------------------------------------------------------------------------------------
-
-
-def passage_tokens(fields: dict[str, list[int]]) -> tuple[list[int], list[int]]:
-    """What the reranker reads of a passage: each token once, where it first stands, and its field (1..4)."""
-    tokens: list[int] = []
-    places: list[int] = []
-    seen: set[int] = set()
-    for number, field in enumerate(FIELDS, 1):
-        for token in fields[field][: HEAD_LIMITS.get(field, 10_000)]:
-            if token not in seen and len(tokens) < READ:
-                seen.add(token)
-                tokens.append(token)
-                places.append(number)
-    return tokens, places
-
-
-class Lists:
-    """The passages of the pairs as the reranker reads them."""
-
-    def __init__(self, rows: list[list[str]], vocabulary: Vocabulary, device: str):
-        tokens, places = np.zeros((len(rows), READ), np.int32), np.zeros((len(rows), READ), np.int8)
-        asked = np.zeros((len(rows), ASKED), np.int32)
-        for number, row in enumerate(rows):
-            # Every fourth keeps the rest of its documentation, as it would in a real repository.
-            texts = [*row[4:7], f"{row[3]} {row[7]}" if number % 4 == 0 else row[7]]
-            fields = {field: vocabulary.encode(text, LIMITS[field]) for field, text in zip(FIELDS, texts, strict=True)}
-            found, places_found = passage_tokens(fields)
-            tokens[number, : len(found)] = np.array(found, np.int32) + 1
-            places[number, : len(found)] = places_found
-            query = vocabulary.encode(row[2], ASKED - 1)
-            asked[number, 1 : len(query) + 1] = np.array(query, np.int32) + 1
-        self.tokens, self.places, self.asked = (torch.from_numpy(a).to(device) for a in (tokens, places, asked))
 
 
 class Layer(nn.Module):
@@ -311,12 +374,15 @@ class Reranker(nn.Module):
         same = (words[:, :, None] == met[:, None, :]) & (words[:, :, None] > 0)
         best = torch.where(same, RANK.to(tokens.device)[places.long()][:, None, :], 0).amax(2)
         meeting = torch.cat([best, same.any(1).long() * 5], 1)
-        place = torch.cat([torch.zeros_like(asked), places.long()], 1)
+        place = torch.cat([torch.zeros_like(asked, dtype=torch.int64), places.long()], 1)
         sequence = torch.cat([asked, tokens], 1)
-        x = self.lift(self.table(sequence)) + self.position
+        long, wide = asked.shape[1], tokens.shape[1]
+        x = self.lift(self.table(sequence)) + torch.cat([self.position[:long], self.position[ASKED : ASKED + wide]])
         # By products, not by look-ups: the gradient of a look-up in six rows adds up one by one.
         x = x + F.one_hot(place, 5).to(x.dtype) @ self.place + F.one_hot(meeting, 6).to(x.dtype) @ self.meeting
         x = F.dropout(x, self.dropout, self.training)
+        if torch.is_autocast_enabled("cuda"):
+            x = x.bfloat16()
         there = sequence > 0
         there[:, 0] = True
         mask = there[:, None, None, :]
@@ -332,115 +398,158 @@ class Reranker(nn.Module):
 RANK = torch.tensor([0, 2, 4, 3, 1])
 
 
-def train_reranker(model: Reranker, data: Data, lists: Lists, hard: Tensor, steps: int, queries: int, negatives: int,
-                   rate: float, seconds: float, teacher: Reranker | None = None) -> Reranker:  # fmt: skip
-    """`seconds` ends the training early, on the way down of the same schedule: by the share of time that has passed."""
+def train_reranker(model: Reranker, data: Data, hard: Tensor, steps: int, queries: int, negatives: int, rate: float,
+                   told: Tensor | None = None) -> Reranker:  # fmt: skip
+    """`told`: what a teacher makes of the right passage and of the hard ones, to be learned beside the labels."""
     torch.manual_seed(SEED + 1)
-    rng = torch.Generator(device=data.device).manual_seed(SEED + 2)
+    device = data.device
+    rng = torch.Generator(device=device).manual_seed(SEED + 2)
     table = [model.table.weight]
     others = [p for n, p in model.named_parameters() if not n.startswith("table")]
+    cuda = device == "cuda"
     optimizer = torch.optim.AdamW([{"params": others, "weight_decay": 0.01}, {"params": table, "weight_decay": 0.0}],
-                                  lr=rate, betas=(0.9, 0.98))  # fmt: skip
-    cuda = data.device == "cuda"
+                                  lr=rate, betas=(0.9, 0.98), fused=cuda)  # fmt: skip
     model.train()
     torch._dynamo.config.suppress_errors = True  # what cannot be compiled runs as it is
-    scored = torch.compile(model) if cuda else model
-    started, step, smooth, done = time.time(), 0, 0.0, 0.0
-    while done < 1:
-        done = max(step / steps, (time.time() - started) / seconds)
+    scored = torch.compile(model, dynamic=False) if cuda else model
+    target = torch.zeros(queries, dtype=torch.int64, device=device)
+    smooth, passages = 0.0, data.passages
+    for step in range(steps):
         for number, group in enumerate(optimizer.param_groups):
-            group["lr"] = rate * min((step + 1) / 200, max(1 - done, 0.02)) * (0.5 if number else 1)
-        at = torch.randint(len(data), (queries,), generator=rng, device=data.device)
-        picks = torch.rand((queries, hard.shape[1]), generator=rng, device=data.device).topk(negatives, 1).indices
-        candidates = torch.cat([at[:, None], hard[at].gather(1, picks)], 1)
-        asked = lists.asked[at].repeat_interleave(negatives + 1, 0)
-        tokens, places = lists.tokens[candidates.view(-1)], lists.places[candidates.view(-1)]
+            group["lr"] = rate * min((step + 1) / 200, max(1 - step / steps, 0.02)) * (0.5 if number else 1)
+        at = torch.randint(len(data), (3 * queries,), generator=rng, device=device)
+        wanted = torch.rand(len(at), generator=rng, device=device) < data.chances[at]
+        at = at[wanted.float().topk(queries).indices]
+        picks = torch.rand((queries, hard.shape[1]), generator=rng, device=device).topk(negatives, 1).indices
+        candidates = torch.cat([data.about[at][:, None], hard[at].gather(1, picks).long()], 1).view(-1)
+        long, wide = NARROW if step < WIDE_FROM * steps else (ASKED, READ)
+        asked = data.put(at, rng)[:, :long].repeat_interleave(negatives + 1, 0)
+        tokens, places = passages.read[candidates, :wide].int(), passages.places[candidates, :wide]
         # A word here and there is hidden: nobody asks in the very words.
-        asked = asked * (torch.rand(asked.shape, generator=rng, device=data.device) > 0.05)
-        tokens = tokens * (torch.rand(tokens.shape, generator=rng, device=data.device) > 0.08)
+        asked = asked * (torch.rand(asked.shape, generator=rng, device=device) > 0.05)
+        tokens = tokens * (torch.rand(tokens.shape, generator=rng, device=device) > 0.08)
         with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
             scores = scored(asked, tokens, places).view(queries, -1)
-            loss = F.cross_entropy(scores, torch.zeros(queries, dtype=torch.int64, device=data.device))
-            if teacher is not None:
-                with torch.no_grad():
-                    told = teacher(asked, tokens, places).view(queries, -1)
-                loss = 0.4 * loss + 0.6 * F.kl_div(scores.log_softmax(1), told.softmax(1), reduction="batchmean")
+            loss = F.cross_entropy(scores, target, label_smoothing=0.03)
+            if told is not None:
+                chances = told[at].float().gather(1, F.pad(picks + 1, (1, 0))).softmax(1)
+                loss = 0.4 * loss + 0.6 * F.kl_div(scores.log_softmax(1), chances, reduction="batchmean")
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        step += 1
         if step % 20 == 0:
             smooth = 0.9 * smooth + 0.1 * loss.item() if smooth else loss.item()
-        if step in (1, 50, 200) or step % 1000 == 0:
-            say(f"reranker {step} ({done:.0%}) loss {smooth:.3f}")
+        if step + 1 in (1, 50, 200, steps) or (step + 1) % 1000 == 0:
+            say(f"reranker {step + 1}/{steps} loss {smooth:.3f}")
     return model.eval()
+
+
+@torch.no_grad()
+def ask_teacher(teacher: Reranker, data: Data, hard: Tensor) -> Tensor:
+    """Of every question the scores of the right passage and of the hard ones, nothing hidden."""
+    cuda, passages = data.device == "cuda", data.passages
+    scored = torch.compile(teacher) if cuda else teacher
+    told = torch.zeros((len(data), hard.shape[1] + 1), dtype=torch.float16, device=data.device)
+    for at in torch.arange(len(data), device=data.device).split(256):
+        candidates = torch.cat([data.about[at][:, None], hard[at].long()], 1)
+        asked = data.asked[0, at].int().repeat_interleave(candidates.shape[1], 0)
+        flat = candidates.view(-1)
+        with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
+            told[at] = scored(asked, passages.read[flat].int(), passages.places[flat]).view(len(at), -1).half()
+    return told
 
 
 # -- measuring -------------------------------------------------------------------------------------------------------
 
 
+def _score_words(low: int, high: int) -> list[np.ndarray]:
+    return [
+        np.stack([words.score(question.text) for question in found.queries]).astype(np.float32)
+        for found in _SHARED["sets"][low:high]
+        for words in [Fielded(found.passages)]
+    ]
+
+
+class Tokens:
+    """The sets to measure on, as tokens and scores of their words: all that needs no GPU."""
+
+    def __init__(self, sets: list[Set], vocabulary: Vocabulary):
+        self.sets = sets
+        _SHARED["sets"] = sets
+        self.words = [scores for part in spread(_score_words, len(sets), 1) for scores in part]
+        self.passages = [Passages(found.passages, vocabulary) for found in sets]
+        self.asked = [encode_questions([(q.text, "") for q in found.queries], vocabulary)[0].int() for found in sets]
+
+
 class Measured:
     """Sets with the features of the best candidates of every question: words, body, head, and then the reranker."""
 
-    def __init__(self, path: Path, vocabulary: Vocabulary, static: Static, device: str, reported: set[str]):
-        from training.lexical import Fielded
-        from training.sets import load_sets
-
+    def __init__(self, tokens: Tokens, static: Static, device: str, reported: set[str]):
         self.reported = reported
         self.pools: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
-        self.lists: dict[str, Lists] = {}
-        for found in load_sets(path):
-            rows = [["", "", "", "", p.path, p.name, p.signature, p.body] for p in found.passages]
-            questions = [["", "", q.text, *[""] * 5] for q in found.queries]
-            data, asked = Data(rows, vocabulary, device), Data(questions, vocabulary, device)
+        self.read: dict[str, tuple[Passages, Tensor]] = {}
+        self.styles = {found.name: [question.style for question in found.queries] for found in tokens.sets}
+        for found, words, passages, asked in zip(tokens.sets, tokens.words, tokens.passages, tokens.asked, strict=True):
+            passages, asked = passages.to(device), asked.to(device)
             with torch.no_grad():
-                every = torch.arange(len(rows), device=device).split(2048)
-                whole = torch.cat([static.whole(data, at) for at in every])
-                head = torch.cat([static.head(data, at) for at in every])
-                query = static.query(asked, torch.arange(len(asked), device=device))
+                every = torch.arange(len(found.passages), device=device).split(2048)
+                whole = torch.cat([static.whole(passages, at) for at in every])
+                head = torch.cat([static.head(passages, at) for at in every])
+                query = static.query(asked)
                 bodies, heads = (query @ whole.T).cpu().numpy(), (query @ head.T).cpu().numpy()
-            words = Fielded(found.passages)
             self.pools[found.name] = []
             for number, question in enumerate(found.queries):
-                features = np.stack([words.score(question.text), bodies[number], heads[number]], 1)
-                pool = np.unique(np.concatenate([np.argsort(-features[:, c], kind="stable")[:200] for c in range(3)]))
+                features = np.stack([words[number], bodies[number], heads[number]], 1).astype(np.float64)
+                pool = np.unique(np.concatenate([np.argsort(-features[:, c], kind="stable")[:POOL] for c in range(3)]))
                 self.pools[found.name].append((pool, features[pool], np.isin(pool, question.targets)))
-            self.lists[found.name] = Lists(rows, vocabulary, device)
-            self.lists[found.name].asked = Lists(questions, vocabulary, device).asked
+            self.read[found.name] = (passages, asked)
         first = self._fit(self.pools)
         self.best: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         for name, pools in self.pools.items():
             order = [np.argsort(-(unit(x) @ first), kind="stable")[:CANDIDATES] for _, x, _ in pools]
             self.best[name] = [(p[o], x[o], y[o]) for (p, x, y), o in zip(pools, order, strict=True)]
-            words, vectors = self._mrr(pools, np.array([1, 0, 0])), self._mrr(pools, first)
-            recall = np.mean([y.any() for _, _, y in self.best[name]])
-            say(f"{name:22} {len(pools)} questions: words {words:.3f}, with vectors {vectors:.3f}, recall {recall:.3f}")
+        self._show("words", self.pools, np.array([1, 0, 0]))
+        self._show("words and vectors", self.pools, first)
 
     def _fit(self, pools: dict) -> np.ndarray:
         return fit([(unit(x), y) for name in pools if name not in self.reported for _, x, y in pools[name]])
 
-    def _mrr(self, pools: list, weights: np.ndarray) -> float:
-        return mrr([unit(x) @ weights for _, x, _ in pools], [y for _, _, y in pools])
+    def _show(self, label: str, pools: dict, weights: np.ndarray) -> None:
+        """MRR@10 by set and by style, and how many questions have their answer among the candidates."""
+        by_set, by_style = {}, defaultdict(list)
+        for name, entries in pools.items():
+            found = reciprocal([unit(x) @ weights for _, x, _ in entries], [y for _, _, y in entries])
+            by_set[name] = np.mean(found)
+            for style, value in zip(self.styles[name], found, strict=True):
+                if name not in self.reported:
+                    by_style[style].append(value)
+        say(
+            label,
+            np.round(weights, 2).tolist(),
+            {style: f"{np.mean(v):.4f} ({len(v)})" for style, v in by_style.items()},
+        )
+        say("   ", {name: round(float(value), 3) for name, value in by_set.items()})
 
     @torch.no_grad()
-    def report(self, label: str, model: Reranker) -> dict[str, float]:
-        """MRR@10 with the reranker, in a blend whose weights are fitted on the sets that are not reported."""
+    def report(self, label: str, model: Reranker) -> None:
+        """With the reranker, in a blend whose weights are fitted on the sets that are not reported."""
         rows: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         for name, entries in self.best.items():
-            lists, rows[name] = self.lists[name], []
-            for number, (best, features, right) in enumerate(entries):
-                at = torch.from_numpy(best).to(lists.tokens.device)
-                asked = lists.asked[number : number + 1].expand(len(best), -1)
-                score = model(asked, lists.tokens[at], lists.places[at]).cpu().numpy()
-                rows[name].append((best, np.concatenate([features, score[:, None]], 1), right))
-        weights = self._fit(rows)
-        result = {name: self._mrr(entries, weights) for name, entries in rows.items()}
-        for name, entries in rows.items():
-            say(f"{label} {name:22} alone {self._mrr(entries, np.array([0, 0, 0, 1])):.3f} blend {result[name]:.3f}")
-        chosen = np.mean([result[name] for name in result if name not in self.reported])
-        say(label, np.round(weights, 3).tolist(), f"tuning sets {chosen:.4f}")
-        return result
+            passages, asked = self.read[name]
+            device = asked.device
+            sizes = [len(best) for best, _, _ in entries]
+            numbers = torch.from_numpy(np.concatenate([best for best, _, _ in entries])).to(device)
+            owners = torch.arange(len(entries), device=device).repeat_interleave(torch.tensor(sizes, device=device))
+            scores = [
+                model(asked[o], passages.read[n].int(), passages.places[n]).cpu().numpy()
+                for o, n in zip(owners.split(2000), numbers.split(2000), strict=True)
+            ]
+            parts = np.split(np.concatenate(scores), np.cumsum(sizes)[:-1])
+            rows[name] = [(p, np.column_stack([x, s]), y) for (p, x, y), s in zip(entries, parts, strict=True)]
+        say(label, f"recall@{CANDIDATES}", round(float(np.mean([y.any() for e in rows.values() for _, _, y in e])), 3))
+        self._show(f"{label} alone", rows, np.array([0, 0, 0, 1.0]))
+        self._show(f"{label} blend", rows, self._fit(rows))
 
 
 def unit(features: np.ndarray) -> np.ndarray:
@@ -448,12 +557,9 @@ def unit(features: np.ndarray) -> np.ndarray:
     return (features - low) / (high - low + 1e-9)
 
 
-def mrr(scores: list[np.ndarray], labels: list[np.ndarray]) -> float:
-    total = 0.0
-    for found, right in zip(scores, labels, strict=True):
-        ranks = np.flatnonzero(right[np.argsort(-found, kind="stable")])
-        total += 1 / (ranks[0] + 1) if len(ranks) and ranks[0] < 10 else 0
-    return total / len(scores)
+def reciprocal(scores: list[np.ndarray], labels: list[np.ndarray]) -> list[float]:
+    found = [np.flatnonzero(y[np.argsort(-x, kind="stable")[:10]]) for x, y in zip(scores, labels, strict=True)]
+    return [1 / (ranks[0] + 1) if len(ranks) else 0.0 for ranks in found]
 
 
 def fit(lists: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -490,70 +596,80 @@ def main() -> None:
     parser.add_argument("--reported", default="django,tokio,rxjs,nest", help="sets that nothing is chosen on")
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--size", type=int, default=30_000)
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--vocabulary", type=Path, help="made before, of the same pairs")
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch", type=int, default=2048)
-    parser.add_argument("--teacher-seconds", type=float, default=0)
-    parser.add_argument("--seconds", type=float, default=270)
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--teacher", default="384,6,6", help="dimensions, layers, heads")
+    parser.add_argument("--teacher-steps", type=int, default=0)
+    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=15_800)
     parser.add_argument("--queries", type=int, default=256)
     parser.add_argument("--negatives", type=int, default=9)
     options = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.backends.cuda.matmul.allow_tf32 = True
     options.out.mkdir(parents=True, exist_ok=True)
-    from training.sets import load_sets
-
-    reported = set(options.reported.split(","))
-    held = {q.text.lower() for found in load_sets(options.sets) for q in found.queries}
-    rows = load_rows(options.pairs, options.share, held)
-    say(len(rows), "pairs", dict(Counter(row[1] for row in rows)))
-    pieces = train_vocabulary(rows, options.size)
+    sets = load_sets(options.sets)
+    held = {q.text.lower() for found in sets for q in found.queries}
+    entries = load_rows(options.pairs, options.share, held)
+    styles = Counter(style for entry in entries for style, _ in entry.questions)
+    say(len(entries), "passages", dict(Counter(entry.language for entry in entries)), dict(styles))
+    _SHARED["entries"] = entries
+    if options.vocabulary:
+        pieces = options.vocabulary.read_text(encoding="utf-8").splitlines()
+    else:
+        pieces = train_vocabulary(entries, options.size)
     (options.out / "vocabulary.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
     vocabulary = Vocabulary(pieces)
     say(len(pieces), "pieces")
-    data = Data(rows, vocabulary, device)
-    say("tokens")
+    # Forks first, the GPU after them.
+    data, tokens = Data(entries, vocabulary), Tokens(sets, vocabulary)
+    _SHARED.clear()
+    say("tokens of", len(data), "questions")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.backends.cuda.matmul.allow_tf32 = True
+    data.to(device)
     static = train_static(data, len(pieces), options.epochs, options.batch)
-    table = static.table.weight.detach().float().cpu().numpy()[1:]
-    table /= np.abs(table).max() / 0.999
-    codes, scales = quantize_rows(table)
-    np.save(options.out / "static_rows.npy", codes)
-    np.save(options.out / "static_scales.npy", scales * 127)
-    weights = static.weights.exp().detach().cpu().tolist()
-    say("field weights", weights)
-    (options.out / "trained.json").write_text(json.dumps({
-        "seed": SEED, "pairs": len(rows), "pairs_sha256": hashlib.sha256(options.pairs.read_bytes()).hexdigest(),
-        "fields": {field: [LIMITS[field], round(weight, 4)] for field, weight in zip(FIELDS, weights, strict=True)},
-    }))  # fmt: skip
-    measured = Measured(options.sets, vocabulary, static, device, reported)
+    save_static(static, options.out, {"seed": SEED, "passages": len(entries), "questions": dict(sorted(styles.items())),
+                "pairs_sha256": hashlib.sha256(options.pairs.read_bytes()).hexdigest()})  # fmt: skip
+    measured = Measured(tokens, static, device, set(options.reported.split(",")))
     ids: dict[str, int] = {}
     stems = [0] + [0 if piece in STOP else ids.setdefault(stem(piece) if piece[0] != "#" else piece, len(ids) + 1)
                    for piece in pieces]  # fmt: skip
     stem_ids = torch.tensor(stems, device=device)
     hard = mine(data, static, stem_ids, 24)
-    lists = Lists(rows, vocabulary, device)
     say("mined")
 
-    def make(dims: int, layers: int, heads: int, inner: int, dropout: float) -> Reranker:
+    def make(dims: int, layers: int, heads: int) -> Reranker:
         torch.manual_seed(SEED)
-        model = Reranker(len(pieces), stem_ids, dims, layers, heads, inner, dropout).to(device)
+        model = Reranker(len(pieces), stem_ids, dims, layers, heads, 4 * dims, 0.1).to(device)
         with torch.no_grad():
             model.table.weight.copy_(static.table.weight * (0.5 / static.table.weight.std()))
             model.table.weight[0] = 0
         return model
 
-    teacher = None
-    if options.teacher_seconds:
-        teacher = make(512, 6, 8, 2048, 0.1)
-        teacher = train_reranker(teacher, data, lists, hard, options.steps, options.queries, options.negatives, 3e-4,
-                                 options.teacher_seconds)  # fmt: skip
+    told = None
+    if options.teacher_steps:
+        teacher = make(*map(int, options.teacher.split(",")))
+        train_reranker(teacher, data, hard, options.teacher_steps, options.queries, options.negatives, 5e-4)
         measured.report("teacher", teacher)
-    model = make(256, options.layers, 4, 1024, 0.1)
-    model = train_reranker(model, data, lists, hard, options.steps, options.queries, options.negatives, 1e-3,
-                           options.seconds, teacher)  # fmt: skip
-    save_reranker(model, stems[1:], options.out)
-    measured.report("as int8", model)
+        told = ask_teacher(teacher, data, hard)
+        say("told")
+    if options.steps:
+        model = make(256, options.layers, 4)
+        train_reranker(model, data, hard, options.steps, options.queries, options.negatives, 1e-3, told)
+        save_reranker(model, stems[1:], options.out)
+        measured.report("reranker as int8", model)
+
+
+def save_static(static: Static, out: Path, facts: dict[str, Any]) -> None:
+    table = static.table.weight.detach().float().cpu().numpy()[1:]
+    table /= np.abs(table).max() / 0.999
+    codes, scales = quantize_rows(table)
+    np.save(out / "static_rows.npy", codes)
+    np.save(out / "static_scales.npy", scales * 127)
+    weights = static.weights.exp().detach().cpu().tolist()
+    say("field weights", weights)
+    fields = {field: [limit, round(weight, 4)] for (field, limit), weight in zip(LIMITS.items(), weights, strict=True)}
+    (out / "trained.json").write_text(json.dumps({**facts, "fields": fields}))
 
 
 def save_reranker(model: Reranker, stems: list[int], out: Path) -> None:

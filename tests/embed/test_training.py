@@ -7,8 +7,11 @@ import tomllib
 import pytest
 
 from bench.corpora import CORPORA
+from training.archives import Archive, crate_of, is_permissive
 from training.fetch import HERE, is_excluded
-from training.pairs import REPORTED, build_set, crate_of, is_permissive, passages, sentence_of
+from training.pairs import REPORTED, ask, build_set
+from training.styles import definitions, sentence_of
+from training.vary import vary
 
 
 @pytest.mark.parametrize(
@@ -42,10 +45,55 @@ def test_documentation_is_taken_out_of_code():
     rust = b"/// Says the secret.\n#[inline]\npub fn f() -> u8 { 1 } // kept\n"
     script = b"/** Says the secret. */\nexport function f() { return 1; }\n"
     for path, text in (("a.py", python), ("a.rs", rust), ("a.ts", script)):
-        found = list(passages(path, text))
+        found = list(definitions(path, text, beside=False))
         assert found
-        assert any(symbol.doc for symbol, _ in found)
-        assert all("secret" not in passage.body for _, passage in found)
+        assert any(definition.symbol.doc for definition in found)
+        assert all("secret" not in definition.passage.body for definition in found)
+
+
+def test_questions_of_every_style():
+    source = b'''"""Reading of tokens that a client sends."""
+def read_token(text):
+    """Read the token of a client. It must have been signed by us before."""
+    # The header comes before the first dot
+    head = text.split(".")[0]
+    if not head:
+        raise ValueError("the token has no header at all")
+    return head
+
+def unrelated(): return [number * number for number in range(1000) if number % 7 == 3]
+'''
+    archive = Archive(
+        "sdist", "x", "1", "MIT", {},
+        {"tests/test_token.py": b"def test_rejects_expired_token():\n    assert read_token('x') is None\n"},
+        {
+            "docs/guide.md": b"# Checking who is calling\n\nUse `read_token` to check that the caller is known.\n",
+            "CHANGES.md": b"# 2.0\n\n- `read_token()` no longer accepts tokens that are too old.\n",
+        },
+    )  # fmt: skip
+    found = ask([("x/token.py", source)], archive)
+    asked, silent = (definition.questions for definition in found)
+    assert dict(asked) == {
+        "doc": "Read the token of a client.",
+        "comment": "The header comes before the first dot",
+        "error": "the token has no header at all",
+        "module": "Reading of tokens that a client sends.",
+        "change": "no longer accepts tokens that are too old.",
+        "page": "Checking who is calling",
+        "test": "rejects expired token",
+    }
+    assert ("page", "Use to check that the caller is known.") in asked
+    assert silent == []
+    body = found[0].passage.body
+    assert "split" in body
+    assert "before the first dot" not in body
+    assert "no header" not in body
+
+
+def test_a_question_is_put_otherwise_in_the_same_way_each_time():
+    text = "Returns the configuration of the running server."
+    assert vary(text, "server config") == vary(text, "server config")
+    assert len({vary(text, name) for name in ("a", "b", "c", "d")}) > 1
 
 
 def test_an_overload_is_its_function():
@@ -53,7 +101,7 @@ def test_an_overload_is_its_function():
 export function read(name: string, standing: boolean, turned: boolean): number;
 export function read(name: string, standing: boolean, turned: boolean, other?: number): number { return 1; }
 """
-    found = build_set("x", "typescript", {"a.ts": text})
+    found = build_set("x", {"a.ts": text})
     (query,) = found.queries
     assert query.text == "Reads the number of a thing by its name."
     assert [found.passages[number].name for number in query.targets] == ["read"] * len(found.passages)
@@ -61,6 +109,6 @@ export function read(name: string, standing: boolean, turned: boolean, other?: n
 
 def test_nothing_that_is_measured_on_was_trained_on():
     rows = tomllib.loads((HERE / "manifest.toml").read_text())["package"]
-    assert sum(row["pairs"] for row in rows) > 100_000
+    assert sum(sum(row["pairs"].values()) for row in rows) > 100_000
     assert [row["name"] for row in rows if is_excluded(crate_of(row["name"]))] == []
     assert all(is_excluded(crate_of(CORPORA[name].package)) for name in REPORTED)

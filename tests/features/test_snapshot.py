@@ -246,6 +246,23 @@ def test_what_stands_in_a_statement_comes_with_it(tmp_path: Path):
     )
 
 
+def test_what_follows_dots_is_a_name_of_its_own(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        "#- a.ts\nimport { Tuple } from './t';\nimport { no } from './no';\nconst more = [1];\n"
+        "export function f<A>(rest: [...Tuple<A>]) {\n    return [...more, rest];\n}\n",
+        "f",
+        "import { Tuple } from './t';\nconst more = [1];\n"
+        "export function f<A>(rest: [...Tuple<A>]) {\n    return [...more, rest];\n}\n",
+    )
+    check_snapshot(
+        tmp_path,
+        "#- a.rs\nconst LIMIT: u32 = 3;\nconst OTHER: u32 = 4;\n\nfn f() -> u32 {\n    (0..LIMIT).sum()\n}\n",
+        "f",
+        "const LIMIT: u32 = 3;\n\nfn f() -> u32 {\n    (0..LIMIT).sum()\n}\n",
+    )
+
+
 @pytest.mark.parametrize("languages", [{"python"}])
 def test_random_symbols_of_this_repository(tmp_path: Path, languages: set[str]):
     assert check_random_snapshots(ROOT / "src", tmp_path, languages, 150) == 150

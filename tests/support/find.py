@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import random
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +88,112 @@ def _check_one(file: HeldFile, symbol: Any) -> None:
     if file.language == "python":
         _check_python(file, symbol, shown, where)
         roots = [s.name for s in statements.values() if s.kind_group in ("function", "class", "value")]
-        alone = [name for name in roots if words.count(name) < 2 and name not in holders]
+        # A class may be there for a field that `self` has of it.
+        held = {s.name for s in facts.symbols if s.parent >= 0 and words.count(s.name) > 1}
+        held = {facts.symbols[s.parent].name for s in facts.symbols if s.parent >= 0 and s.name in held}
+        alone = [name for name in roots if words.count(name) < 2 and name not in holders | held]
         # A statement is shown whole: what else a `try:` or an unpacking binds comes with it.
         assert all(not re.search(rf"^(?:def |class |@).*\b{name}\b", shown, re.MULTILINE) for name in alone), where
+    else:
+        whole = language.parse(file.text)
+        assert whole is not None
+        _check_tree(whole.root_node, tree.root_node, span, holders, where)
+
+
+# What the trees of TypeScript and Rust say by themselves: who declares a name, and where one is bound.
+_IMPORTS = {"import_statement", "use_declaration", "extern_crate_declaration"}
+_HEADS = {"export_statement", "lexical_declaration", "variable_declaration", "ambient_declaration"}
+_NAMED = {
+    "function_declaration", "generator_function_declaration", "class_declaration", "abstract_class_declaration",
+    "interface_declaration", "type_alias_declaration", "enum_declaration", "variable_declarator", "function_signature",
+    "function_item", "struct_item", "enum_item", "union_item", "trait_item", "type_item", "const_item", "static_item",
+}  # fmt: skip
+_NAMES = {"identifier", "type_identifier", "shorthand_property_identifier"}
+_INNER = {"function_expression", "class", "type_parameter", "infer_type", "mapped_type_clause"}  # bind their own name
+_BINDERS = {"pattern", "parameters", "parameter", "type_parameters", "name", "alias"}
+_REFERRING = {"type", "value", "bounds", "return_type", "default_type", "constraint"}
+_BOUND = {*_NAMES, "shorthand_field_identifier", "shorthand_property_identifier_pattern"}
+_SCOPED = {"scoped_identifier", "scoped_type_identifier", "nested_type_identifier", "nested_identifier"}
+
+
+def _check_tree(whole: Any, part: Any, span: tuple[int, int], holders: set[str], where: tuple[str, str]) -> None:
+    inside = [node for node in _walk(whole) if span[0] <= node.start_byte and node.end_byte <= span[1]]
+    around = [node for node in _walk(whole) if node.start_byte <= span[0] and span[1] <= node.end_byte]
+    if any(node.type in ("mod_item", "internal_module", "module") for node in around):
+        return  # names there are those of another module
+    # Macros are text until they are expanded, and names after a dot or colons are somebody else's.
+    used = {_text(node) for node in inside if node.type in _NAMES and not _is_foreign(node)}
+    bound: set[str] = set()
+    for node in (*inside, *around[1:]):
+        for field in _BINDERS:
+            child = node.child_by_field_name(field)
+            if child is not None and (field != "name" or node.type in _NAMED | _INNER):
+                bound |= {_text(name) for name in _walk(child, _REFERRING) if name.type in _BOUND}
+    declared, shown = _find_declared(whole), _find_declared(part)
+    missing = (used - bound) & declared.keys() - shown.keys()
+    assert not missing, (where, missing)
+    words = re.findall(rb"[\w$]+", part.text)
+    for name, statement in shown.items():
+        names = [other for other, held in shown.items() if held == statement]
+        used_by = [other for other in names if words.count(other.encode()) > 1 or other in holders]
+        assert used_by or statement.type in _IMPORTS or span[0] == 0, (where, f"nothing names {name}")
+
+
+def _find_declared(root: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for statement in root.named_children:
+        todo = [statement]
+        while todo:
+            node = todo.pop()
+            if node.type in _IMPORTS:
+                names = [child for child in _walk(node) if child.type == "identifier"]
+                found |= {_text(child): statement for child in names if not _is_renamed(child)}
+            elif node.type in _HEADS:
+                todo += node.named_children
+            elif node.type in _NAMED and (name := node.child_by_field_name("name")) is not None:
+                found |= {_text(child): statement for child in _walk(name) if child.type in _NAMES}
+    return found
+
+
+def _is_renamed(node: Any) -> bool:
+    """`a` of `a as b`, of `a::b` and of `a::*`: not what the statement binds."""
+    parent = node.parent
+    if parent.type == "use_wildcard":
+        return True
+    alias = parent.child_by_field_name("alias")
+    path = parent.child_by_field_name("path")
+    return (alias is not None and alias != node) or path == node or "path" in _fields_above(node)
+
+
+def _fields_above(node: Any) -> set[str]:
+    found: set[str] = set()
+    while node.parent is not None and node.parent.type not in ("use_list", "use_declaration"):
+        if node.parent.child_by_field_name("path") == node:
+            found.add("path")
+        node = node.parent
+    return found
+
+
+def _is_foreign(node: Any) -> bool:
+    parent = node.parent
+    if parent is None or parent.type in ("token_tree", "macro_invocation", "attribute", "pair"):
+        return True
+    return parent.type in _SCOPED and parent.named_children[0] != node
+
+
+def _walk(node: Any, but: Iterable[str] = ()) -> list[Any]:
+    """In order; without what stands in these fields."""
+    found, todo = [], [node]
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        left_out = [node.child_by_field_name(field) for field in but]
+        todo += [child for child in reversed(node.named_children) if child not in left_out]
+    return found
+
+
+def _text(node: Any) -> str:
+    return node.text.decode()
 
 
 def _check_python(file: HeldFile, symbol: Any, shown: str, where: tuple[str, str]) -> None:

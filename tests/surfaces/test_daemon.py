@@ -318,6 +318,28 @@ def test_auto_starts_one_and_off_uses_none(place: Place):
     assert not list(place.root.glob(".cq*"))
 
 
+def test_where_there_can_be_no_daemon_every_command_runs_by_itself(daemon: Place):
+    """As on a system without unix sockets, or one that does not say who is at the other end."""
+    alone = (
+        "import sys, _socket; sys.platform = 'darwin'; del _socket.AF_UNIX, _socket.SO_PEERCRED;"
+        "from cq.surfaces.client import main; sys.exit(main())"
+    )
+
+    def cq(*arguments: str) -> tuple[int, bytes, bytes]:
+        done = subprocess.run(
+            [sys.executable, "-c", alone, *arguments], cwd=daemon.root, env=daemon.environment, capture_output=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    daemon.cq("config", "set", "daemon", "auto")
+    assert cq("calls", "save", "--format", "plain") == daemon.cq("calls", "save", "--format", "plain")
+    assert daemon.served() == 1
+    status, out, errors = cq("daemon", "start")
+    assert (status, out, errors.count(b"\n")) == (2, b"", 1)
+    assert errors.startswith(b"cq: daemon: ")
+
+
 def _wait(is_so: Callable[[], bool]) -> None:
     for _ in range(200):
         if is_so():

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from cq.query import Query, parse
+from cq.query.vocabulary import TOKENS
 from cq.surfaces.cli.completion import SCRIPTS
 
 
@@ -82,6 +84,15 @@ def test_nobody_means_all_that_they_have(tmp_path: Path):
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == f"cq: usage: {folder} is no repository (go into one, or name a directory with --root)\n"
     assert cq(home, "search", "x", "--root", ".", HOME=str(home)).returncode == 1  # who says so is believed
+
+
+def test_the_query_language_is_explained_by_examples_that_work(root: Path):
+    shown = cq(root, "help", "query").stdout
+    examples = [shlex.split(line)[2] for line in shown.splitlines() if line.strip().startswith("cq q ")]
+    assert len(examples) == len(TOKENS)
+    for key, example in zip(TOKENS, examples, strict=True):
+        assert f"  {key}=" in shown
+        assert isinstance(parse(example), Query)
 
 
 def test_help_of_one_command_both_ways(root: Path):

@@ -96,6 +96,8 @@ def test_every_tool_over_stdio(root: Path, mode: str):
         assert any(piece.text.startswith("## Callers (1") for piece in around.content[1:])
         way = await client.call_tool("codebase_context", {"what": "path", "target": "main", "to": "save"})
         assert way.structured_content["found"] == 1
+        shaped = await client.call_tool("codebase_query", {"query": "entity=function name=save"})
+        assert shaped.structured_content["found"] == 1
         checked = await client.call_tool("codebase_check", {"path": ["src"]})
         assert checked.structured_content["command"] == "diagnostics"
         status = await client.call_tool("index_status", {})

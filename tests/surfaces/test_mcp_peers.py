@@ -79,6 +79,8 @@ def test_every_scenario_that_needs_no_tools_of_its_own_passes(modules: Path, roo
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_the_inspector_lists_and_calls_every_tool(modules: Path, root: Path, port: int, transport: str):
     server = [f"http://127.0.0.1:{port}/mcp", "--transport", "http"] if transport == "http" else [
+        # The Inspector hands on little of the environment.
+        "env", *(f"{key}={value}" for key, value in environment(root).items() if key.startswith("XDG_")),
         sys.executable, "-m", "cq", "mcp", "--root", str(root),
     ]  # fmt: skip
 

@@ -367,6 +367,22 @@ def test_a_chain_of_twenty_thousand_calls_is_read_whole():
     assert max(len(call.callee) for call in facts.calls) <= 200
 
 
+def test_a_chain_of_fifty_thousand_subscripts_costs_little():
+    code = read("x" + "[0]" * 50_000 + "\n").code
+    assert code is not None
+    assert code.runs[-1][2:] == ("[]", "x")
+    targets = read("x[0] = y[1]\n").code
+    assert targets is not None
+    assert [run[2:] for run in targets.runs] == [("[]=", "x"), ("[]", "y")]
+
+
+def test_what_was_read_before_does_not_matter_around_an_error():
+    broken = "[c\n  '(b= # c\n 1)"
+    before = read(broken)
+    read("f(b= # c\n 1)\n")
+    assert read(broken) == before
+
+
 def test_tokens_that_are_no_statement_stay_together_by_line():
     facts = read("def f(:\n  x = (\n")
     assert [(chunk.kind, chunk.name) for chunk in facts.chunks[1:]] == [

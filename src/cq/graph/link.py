@@ -92,7 +92,8 @@ class Cell:
     def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
         self.compute, self.args = compute, args
         self.home = home  # the code it stands in
-        self.keys: set[int | Keys] | None = None  # what it depends on beside that and other cells
+        # What it depends on beside that and other cells: one, or a plain set of them.
+        self.keys: int | Keys | set[int | Keys] | None = None
         self.values: Values = NOTHING
         self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
@@ -211,7 +212,9 @@ class Linker:
 
     def callees(self, unit: Unit) -> list[Cell]:
         """Of all calls of a document; many share one."""
-        return [self.callee(unit, number) for number in range(len(unit.code.sites))]
+        found = [self.callee(unit, number) for number in range(len(unit.code.sites))]
+        self._heads.pop(unit, None)
+        return found
 
     def _find_cell(self, unit: Unit, site: Site) -> Cell:
         name, scope = site.callee, site.scope
@@ -592,10 +595,13 @@ class Linker:
             if asker is current:
                 return  # it gets them all in the end
         if current is not None and key != current.home:
-            if current.keys is None:
-                current.keys = {key}
-            else:
-                current.keys.add(key)
+            known = current.keys
+            if known is None:
+                current.keys = key
+            elif not isinstance(known, (int, Keys)):
+                known.add(key)
+            elif known != key:
+                current.keys = {known, key}
 
     @contextmanager
     def recording(self, keys: Keys) -> Iterator[None]:
@@ -629,8 +635,11 @@ class Linker:
             if cell not in seen:
                 seen.add(cell)
                 found.add(cell.home)
-                if cell.keys:
-                    found |= cell.keys
+                keys = cell.keys
+                if isinstance(keys, (int, Keys)):
+                    found.add(keys)
+                elif keys:
+                    found |= keys
                 todo += self._reads.get(cell, ())
         return flatten(found)
 

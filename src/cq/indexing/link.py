@@ -52,7 +52,7 @@ class StoredCorpus:
         """Of a file and what is embedded in it, those with code."""
         found = self._units.get(path)
         if found is None:
-            found = self._units[path] = _share_names(make_units(path, self._load(path)))
+            found = self._units[path] = make_units(path, self._load(path))
         return found
 
     def unit(self, path: str) -> Unit | None:
@@ -98,7 +98,7 @@ class _Tree:
 
     def load(self, path: str) -> Sequence[Code | None]:
         found = self.code.get(path)
-        return [] if found is None else decode_part("code", found[1])
+        return [] if found is None else _share_names(decode_part("code", found[1]))
 
     def find_named(self, name: str, kind: int, limit: int) -> list[str]:
         contents = self._named.get((name, kind), ())
@@ -179,15 +179,15 @@ def _link_part(paths: list[str]) -> bytes:
     return _ENCODE(list(_link(_open(_tree), paths)))
 
 
-def _share_names(units: list[Unit]) -> list[Unit]:
-    """A repository calls the same few names again and again: each is kept once."""
-    for unit in units:
-        for site in unit.code.sites:
+def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
+    """A repository calls the same few names again and again: where all of it is held, each is kept once."""
+    for code in codes:
+        for site in () if code is None else code.sites:
             force_setattr(site, "kind", intern(site.kind))
             force_setattr(site, "name", intern(site.name))
             if type(site.callee) is str:
                 force_setattr(site, "callee", intern(site.callee))
-    return units
+    return codes
 
 
 def is_structural(path: str) -> bool:

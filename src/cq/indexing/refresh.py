@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -32,6 +32,7 @@ BATCH_BYTES = 400_000
 COMMIT_BYTES = 48_000_000
 # Below this a pool costs more than it brings.
 POOL_BYTES = 600_000
+FEW_FILES = 8  # read in this process
 MAX_LINKERS = 8  # each looks at what all need
 LINKER_MB = 256
 # A file or directory that changed this close to a look at it may change again within the same tick of the clock.
@@ -90,6 +91,13 @@ class _Listed(msgspec.Struct, frozen=True):
     settled: bool
 
 
+class _Seen(msgspec.Struct):
+    """What a look without the lock found a moment ago: it need not be asked for again."""
+
+    stats: dict[str, os.stat_result]  # by name on disk
+    listing: bytes = b""  # that still holds
+
+
 class _Read(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What a worker makes of one file."""
 
@@ -119,9 +127,9 @@ def refresh(
     rebuilt = "" if index.exists() else "new"
     if not rebuilt and (why := database.damage(index, producer(), words=settings.words)):
         rebuilt = why
-    fresh: dict[str, os.stat_result] = {}
+    seen = _Seen({})
     if not rebuilt and not full:
-        found = _find_unchanged(index, root, settings, fresh)
+        found = _find_unchanged(index, root, settings, seen)
         if found is not None:
             return found
     try:
@@ -145,7 +153,7 @@ def refresh(
 
             del link, prepare, read
             try:
-                report = _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", fresh).run()
+                report = _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", seen).run()
                 if imported is not None:
                     _restore_imported(connection, root, imported)
                 return report
@@ -198,8 +206,8 @@ def _generation(index: Path, root: Path) -> int:
         connection.close()
 
 
-def _find_unchanged(index: Path, root: Path, settings: Settings, fresh: dict[str, os.stat_result]) -> Report | None:
-    """The report when nothing at all changed; no lock, no write. `fresh` gets what was looked at, by name on disk."""
+def _find_unchanged(index: Path, root: Path, settings: Settings, seen: _Seen) -> Report | None:
+    """The report when nothing at all changed; no lock, no write. `seen` gets what was looked at."""
     connection = database.connect(index)
     try:
         with Reader(connection, os.fspath(root)) as reader:
@@ -209,10 +217,11 @@ def _find_unchanged(index: Path, root: Path, settings: Settings, fresh: dict[str
             listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
             if not _still_listed(root, listed):
                 return None
+            seen.listing = tree.listing
             base = f"{root}/"
             for os_path, size, mtime_ns in reader.stats(tree.id).values():
                 try:
-                    status = fresh[os_path] = os.lstat(base + os_path)
+                    status = seen.stats[os_path] = os.lstat(base + os_path)
                 except OSError:
                     return None
                 if status.st_mtime_ns != mtime_ns or status.st_size != size:
@@ -253,9 +262,9 @@ class _Refresh:
         settings: Settings,
         tell: Callable[[Progress], None],
         rebuilt: str,
-        fresh: dict[str, os.stat_result],
+        seen: _Seen,
     ) -> None:
-        self.root, self.settings, self.tell, self.rebuilt, self.fresh = root, settings, tell, rebuilt, fresh
+        self.root, self.settings, self.tell, self.rebuilt, self.seen = root, settings, tell, rebuilt, seen
         self.reader = Reader(connection, os.fspath(root))
         self.writer = Writer(connection)
 
@@ -359,7 +368,7 @@ class _Refresh:
         settings = self.settings
         if stored:
             listed = msgspec.msgpack.decode(stored, type=_Listed)
-            if _still_listed(self.root, listed):
+            if stored == self.seen.listing or _still_listed(self.root, listed):
                 # The same names: only their stats are asked for.
                 return self._restat(listed, known_files, known_skips), listed
         # Taken before the listing: what appears in between makes the next refresh list again.
@@ -387,7 +396,7 @@ class _Refresh:
         skips: list[Skip] = []
         for path, (os_path, _, _) in known_files.items():
             try:
-                status = self.fresh.get(os_path) or os.lstat(base + os_path)
+                status = self.seen.stats.get(os_path) or os.lstat(base + os_path)
             except OSError:
                 continue
             if status.st_size > self.settings.max_file_bytes:
@@ -415,7 +424,8 @@ class _Refresh:
         counts = {"added": 0, "changed": 0, "touched": 0, "parsed": 0, "reused": 0}
         if not todo:
             return rows, skips, Report(0)
-        known = self.reader.known()
+        # A few are looked up one by one.
+        known = self.reader.known() if len(todo) > FEW_FILES else _Lookup(self.reader)
         stored_hash = self.reader.hashes(tree_id, [entry.path for entry in todo if entry.path in known_files])
         total_bytes = sum(entry.size for entry in todo)
         done = done_bytes = pending = 0
@@ -482,6 +492,19 @@ def _is_same_skip(stored: tuple[Skip, int, int] | None, entry: FileEntry) -> boo
 
 # -- reading, here or in workers -------------------------------------------------------------------
 
+
+class _Lookup(dict[tuple[str, str], int]):
+    """Reader.known for those that are asked for. Not for workers: they have no database."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def get(self, key: tuple[str, str], default: Any = None) -> Any:
+        found = super().get(key) or self._reader.find_content(*key)
+        return default if found is None else found
+
+
 # Set before the pool forks, so that workers inherit them instead of being sent them.
 _known: dict[tuple[str, str], int] = {}
 _root = Path()
@@ -499,7 +522,7 @@ def _read_files(
     is_large = sum(entry.size for entry in todo) >= POOL_BYTES
     if is_large:
         trigrams.load()  # once, before workers are forked
-    if jobs < 2 or len(batches) < 2 or not is_large or not hasattr(os, "fork"):
+    if jobs < 2 or len(todo) <= FEW_FILES or len(batches) < 2 or not is_large or not hasattr(os, "fork"):
         for batch in batches:
             yield from _read_batch(batch)
         return
@@ -564,7 +587,7 @@ def _read_one(entry: FileEntry) -> _Read:
         return _Read(source)
     text_hash = content_hash(source.text)
     content = None
-    if (text_hash, source.language) not in _known:
+    if _known.get((text_hash, source.language)) is None:
         content = prepare_content(source, extract_source(source), text_hash)
     return _Read(None, text_hash, source.language, source.encoding, source.problems, content)
 

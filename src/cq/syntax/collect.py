@@ -59,6 +59,7 @@ class Collector:
         self.decorators: list[tuple[int, int]] = []
         self.decorator_calls: set[int] = set()
         self.remarks: list[tuple[int, str, str]] = []  # offset and two words that a language keeps for its `finish`
+        self.targets: set[tuple[int, int]] = set()  # spans of what is assigned to, other than plain names
         self.public: list[tuple[int, int]] = []  # statements that say what the module exports
         self.code = CodeDraft()
         self._painted: bytes | None = None

@@ -56,12 +56,12 @@ def extract_facts(
     imports = _build_imports(collector, scopes)
     chunks = build_chunks(text, span, drafts, imports, (spoken, tree.root_node, collector), references)
     _make_unique(drafts)
-    calls = _build_calls(collector, scopes)
+    calls, sites = _build_calls(collector, scopes, has_code=spoken.has_code)
     exports = tuple(Export(*item) for item in _sorted_exports(collector))
     public = tuple(export.exported for export in exports) if collector.public else None
     code = None
     if spoken.wants_code(collector):
-        code = collector.code.build(spoken, text, drafts, scopes, _build_sites(collector, calls), public)
+        code = collector.code.build(spoken, text, drafts, scopes, tuple(sites), public)
     elif language in TABLE_LANGUAGES:
         code = build_table_code(language, drafts, calls, imports)
     return FileFacts(
@@ -90,7 +90,7 @@ def extract_facts(
             )
             for d in drafts
         ),
-        calls,
+        tuple(calls),
         imports,
         exports,
         _build_flows(collector, scopes),
@@ -277,24 +277,23 @@ def _find_owner(language: Language, drafts: list[Draft], stack: list[tuple[int, 
     return -1
 
 
-def _build_calls(collector: Collector, scopes: Scopes) -> tuple[Call, ...]:
-    calls = collector.calls
-    calls.sort(key=itemgetter(0, 1, 2))
-    owners = scopes.find([call[0] for call in calls])
-    return tuple(
-        Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords)
-        for (start, end, name_start, kind, callee, name, receiver, args, count, keywords, *_), scope in zip(
-            calls, owners, strict=True
-        )
-    )
-
-
-def _build_sites(collector: Collector, calls: tuple[Call, ...]) -> tuple[Site, ...]:
-    loose: list[Any] = collector.calls  # languages with code give every call its site
-    return tuple(
-        Site(call.scope, call.start, call.end, callee, args, keywords, call.kind, call.name)
-        for call, (*_, callee, args, keywords) in zip(calls, loose, strict=True)
-    )
+def _build_calls(collector: Collector, scopes: Scopes, *, has_code: bool) -> tuple[list[Call], list[Site]]:
+    """Calls in the order of the text, and their sites where the language gives them any."""
+    loose: list[Any] = collector.calls
+    loose.sort(key=itemgetter(0, 1, 2))
+    owners = scopes.find([call[0] for call in loose])
+    calls: list[Call] = []
+    sites: list[Site] = []
+    if not has_code:
+        for (start, end, name_start, kind, callee, name, receiver, *summary), scope in zip(loose, owners, strict=True):
+            calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, *summary[:3]))
+        return calls, sites
+    for (
+        (start, end, name_start, kind, callee, name, receiver, args, count, keywords, target, values, named), scope
+    ) in zip(loose, owners, strict=True):  # fmt: skip
+        calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords))
+        sites.append(Site(scope, start, end, target, values, named, kind, name))
+    return calls, sites
 
 
 def _build_imports(collector: Collector, scopes: Scopes) -> tuple[Import, ...]:
@@ -368,11 +367,14 @@ def _find_names(language: Language, collector: Collector) -> tuple[list[int], li
     text = collector.text
     if language.flat:
         # Leaves of the tree, which do not overlap: their starts and their ends can be sorted apart.
-        pairs = zip(sorted(collector.ref_starts), sorted(collector.ref_ends), strict=True)
+        starts, ends = sorted(collector.ref_starts), sorted(collector.ref_ends)
     else:
-        pairs = sorted(dict(zip(collector.ref_starts, collector.ref_ends, strict=True)).items())
-    pairs = [(start, end) for start, end in pairs if end > start]
-    return [start for start, _ in pairs], [text[start:end] for start, end in pairs]
+        found = sorted(dict(zip(collector.ref_starts, collector.ref_ends, strict=True)).items())
+        starts, ends = [start for start, _ in found], [end for _, end in found]
+    words = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    if all(words):
+        return starts, words
+    return list(compress(starts, words)), list(filter(None, words))
 
 
 def _pack_quiet(collector: Collector) -> Quiet:

@@ -19,8 +19,9 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """On what: with training/manifest.toml, enough to make the weights again."""
 
     seed: int
-    pairs: int
+    passages: int
     pairs_sha256: str
+    questions: dict[str, int]  # style -> how many
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cq.features.files import HeldFile
     from cq.model.facts import Chunk, Import, Symbol
 
+_MEMBER = re.compile(rb"(?<!\.)\.\Z")
 _RECEIVER = re.compile(rb"([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)\s*(?:\?\.|\.|::|->)[ \t]*#?\Z")
 _SELF = frozenset({b"self", b"this", b"cls", b"Self", b"super", b"static", b"parent"})
 _COMMENT = re.compile(rb"\s*(?:/\*.*?\*/|//[^\n]*\n|#(?!\[)[^\n]*\n)", re.DOTALL)
@@ -173,7 +174,7 @@ class _View:
                 receiver = _RECEIVER.search(self.text[max(offset - 80, 0) : offset])
                 if receiver is not None:
                     found = self._find_members(receiver[1], offset, name)
-                elif self.text[max(offset - 1, 0) : offset] == b".":
+                elif _MEMBER.search(self.text[max(offset - 2, 0) : offset]):  # `...rest` and `0..LIMIT` are none
                     continue
                 else:
                     found = self._find_name(offset, name, imports)

@@ -123,6 +123,8 @@ def _dispatch(argv: list[str]) -> int:
     if name == "help":
         if len(rest) > 1:
             raise UsageError(f"unexpected argument {rest[1]!r}", hint="see `cq --help`")
+        if rest == ["query"]:
+            return _print_query_help()
         name, rest = (rest[0], ["--help"]) if rest else ("--help", [])
     name = ALIASES.get(name, name)
     if not name or name == "--root" or name.startswith("--root="):
@@ -176,6 +178,26 @@ def _print_help() -> int:
         f"  CQ_FORMAT      the format of answers\n"
         f"  CQ_VERBOSE=1   show the traceback of an internal error\n  NO_COLOR       no colours\n\n"
         f"examples:\n{EXAMPLES}\n\nexit status: 0 found, 1 nothing found, 2 error"
+    )
+    return 0
+
+
+def _print_query_help() -> int:
+    """The language of `cq q`, word by word."""
+    from cq.query.vocabulary import ATTRIBUTES, TOKENS
+
+    width = max(map(len, TOKENS)) + 1
+    print(
+        "A query is words of the form key=value, all of which must hold; quotes keep spaces together, `~` begins a\n"
+        "regular expression, `$X` in a pattern stands for one expression and `$$$` for any number.\n"
+    )
+    for key, rule in TOKENS.items():
+        example = rule.example.replace("'", '"')  # the shell has the others
+        print(f"  {key + '=':<{width}}  {rule.meaning}\n  {'':<{width}}    cq q '{example}'")
+    print(
+        "\nStages follow behind `|`: filter(ATTRIBUTE > 20), sort(ATTRIBUTE desc), limit 5, and more.\n"
+        f"Attributes: {', '.join(ATTRIBUTES)}.\n\n"
+        "`cq q --help` has the options, docs/query.md every rule, docs/cookbook.md queries with their answers."
     )
     return 0
 

@@ -643,26 +643,28 @@ class Python(Language):
                 found = ["iter", found]
             collector.code.yields.append((node.start_byte, found))
 
-    def on_run(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+    def each_run(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         """What runs a method of an object without a call; not of literals, and of what is no name or call."""
-        receiver = first_child(node)
-        if receiver is None:
-            return
-        operation = kind
-        if kind == "with":
-            if receiver.type == "as_pattern":
-                receiver = first_child(receiver) or receiver
-        elif kind == "item":
-            place = node.parent
-            is_target = place is not None and place.type == "assignment" and place.child_by_field_name("left") == node
-            operation = "[]=" if is_target else "[]"
-        else:
-            operator = next((child for child in node.children if not child.is_named), None)
-            operation = "" if operator is None else operator.type
-        if operation in _RUNS and receiver.type in _RECEIVERS:
-            value = self.value(collector, receiver)
-            if value is not None:
-                collector.code.runs.append((node.start_byte, operation, value))
+        targets, receivers, runs = collector.targets, self.receiver_ids, collector.code.runs
+        for node in nodes:
+            receiver = first_child(node)
+            if receiver is not None and kind == "with" and receiver.type == "as_pattern":
+                receiver = first_child(receiver)
+            if receiver is None or receiver.kind_id not in receivers:
+                continue
+            operation = kind
+            if kind == "item":
+                operation = "[]=" if node.byte_range in targets else "[]"
+            elif kind != "with":
+                operator = next((child for child in node.children if not child.is_named), None)
+                operation = "" if operator is None else operator.type
+            if operation in _RUNS and (value := self.value(collector, receiver)) is not None:
+                runs.append((node.start_byte, operation, value))
+
+    @cached_property
+    def receiver_ids(self) -> frozenset[int]:
+        found = {self.grammar.id_for_node_kind(name, True) for name in _RECEIVERS}
+        return frozenset(number for number in found if number is not None)
 
     def each_assignment(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         text, kinds, flows, ids = collector.text, self.argument_ids, collector.flows, self.ids
@@ -686,6 +688,7 @@ class Python(Language):
                 self._add_variable(collector, target, node, value)
                 collector.code.binds.append((end, start, name, found, -1))
             else:
+                collector.targets.add((start, target_end))
                 target_text = clip(text, start, target_end, CALLEE_TEXT)
                 flows.append((start, end, "assign", target_text, value_text, value_kind, value_start))
                 self._bind(collector, target, node, value)
@@ -696,6 +699,7 @@ class Python(Language):
         target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
         if target is None:
             return
+        collector.targets.add((target.start_byte, target.end_byte))
         if value is not None:
             source = value
             while source.type == "assignment":  # a = b = c

@@ -92,7 +92,7 @@ train-embeddings: $(STAMP)
 	@$(BIN)/python -m training.fetch
 	@$(BIN)/python -m training.pairs $(TRAINING)/pairs.tsv.xz $(TRAINING)/sets.msgpack
 	@$(BIN)/python -m training.train $(TRAINING)/pairs.tsv.xz $(TRAINING)/sets.msgpack $(TRAINING)/weights
-	@$(BIN)/python -m training.blend $(TRAINING)/weights $(TRAINING)/sets.msgpack django,tokio,rxjs,nest 60
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.blend $(TRAINING)/weights $(TRAINING)/sets.msgpack django,tokio,rxjs,nest 60
 	@$(BIN)/python -m training.install $(TRAINING)/weights
 
 format: $(STAMP)

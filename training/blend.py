@@ -3,7 +3,6 @@ and writes blend.json beside them. Runs on a CPU, with the very code that will r
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -18,7 +17,7 @@ from cq.embed.rerank import CrossEncoder
 from cq.embed.static import Fields, StaticEmbedder
 from cq.embed.words import Vocabulary
 from training.lexical import Fielded
-from training.sets import Query, Set, load_sets
+from training.sets import OTHER, Set, load_sets
 
 CANDIDATES, POOL = 40, 200
 Lists = list[tuple[NDArray[np.float64], NDArray[np.bool_]]]
@@ -99,20 +98,17 @@ def _rerank(job: tuple[Path, Set, list[tuple[str, list[int], NDArray[np.float64]
     ]
 
 
-def _mixed(found: Set, count: int) -> list[Query]:
-    """Some of its questions, of every style."""
-    return sorted(found.queries, key=lambda question: hashlib.sha1(question.text.encode()).digest())[:count]
-
-
 def main(folder: Path, sets: Path, reported: set[str], count: int) -> None:
     embedder, _ = load(folder)
-    tuning = [found for found in load_sets(sets) if found.name not in reported]
+    # By documentation alone: what else was said about code is as often about its neighbours, and a chance that is
+    # fitted on it is low for everything.
+    tuning = [found for found in load_sets(sets) if found.name not in reported and not found.name.endswith(OTHER)]
     first: Lists = []
     kept = []
     for found, other in zip(tuning, [*tuning[1:], tuning[0]], strict=True):
         # A third of the questions is about something else: nothing is right, and the best of it must not look so.
-        own = {question.text: question.targets for question in _mixed(found, count)}
-        texts = [*own, *(question.text for question in _mixed(other, count // 2) if question.text not in own)]
+        own = {question.text: question.targets for question in found.queries[:count]}
+        texts = [*own, *(question.text for question in other.queries[: count // 2] if question.text not in own)]
         for text, pool, scores in pools(found, embedder, texts):
             right = np.isin(pool, own.get(text, ()))
             first.append((scores, right))

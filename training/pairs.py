@@ -21,7 +21,7 @@ import msgspec
 from cq.embed.words import split_words
 from training.archives import Archive, chosen_files, crate_of, family_of, is_permissive, read_archive, read_tree
 from training.fetch import BATCH, CACHE, HERE, PACKAGES, is_excluded
-from training.sets import Entry, Query, Set
+from training.sets import OTHER, Entry, Query, Set
 from training.styles import STYLES, Definition, ask_by_pages, ask_by_tests, definitions, sentence_of
 
 CAPS = {"python": 1_200, "rust": 5_000, "typescript": 3_000}  # definitions of a package that are asked about
@@ -41,13 +41,14 @@ def main(destination: Path, sets: Path) -> None:
     codes: set[str] = set()
     rows: list[str] = []
     totals: Counter[str] = Counter()
-    taken: set[str] = set()
+    taken: set[tuple[str, str]] = set()
     with ProcessPoolExecutor(2) as pool, lzma.open(destination, "wt", preset=6, encoding="utf-8") as out:
         for (registry, name, version, licence), entries in pool.map(collect_once, archives, chunksize=4):
             chosen_on = crate_of(name) in PACKAGES["tuning"]
-            if (name, registry[:2]) in taken:
-                continue  # in two registries, or two versions: the first
-            taken.add((name, registry[:2]))
+            key = (name, "pypi" if registry == "sdist" else registry)
+            if key in taken:
+                continue  # two archives of one package: the first
+            taken.add(key)
             styles: Counter[str] = Counter()
             for entry in [] if chosen_on else entries:
                 code = hashlib.sha1(f"{entry.name}\0{entry.body}".encode()).hexdigest()
@@ -92,7 +93,7 @@ def _tuning_sets(archives: list[Path]) -> Iterator[Set]:
                 found = build_set(name, files, 200)
                 if len(found.queries) >= 60:
                     yield found
-                    yield build_set(f"{name}, other styles", files, 100, archive)
+                    yield build_set(name + OTHER, files, 100, archive)
 
 
 def reported_sets(questions: int = 500) -> Iterator[Set]:

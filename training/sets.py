@@ -11,6 +11,8 @@ import msgspec
 
 from cq.embed import Passage
 
+OTHER = ", other styles"  # ends the name of a set whose questions are no documentation
+
 
 class Query(msgspec.Struct, frozen=True):
     text: str

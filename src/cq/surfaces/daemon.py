@@ -35,6 +35,7 @@ _HEAD_SECONDS = 5.0  # for a request to be complete
 _GRACE_SECONDS = 2.0  # for a worker whose client left
 _PAUSE_SECONDS = 0.1  # without a request, until a worker makes ready for the next
 _STOP_SECONDS = 5.0  # for what runs when the daemon is told to stop
+_BEGUN = b"b"  # what a worker says when an interrupt would reach the command
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -84,6 +85,7 @@ class _Job:
         self.worker: _Worker | None = None
         self.place = ""
         self.left: float | None = None  # when the client did
+        self.begun = self.interrupted = False
 
 
 def serve(path: str, *, idle_seconds: float = IDLE_SECONDS, memory_mb: int = MEMORY_MB) -> None:
@@ -245,7 +247,9 @@ class Daemon:
         if not said:
             job.left = time.monotonic()
             self._selector.unregister(job.link)
-        _kill(job.worker, signal.SIGINT)
+        job.interrupted = True
+        if job.begun:  # before, the worker would not hear it
+            _kill(job.worker, signal.SIGINT)
 
     def _hand_out(self) -> None:
         while self._queue and time.monotonic() <= self._stop_at:
@@ -286,6 +290,11 @@ class Daemon:
         job = worker.job
         if not said or job is None:
             self._lose(worker)
+            return
+        if said == _BEGUN:
+            job.begun = True
+            if job.interrupted:
+                _kill(worker, signal.SIGINT)
             return
         self._served += 1
         worker.served += 1
@@ -398,7 +407,7 @@ def _work(channel: int) -> NoReturn:
             size, body = int.from_bytes(head, "big"), b""
             while len(body) < size:
                 body += parent.recv(size - len(body))
-            _answer(parse_request(body), socket.socket(fileno=link), streams)
+            _answer(parse_request(body), socket.socket(fileno=link), streams, parent)
             parent.sendall(DONE)
     except (ValueError, OSError):
         status = 0  # the daemon is gone
@@ -421,7 +430,7 @@ def _await(parent: socket.socket) -> None:
                 return
 
 
-def _answer(request: Request, link: socket.socket, streams: list[int]) -> None:
+def _answer(request: Request, link: socket.socket, streams: list[int], parent: socket.socket) -> None:
     from cq.surfaces import cli
 
     try:
@@ -446,6 +455,7 @@ def _answer(request: Request, link: socket.socket, streams: list[int]) -> None:
     cli.asker = str(request.pid or "")
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        parent.sendall(_BEGUN)
         status = cli.main(request.argv)
     except KeyboardInterrupt:
         status = 130

@@ -498,10 +498,10 @@ class Linker:
         return found
 
     def imply(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> Values:
-        """The methods of those names that the values of an expression have. What a parameter gets is asked only where
-        the operation matters most: it costs more than all others together."""
+        """The methods of those names that the values of an expression have. Most operators are between numbers and
+        texts: they are looked at only where it is a variable or a call that may give something else."""
         found: Values = {}
-        if "__iter__" not in names and "__enter__" not in names and self._is_passed(unit, scope, start, value):
+        if "__iter__" not in names and "__enter__" not in names and not self._may_be_made(unit, scope, start, value):
             return found
         for thing, level in self.evaluate(unit, scope, value, start).items():
             if isinstance(thing, Instance):
@@ -513,17 +513,12 @@ class Linker:
                             found.update({m: x for m, x in members.items() if isinstance(m, (Bound, Function))})
         return found
 
-    def _is_passed(self, unit: Unit, scope: int, start: int, value: Value) -> bool:
-        while type(value) is list and value[0] in (".", "[]"):
-            value = value[1]
-        if type(value) is not str:
-            return type(value) is not int
-        for bind in unit.find(scope, value.partition(".")[0], start):
-            if type(bind.value) is list and bind.value[0] == "param":
-                method = self.thing(unit, bind.value[1])
-                if bind.value[2] or not isinstance(method, Function) or method.owner is None:
-                    return True
-        return False
+    def _may_be_made(self, unit: Unit, scope: int, start: int, value: Value) -> bool:
+        """Whether a value is what a call gives, directly or through a variable."""
+        if type(value) is not str or "." in value:
+            return type(value) is int
+        values = [bind.value for bind in unit.find(scope, value, start)]
+        return any(type(inner) is int or (type(inner) is list and inner[0] in _GIVEN) for inner in values)
 
     def _find_heirs(self, kind: Class) -> list[str]:
         """The names of classes of the same document that have a class as their base."""
@@ -1381,6 +1376,7 @@ def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
     return binds
 
 
+_GIVEN = frozenset({"[]", "iter", "enter", "await", "|"})
 _OWN_CONTAINERS = ("builtins.list()", "builtins.dict()", "builtins.set()", "builtins.tuple()", "builtins.frozenset()")
 
 

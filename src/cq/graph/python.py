@@ -52,12 +52,8 @@ class PythonDialect(Dialect):
         **{sign: (name,) for sign, name in protocols.items() if not sign.isalpha()},
     }  # fmt: skip
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {
-        **{f"builtins.{name}": (f"__{name}__",) for name in
-           ("len", "str", "repr", "iter", "next", "bool", "hash", "abs", "int", "float", "reversed", "format")},
-        **{f"builtins.{name}": ("__iter__", "__next__") for name in
-           ("list", "tuple", "set", "sum", "sorted", "min", "max", "any", "all", "enumerate", "map", "dict")},
-        "builtins.print": ("__str__",),
-    }  # fmt: skip
+        f"builtins.{name}": (f"__{name}__",) for name in ("len", "str", "repr", "iter", "next", "bool", "hash", "abs")
+    }
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
 
     def __init__(self, paths: Iterable[str]) -> None:

@@ -345,6 +345,7 @@ def test_calls_are_answered_by_the_daemon(root: Path):
                     await anyio.sleep(0.2)
                 before = served()[0]
                 found = await client.call_tool("codebase_search", {"query": "main"})
+                assert not found.is_error, found.content[0].text
                 assert found.structured_content["found"] == 1
                 assert 0 < found.structured_content["run"]["elapsed_ms"] < 60_000
                 answer = await client.call_tool("codebase_search", {"query": "x", "languages": ["pyhton"]})

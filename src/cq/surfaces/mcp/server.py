@@ -148,24 +148,23 @@ class _Surface:
         making, logged = "", False
 
         async def tell(stage: str, done: int, total: int) -> None:
-            nonlocal making, second, logged
+            nonlocal making, logged
             waits = stage == "wait"
             if (waits or total) and not logged:
                 logged = True
                 await _log(context, "info", "the index is being made")
             message = "another process makes the index" if waits else f"{stage}: {done:,} of {total:,} files"
             making = message if waits or total > _FEW else making
-            if making and second is None and instead and (waits or anyio.current_time() - started > _AT_ONCE):
-                ask = [instead, "--format=json", "--no-refresh", f"--disk-seconds={_ENOUGH}", *rest]
-                second = asyncio.ensure_future(run_command(ask, root, _hush, alone=True))
             await context.session.report_progress(done, total or None, message)
 
         with anyio.fail_after(_LONGEST):
             first = asyncio.ensure_future(run_command([name, "--format=json", "--progress=json", *rest], root, tell))
             try:
-                await asyncio.wait({first}, timeout=_SOON)
-                while not first.done() and not making:
+                while not first.done() and not (making and anyio.current_time() - started > _SOON):
                     await asyncio.wait({first}, timeout=_AT_ONCE)
+                    if making and second is None and instead and not first.done():
+                        ask = [instead, "--format=json", "--no-refresh", f"--disk-seconds={_ENOUGH}", *rest]
+                        second = asyncio.ensure_future(run_command(ask, root, _hush, alone=True))
                 if not first.done() and second is not None:
                     await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED)
                 if first.done():

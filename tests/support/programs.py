@@ -11,7 +11,7 @@ from cq.graph.edges import Edges
 from cq.graph.links import link_units
 from cq.graph.names import Method, find_imported, find_methods
 from cq.graph.unit import Unit
-from cq.model.code import Code, Parameter
+from cq.model.code import Code, Parameter, qualify
 from cq.model.edge import Links
 from cq.model.facts import Call, References, Symbol
 from cq.source.language import detect_language
@@ -84,6 +84,9 @@ class Linked:
 
     def code(self, path: str) -> Sequence[Code | None]:
         return [self.facts[path].code]
+
+    def names(self, path: str) -> Sequence[dict[int, str]]:
+        return [{} if code is None else qualify(code) for code in self.code(path)]
 
     def calls(self, path: str) -> Sequence[Sequence[Call]]:
         return [self.facts[path].calls]

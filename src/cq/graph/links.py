@@ -59,7 +59,7 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
     runs: dict[int, int] = {}
     replaced: list[int] = []
     cells = resolver.linker.callees(unit)
-    calling = resolver.find_calling(unit, cells)
+    calling, running = resolver.find_calling(unit, cells), resolver.find_running(cells)
     # Calls that share a cell are of one callee: they mean the same.
     known: dict[tuple[Cell, str], tuple[int, int]] = {}
     for number, (site, cell) in enumerate(zip(unit.code.sites, cells, strict=True)):
@@ -79,7 +79,7 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
             decorators.append(number)
         if found[1] >= 0:
             constructors[number] = found[1]
-        ran = resolver.run(unit, number, cell.values)
+        ran = resolver.run(unit, number, cell.values) if cell in running else None
         if ran is not None:
             runs[number] = add(site.name, ran[0])
             if ran[1]:

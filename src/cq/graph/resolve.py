@@ -52,11 +52,12 @@ class Resolver:
         cells = self.linker.callees(unit)
         for cell in dict.fromkeys(cells):
             self.linker.read(cell)
-        calling = self.find_calling(unit, cells)
+        calling, running = self.find_calling(unit, cells), self.find_running(cells)
         for number, cell in enumerate(cells):
             if number in calling:
                 self.callbacks(unit, number, cell.values)
-            self.run(unit, number, cell.values)
+            if cell in running:
+                self.run(unit, number, cell.values)
         for scope, start, value in unit.code.raises:
             self.raised(unit, scope, start, value)
         for _ in self.implied(unit):
@@ -274,6 +275,10 @@ class Resolver:
         meaning = self.mean(found)
         return meaning if meaning.places else None
 
+    def find_running(self, cells: Sequence[Cell]) -> set[Cell]:
+        """Callees that `run` has something to say about; few of all."""
+        return {cell for cell in dict.fromkeys(cells) if any(map(_runs_more, cell.values))}
+
     def run(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, bool] | None:
         """What a call runs beside what it means, and whether that is instead of it: a wrapper that a decorator put
         around a function; a method of the class that `self` is known to be."""
@@ -378,6 +383,14 @@ class Resolver:
         if not places:
             return None
         return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
+
+
+def _runs_more(thing: Thing) -> bool:
+    if type(thing) is Bound:
+        if isinstance(thing.receiver, Instance) and thing.receiver.own:
+            return True
+        thing = thing.function
+    return type(thing) is Function and bool(thing.definition.decorators)
 
 
 def _is_disguised(thing: Thing) -> bool:

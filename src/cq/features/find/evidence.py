@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.embed.words import split_words
-from cq.features.find.words import ABBREVIATIONS, STOP, stem
+from cq.features.find.words import ABBREVIATIONS, is_description, split_question, stem
 from cq.model.facts import KIND_GROUPS
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Shares of what the words of a question, or all models together, can give a chunk.
 NAME, RECALL, COVERAGE, DEFINED = 0.25, 0.1, 0.1, 0.4
+# What is left of that, but for names that are defined, where a function is described: then its own words say more.
+_DESCRIBED = 0.3
 _FILES = 20  # whose best chunk is a candidate, whatever its own score
 _DEFINITIONS = 24  # that are looked at: a name with more says little
 # Files called so are about what their folder is about.
@@ -63,6 +65,8 @@ def weigh_files(reader: Reader, catalog: Catalog, text: str, lexical: Lexical, a
 
     precision, recall = catalog.names.match(split_question(text))
     files = NAME * precision + RECALL * recall + COVERAGE * _relative(lexical.coverage)
+    if is_description(text):
+        files *= _DESCRIBED
     order = np.lexsort((lexical.chunks, -lexical.scores * catalog.weigh(text)[lexical.chunks]))
     owners, places = np.unique(catalog.files[lexical.chunks[order]], return_index=True)
     first = np.full(len(files), -1, np.int64)
@@ -107,12 +111,6 @@ def _strength(kind: str) -> float:
 
 def _relative(values: NDArray[float64]) -> NDArray[float64]:
     return values / max(float(values.max()), 1e-9) if len(values) else values
-
-
-def split_question(text: str) -> list[str]:
-    """Its words, each once, identifiers split; common ones if there are no others."""
-    words = list(dict.fromkeys(split_words(text)))[:64]
-    return [word for word in words if word not in STOP] or words
 
 
 class FileNames:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.features.find.words import is_description
 from cq.model.find import ScoreParts
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ LEAST, LEAST_CHANCE = 0.5, 0.02
 LIFT, USUAL, APART = 4.0, 0.1, 0.6
 # Chances were fitted over hundreds of candidates: to be the best of a handful says little.
 FEW = 40
-# What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md).
+# What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md); nothing where one
+# function is described.
 SPREAD = 0.2
 
 
@@ -103,17 +105,17 @@ def blend(
     more = evidence.of(catalog, chunks) if evidence is not None else np.zeros(len(chunks))
     if vectors is None:
         parts = table
-        final = np.array([calibrate(value) for value in spread((table[:, 0] + more) * priors, files).tolist()])
+        final = np.array([calibrate(value) for value in spread((table[:, 0] + more) * priors, files, text).tolist()])
     else:
         from cq.embed.blend import stretch
         from cq.embed.weights import load_manifest
 
         parts = stretch(table)
         if fitted is not None:
-            final = find_chances(fitted, table, priors, more, files)
+            final = find_chances(fitted, table, priors, more, files, text)
         else:
             order = load_manifest().first.order
-            weighed = spread((parts @ np.array(order) / sum(order) + more) * priors, files)
+            weighed = spread((parts @ np.array(order) / sum(order) + more) * priors, files, text)
             final = weighed / max(float(weighed.max()), 1e-9) * top
     order = np.lexsort((chunks, -final))[:count]
     return [
@@ -139,6 +141,7 @@ def find_chances(
     priors: NDArray[float64],
     more: NDArray[float64],
     files: NDArray[int64],
+    text: str,
 ) -> NDArray[float64]:
     """The chance of each candidate. It was fitted without what speaks for files: that decides the order with the
     models, and the more of it the best one has, the surer it is."""
@@ -151,16 +154,18 @@ def find_chances(
     weight = sum(fitted.order)
     joined = stretch(table) @ np.array(fitted.order)
     sure = int(np.argmax(joined * priors))
-    value = spread((joined / weight + more) * priors, files)
+    value = spread((joined / weight + more) * priors, files, text)
     best = joined[sure] * priors[sure] * fitted.slope + table[sure] @ np.array(fitted.own) + fitted.bias
     best += LIFT * max(float(more[np.argmax(value)]) - USUAL, 0.0)
     return 1 / (1 + np.exp(-(best + (value - value.max()) * weight * fitted.slope * APART)))
 
 
-def spread(scores: NDArray[float64], files: NDArray[int64]) -> NDArray[float64]:
+def spread(scores: NDArray[float64], files: NDArray[int64], text: str) -> NDArray[float64]:
     """Each further chunk of a file a little lower, so that the first ones are of several files."""
     import numpy as np
 
+    if is_description(text):
+        return scores
     found = scores.copy()
     counts: dict[int, int] = {}
     for at in np.lexsort((np.arange(len(scores)), -scores)).tolist():

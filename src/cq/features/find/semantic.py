@@ -156,7 +156,8 @@ def rerank(
     stretched, priors = stretch(scores[:, None])[:, 0], np.array([row.parts.prior for row in first])
     more, files = np.array([row.parts.file for row in first]), np.array([row.file for row in first], np.int64)
     if fitted is not None:
-        final = find_chances(fitted, np.column_stack([[row.own for row in first], scores]), priors, more, files)
+        table = np.column_stack([[row.own for row in first], scores])
+        final = find_chances(fitted, table, priors, more, files, options.query)
     else:
         weights = find_weights(options, config, semantic) or semantic.reranker.weights
         share = weights[0] / sum(weights) if sum(weights) > 0 else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -215,3 +216,35 @@ def test_changed_lines_by_git(tmp_path: Path):
     assert find_changed_lines(tmp_path, "HEAD") == {"a.py": (2, 4), "new.py": (1, 2)}
     with pytest.raises(GitError):
         find_changed_lines(tmp_path, "nowhere")
+
+
+def test_a_call_of_a_wrapped_function_is_one_of_its_own(tmp_path: Path):
+    root = tmp_path / "root"
+    root.mkdir()
+    code = """
+    def count(f):
+        def counted(*args):
+            return f(*args)
+        return counted
+
+    def keep(f=None):
+        if f is None:
+            def take(g):
+                return keep(g)
+            return take
+        return f
+
+    @count
+    def plain(value): ...
+
+    @keep()
+    def kept(value): ...
+
+    def use():
+        plain(1)
+        kept(2)
+    """
+    (root / "m.py").write_text(textwrap.dedent(code))
+    with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
+        for name in ("plain", "kept"):
+            assert (name, workspace.calls(name).summary["certain"]) == (name, 1)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.features.page import Page, count_tokens, take
-from cq.features.relations import CALLS, Relations
+from cq.features.relations import Relations
 from cq.features.target import ROLE_ORDER, Definition, find_targets, last_name, say_nothing
 from cq.identity import call_site_id
 from cq.model.answer import (
@@ -148,8 +148,8 @@ def _find_sites(
         for row in targets:
             for edge in relations.edges.find_into(relations.node(row)):
                 held = relations.hold(edge.source.path)
-                if edge.kind not in CALLS or edge.call < 0 or held is None or not accepts(held, edge.source.document):
-                    continue
+                if edge.call < 0 or held is None or not accepts(held, edge.source.document):
+                    continue  # `usages` of a call: it names the function and runs a wrapper of it
                 site = Site(held, edge.source.document, edge.call)
                 site.status = "certain" if edge.ref.status == "resolved" else "possible"
                 site.evidence, site.confidence = edge.ref.evidence, edge.ref.confidence

@@ -298,7 +298,8 @@ class Resolver:
                 }
                 if others:
                     found |= others
-                    if len(others) < len(ran) or any(_is_disguised(other) for other in others):
+                    # Of several that a decorator may give it is not known that the function itself is not one.
+                    if len(ran) > 1 or any(_is_disguised(other) for other in others):
                         kept.add(function)
                     continue
             if "abstract" not in function.definition.modifiers:

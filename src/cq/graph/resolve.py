@@ -38,6 +38,7 @@ class Meaning(NamedTuple):
 UNRESOLVED = Meaning("unresolved", "")
 BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
 _TEXTS = ("builtins.str().", "builtins.bytes().")
+_TEXT_METHODS = frozenset(dir(str)) | frozenset(dir(bytes))
 _IMPORTS = 10  # how many imports of imports are followed to a value
 
 
@@ -77,7 +78,9 @@ class Resolver:
         meaning = self.mean(values)
         if meaning.status == "unresolved":
             site = unit.code.sites[number]
-            if any(isinstance(thing, External) and thing.name.startswith(_TEXTS) for thing in values):
+            if site.name in _TEXT_METHODS and any(
+                isinstance(thing, External) and thing.name.startswith(_TEXTS) for thing in values
+            ):
                 return meaning  # `text.split()`: wherever the receiver is known, it is a text
             if site.name and site.name != site.callee and dialect.is_method_call(site):
                 return BY_NAME

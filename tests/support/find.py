@@ -58,8 +58,11 @@ def check_random_snapshots(root: Path, index: Path, languages: set[str], count: 
                 symbols = [
                     symbol
                     for symbol in file.symbols[0]
-                    if symbol.body_start >= 0
-                    or (symbol.parent < 0 and symbol.kind not in ("parameter", "type_parameter"))
+                    if symbol.kind != "lambda"  # no result: it is part of what holds it
+                    and (
+                        symbol.body_start >= 0
+                        or (symbol.parent < 0 and symbol.kind not in ("parameter", "type_parameter"))
+                    )
                 ]
                 if symbols and not file.documents[0].problems:
                     _check_one(file, chosen.choice(symbols))

@@ -21,7 +21,7 @@ from tests.support.find import write_fixture
 EXTRAS = [
     pytest.param(
         name,
-        marks=pytest.mark.skipif(find_spec(name) is None, reason=f"the extra {name} is not installed: 350 MB"),
+        marks=pytest.mark.skipif(find_spec(name) is None, reason=f"the extra {name} is not installed"),
     )
     for name in ("usearch", "lancedb")
 ]

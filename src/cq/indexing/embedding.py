@@ -26,6 +26,7 @@ from cq.model.config import ModelsConfig
 from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS, Coverage, EmbeddingState, find_coverage
 from cq.model.errors import ConfigError, CqError
 from cq.store import database
+from cq.store.lock import replace_file
 from cq.store.read import Reader, Tree
 from cq.store.vectors import VectorRows, decode_rows, encode_rows
 from cq.store.write import Writer
@@ -337,9 +338,12 @@ def start_index(index: Path, root: Path, index_dir: str) -> str:
 
 
 def _start(arguments: Sequence[str]) -> None:
+    # Without a window, and not ended with the one it was started in.
+    flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
     subprocess.Popen(
         [sys.executable, "-P", *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        creationflags=flags,
     )  # fmt: skip
 
 
@@ -356,7 +360,7 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
         index = Path(job.index)
         if not index.exists() or database.damage(index):
             return EmbedReport(refused="the index is gone")
-        if embedder is None:
+        if embedder is None and hasattr(os, "nice"):
             os.nice(5)
         try:
             config = load_config(Path(job.root))
@@ -397,7 +401,7 @@ def count_sent(index: Path, *models: Embedder | Reranker | None) -> Iterator[dic
                 total |= {name: total.get(name, 0) + tokens for name, tokens in sent.items()}
                 draft = path.with_suffix(".draft")
                 draft.write_bytes(msgspec.json.encode(total))
-                draft.replace(path)
+                replace_file(draft, path)
 
 
 def read_sent(index: Path) -> dict[str, int]:

@@ -60,6 +60,8 @@ def find_cache_dir() -> Path | None:
     given = os.environ.get("XDG_CACHE_HOME", "")
     if Path(given).is_absolute():  # a relative one is to be ignored, says the XDG standard
         return Path(given) / "cq"
+    if sys.platform == "win32" and Path(local := os.environ.get("LOCALAPPDATA", "")).is_absolute():
+        return Path(local) / "cq" / "cache"
     try:
         home = Path.home()
     except RuntimeError:
@@ -123,7 +125,7 @@ def measure(index: Path) -> int:
 def _make_writable(folder: Path, root: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     # The lock is what a writer opens first; whoever may do that may write. Permissions alone do not tell.
-    os.close(os.open(f"{folder / INDEX_NAME}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    os.close(os.open(f"{folder / INDEX_NAME}.lock", os.O_RDWR | os.O_CREAT, 0o600))
     index = folder / INDEX_NAME
     if index.exists() and not os.access(index, os.W_OK):
         raise PermissionError(13, "the index belongs to someone else")
@@ -132,7 +134,7 @@ def _make_writable(folder: Path, root: Path) -> None:
         name.write_bytes(os.fsencode(find_repository(root)))
         if folder.is_relative_to(root):
             # Neither git nor a later listing shall take the index for a part of the repository.
-            (folder / ".gitignore").write_text("*\n")
+            (folder / ".gitignore").write_bytes(b"*\n")
 
 
 def _open_temporary(existing: Path | None, why: str) -> Place:

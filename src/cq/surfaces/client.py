@@ -46,15 +46,18 @@ def main() -> int:
 
 
 def find_socket() -> str:
-    """In a directory that is the user's alone; "" where the system has no place for one."""
+    """In a directory that is the user's alone; "" where there is no daemon: on other systems than Linux."""
+    if sys.platform != "linux":
+        return ""
     base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     path = f"{base}/cq/daemon/socket"
-    return path if path.startswith("/") and len(os.fsencode(path)) < 100 and sys.platform == "linux" else ""
+    return path if path.startswith("/") and len(os.fsencode(path)) < 100 else ""
 
 
 def find_settings() -> str:
     """The user's own settings, which no repository decides about."""
-    return f"{os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')}/cq/settings.toml"  # noqa: PTH111
+    given = os.environ.get("XDG_CONFIG_HOME") or (os.environ.get("APPDATA") if sys.platform == "win32" else "")
+    return f"{given or os.path.expanduser('~/.config')}/cq/settings.toml"  # noqa: PTH111
 
 
 def read_mode() -> str:
@@ -117,7 +120,7 @@ def spawn_daemon(path: str, options: tuple[str, ...] = ()) -> int:
     import subprocess
 
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
-    log = os.open(f"{path}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    log = os.open(f"{path}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "cq", "daemon", "run", *options],

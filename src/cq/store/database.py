@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cq.model.errors import StoreError
 
-SCHEMA = 7
+SCHEMA = 8
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError
 _APPLICATION_ID = 0x63715F31  # "cq_1": another program's file is never taken for ours

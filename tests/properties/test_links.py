@@ -6,9 +6,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cq.graph.resolve import Meaning, Resolver
+from cq.graph.unit import Unit
+from cq.graph.values import Values
 from tests.support.index import build, dump
 
 PATHS = ["a.py", "b.py", "c.py", "pkg/__init__.py", "pkg/d.py", "setup.py", "doc.md"]
@@ -48,6 +52,10 @@ PIECES = [
     "for y in gen():\n    y.run()\n",
     "```python\nfrom a import f\nf().run()\n```\n",
     "z = 1\n",
+    "class E(Exception):\n    def __init__(self): ...\n",
+    "class C:\n    def __call__(self): ...\n    def __add__(self, o):\n        return self\n",
+    "def far():\n    from a import x, E\n    x()\n    x + 1\n    raise E\n",
+    "class F(C):\n    def __init__(self, q):\n        super().__init__(q)\n",
 ]
 SCRIPT_PATHS = ["a.ts", "b.ts", "c.js", "lib/index.ts", "lib/d.ts", "tsconfig.json", "package.json"]
 SCRIPT_PIECES = [
@@ -124,6 +132,46 @@ def test_links_after_edits_equal_fresh_links(texts: list[list[str]], edits: list
 @given(texts(SCRIPT_PATHS, SCRIPT_PIECES), edits(SCRIPT_PATHS, SCRIPT_PIECES))
 def test_links_of_scripts_after_edits(texts: list[list[str]], edits: list[tuple[str, str, list[str]]]) -> None:
     check_edits(SCRIPT_PATHS, texts, edits)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "other"),
+    [
+        ("class C: ...\n", "class C:\n    def __init__(self): ...\n", "def main():\n    C()\n"),
+        ("class C: ...\n", "class C:\n    def __call__(self): ...\n", "def main():\n    c = C()\n    c()\n"),
+        ("class C(Exception): ...\n", "class C(Exception):\n    def __init__(self): ...\n", "def f():\n    raise C\n"),
+    ],
+)
+def test_what_a_class_gains_reaches_the_calls_of_it(tmp_path: Path, before: str, after: str, other: str) -> None:
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "b.py").write_text(before)
+    (root / "a.py").write_text("from b import C\n" + other)
+    build(tmp_path / "i" / "index.db", root, jobs=1)
+    (root / "b.py").write_text(after)
+    build(tmp_path / "i" / "index.db", root, jobs=1)
+    build(tmp_path / "f" / "index.db", root, jobs=1)
+    assert dump(tmp_path / "i" / "index.db", root) == dump(tmp_path / "f" / "index.db", root)
+
+
+def test_only_the_function_that_changed_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of its file, and of files that do not depend on it, stays as it was."""
+    (tmp_path / "repo").mkdir()
+    file = tmp_path / "repo" / "a.py"
+    text = "import os\n\ndef f():\n    g()\n\ndef g():\n    return os.getcwd()\n\ndef h():\n    g()\n    len(os.sep)\n"
+    file.write_text(text)
+    build(tmp_path / "i" / "index.db", tmp_path / "repo", jobs=1)
+    asked: list[str] = []
+    call = Resolver.call
+
+    def note(self: Resolver, unit: Unit, number: int, values: Values) -> Meaning:
+        asked.append(unit.code.sites[number].name)
+        return call(self, unit, number, values)
+
+    monkeypatch.setattr(Resolver, "call", note)
+    file.write_text(text.replace("len(os.sep)", "repr(os.sep)"))
+    build(tmp_path / "i" / "index.db", tmp_path / "repo", jobs=1)
+    assert sorted(asked) == ["g", "repr"]
 
 
 def check_edits(paths: list[str], texts: list[list[str]], edits: list[tuple[str, str, list[str]]]) -> None:

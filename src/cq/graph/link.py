@@ -7,8 +7,9 @@ steps only ever add values, so the result is the same in whatever order they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from cq.graph.corpus import Corpus, called_key, stored_key
 from cq.graph.dialect import Dialect
@@ -59,6 +60,8 @@ DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect, RustDia
 # The class that has a member, its bindings and stores there, and how sure that is.
 Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
 
+_Answer = TypeVar("_Answer")
+
 MAX_VALUES = 24  # of one cell; more are as good as anything
 MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
@@ -70,6 +73,10 @@ MAX_KEYS = 3  # names and parameters on the way to a constant key
 MAX_PATH = 12  # attributes in one chain of names
 
 
+def find_dialect(language: str) -> type[Dialect]:
+    return next(kind for kind in DIALECTS if language in kind.languages)
+
+
 class _Dialects(dict[str, Dialect]):
     """By language, made when first asked for: each looks at the paths of all files."""
 
@@ -78,7 +85,7 @@ class _Dialects(dict[str, Dialect]):
         self._paths = paths
 
     def __missing__(self, language: str) -> Dialect:
-        kind = next(kind for kind in DIALECTS if language in kind.languages)
+        kind = find_dialect(language)
         self.update(dict.fromkeys(kind.languages, kind(self._paths)))
         return self[language]
 
@@ -133,7 +140,7 @@ class Linker:
         self._paths: dict[str, list[str]] = {}
         self._recording: list[tuple[Keys, Cell | None]] = []  # with the cell that asked
         self._reads: dict[Cell, list[Cell]] | None = None
-        self._loose: dict[Unit, Cell] = {}
+        self._askers: dict[int, Cell] = {}  # by home: see ask
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -210,9 +217,12 @@ class Linker:
             cell = cells[number] = self._find_cell(unit, unit.code.sites[number])
         return cell
 
-    def callees(self, unit: Unit) -> list[Cell]:
-        """Of all calls of a document; many share one."""
-        found = [self.callee(unit, number) for number in range(len(unit.code.sites))]
+    def callees(self, unit: Unit, kept: Collection[int] = ()) -> list[Cell | None]:
+        """Of the calls of a document, without those in homes that are kept; many share one."""
+        found = [
+            None if kept and unit.home(site.scope) in kept else self.callee(unit, number)
+            for number, site in enumerate(unit.code.sites)
+        ]
         self._heads.pop(unit, None)
         return found
 
@@ -448,6 +458,7 @@ class Linker:
         unit, definition = function.unit, function.definition
         names = [definition.name]
         if function.owner is not None and definition.name in self.dialect(unit).constructors:
+            self.record(unit.name_key(f"<{function.owner.definition.name}"))
             names = [function.owner.definition.name, *self._find_heirs(function.owner)]
         holder = unit.by_symbol.get(definition.scope)
         giver = holder.name if holder is not None and holder.kind == "function" else ""
@@ -471,7 +482,7 @@ class Linker:
             return []
         if definition.name != names[0]:
             above = [number for number in unit.sites_by_name.get(definition.name, ())]
-            self.record(called_key(definition.name))
+            self.record(unit.name_key(f"(){definition.name}"))
             places += [(unit, number) for number in above] if len(above) + len(places) <= MAX_CALLERS else []
         return places
 
@@ -517,7 +528,9 @@ class Linker:
         """Whether a value is what a call gives, directly or through a variable."""
         if type(value) is not str or "." in value:
             return type(value) is int
-        values = [bind.value for bind in unit.find(scope, value, start)]
+        binds = unit.find(scope, value, start)
+        self.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
+        values = [bind.value for bind in binds]
         return any(type(inner) is int or (type(inner) is list and inner[0] in _GIVEN) for inner in values)
 
     def _find_heirs(self, kind: Class) -> list[str]:
@@ -614,40 +627,48 @@ class Linker:
             self._recording.pop()
             self.record(keys)
 
-    def find_keys(self, unit: Unit) -> set[int]:
-        """Everything in other documents that the meaning of this one's code depends on. Once settled."""
+    def find_keys(self, home: int) -> set[int] | None:
+        """Everything that the meaning of the code of one home depends on; None where nothing was asked for it. Once
+        settled, and all that is to be asked has been asked."""
+        asker = self._askers.get(home)
+        if asker is None:
+            return None
         if self._reads is None:
-            self._reads = {}
-            cells: list[Cell] = [cell for found in self._callees.values() for cell in dict.fromkeys(found) if cell]
-            for table in (self._binds, self._stores, self._results, self._returns, self._parameters, self._elements,
-                          self._ran, self._receivers):  # fmt: skip
-                cells += table.values()
-            for cell in dict.fromkeys(cells):
-                for reader in find_readers(cell):
-                    self._reads.setdefault(reader, []).append(cell)
+            self._reads = self._find_reads()
+        reads = self._reads
         found: set[int | Keys] = set()
-        seen: set[Cell] = set()
-        todo = [cell for cell in self._callees.get(unit, ()) if cell]
-        if unit in self._loose:
-            todo.append(self._loose[unit])
-        while todo:
-            cell = todo.pop()
-            if cell not in seen:
-                seen.add(cell)
-                found.add(cell.home)
-                keys = cell.keys
+        seen = {asker}
+        todo = [asker]
+        for cell in todo:
+            found.add(cell.home)
+            keys = cell.keys
+            if keys is not None:
                 if isinstance(keys, (int, Keys)):
                     found.add(keys)
-                elif keys:
+                else:
                     found |= keys
-                todo += self._reads.get(cell, ())
+            for inner in reads.get(cell, ()):
+                if inner not in seen:
+                    seen.add(inner)
+                    todo.append(inner)
         return flatten(found)
 
-    def ask(self, unit: Unit, question: Callable[[], Values]) -> Values:
-        """Answers a question that is no call, for a document whose meaning then depends on it."""
-        cell = self._loose.get(unit)
+    def _find_reads(self) -> dict[Cell, list[Cell]]:
+        cells: list[Cell] = [cell for found in self._callees.values() for cell in dict.fromkeys(found) if cell]
+        for table in (self._binds, self._stores, self._results, self._returns, self._parameters, self._elements,
+                      self._ran, self._receivers):  # fmt: skip
+            cells += table.values()
+        reads: dict[Cell, list[Cell]] = {}
+        for cell in dict.fromkeys(cells):
+            for reader in find_readers(cell):
+                reads.setdefault(reader, []).append(cell)
+        return reads
+
+    def ask(self, home: int, question: Callable[[], _Answer]) -> _Answer:
+        """Answers a question for the code of a home, whose meaning then depends on all that the answer does."""
+        cell = self._askers.get(home)
         if cell is None:
-            cell = self._loose[unit] = Cell(0, _no_values)
+            cell = self._askers[home] = Cell(home, _no_values)
             cell.state = 2
         saved, self._current = self._current, cell
         try:

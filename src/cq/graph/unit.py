@@ -259,6 +259,13 @@ class Unit:
             key = self._homes[scope] = self.home_of(definition) if definition and is_function else self._nowhere
         return key
 
+    def home_inside(self, definition: Definition) -> int:
+        """Where the links of a definition itself belong: with the code inside it."""
+        return self.home(definition.symbol if definition.symbol >= 0 else definition.scope)
+
+    def all_homes(self) -> list[int]:
+        return list(dict.fromkeys([self._nowhere, *map(self.home_inside, self.code.definitions)]))
+
     def scope_key(self, scope: int, name: str) -> int:
         """What a scope binds to a name."""
         if scope == ROOT:

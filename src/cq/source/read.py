@@ -331,10 +331,10 @@ _LOCK_FILES = frozenset({
     "Podfile.lock", "mix.lock", "pubspec.lock", "flake.lock", "go.sum", "gradle.lockfile", "packages.lock.json",
     "Package.resolved",
 })  # fmt: skip
-_HASH_COMMENTS = frozenset({"python", "ruby", "shell", "yaml", "toml", "php", "text"})
-_DASH_COMMENTS = frozenset({"sql", "lua", "text"})
+_HASH_COMMENTS = frozenset({"python", "ruby", "shell", "yaml", "toml", "php", "elixir", "text"})
+_DASH_COMMENTS = frozenset({"sql", "lua", "haskell", "text"})
 _MARKUP = frozenset({"markdown", "mdx", "html", "vue", "svelte", "astro", "text"})
-_NO_SLASHES = frozenset({"python", "ruby", "shell", "yaml", "toml", "lua", "markdown", "html"})
+_NO_SLASHES = frozenset({"python", "ruby", "shell", "yaml", "toml", "lua", "elixir", "haskell", "markdown", "html"})
 _QUOTED = re.compile(rb'"[^"\n]*"|`[^`\n]*`')
 _GENERATED_LINE = re.compile(
     rb"^[\s/*#;%!<-]*(?:(?:this (?:file|code) (?:is|was) )?(?:automatically |auto-?)?@generated\b"

@@ -12,7 +12,7 @@ from pathlib import Path
 from cq.model.errors import StoreError
 from cq.store.lock import remove_file, take_lock
 
-SCHEMA = 7
+SCHEMA = 8
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError
 _APPLICATION_ID = 0x63715F31  # "cq_1": another program's file is never taken for ours

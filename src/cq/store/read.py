@@ -18,7 +18,16 @@ from cq.model.edge import Candidate, Links
 from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
-from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_names, decode_part, unpack
+from cq.store.codec import (
+    PARTS,
+    Document,
+    decode_facts,
+    decode_homes,
+    decode_links,
+    decode_names,
+    decode_part,
+    unpack,
+)
 from cq.store.database import has_words, tree_key
 from cq.store.trace import Trace, TracedConnection
 from cq.store.trigrams import find_bits
@@ -446,6 +455,11 @@ class Reader:
 
     def linked_paths(self, tree: int) -> list[str]:
         return [row[0] for row in self._db.execute("SELECT path FROM link WHERE tree=? ORDER BY path", (tree,))]
+
+    def homes(self, tree: int, path: str) -> dict[int, set[int]]:
+        """What each part of a file's code depends on; see cq.graph.unit.Unit.home."""
+        row = self._db.execute("SELECT keys, homes FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+        return decode_homes(*row) if row else {}
 
     def find_dependents(self, tree: int, keys: set[int]) -> Iterator[str]:
         """The files whose links depend on one of these parts of others; by path."""

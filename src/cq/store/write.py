@@ -60,6 +60,7 @@ class LinkRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     path: str
     links: bytes
     keys: bytes
+    homes: bytes
     targets: list[tuple[int, bytes]]  # key, calls
 
 
@@ -210,8 +211,8 @@ class Writer:
             self.drop_links(tree, [row.path])
             targets = array("q", [key for key, _ in row.targets]).tobytes()
             number = self._db.execute(
-                "INSERT INTO link (tree, path, links, keys, targets) VALUES (?,?,?,?,?)",
-                (tree, row.path, row.links, row.keys, targets),
+                "INSERT INTO link (tree, path, links, keys, homes, targets) VALUES (?,?,?,?,?,?)",
+                (tree, row.path, row.links, row.keys, row.homes, targets),
             ).lastrowid
             self._db.executemany(
                 "INSERT INTO target VALUES (?,?,?)", [(key, number, calls) for key, calls in row.targets]

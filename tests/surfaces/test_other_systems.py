@@ -21,9 +21,9 @@ from mcp.client.stdio import StdioServerParameters
 
 from cq.indexing import location
 from cq.providers import documents
-from cq.source import program
+from cq.source import program, repository
 from cq.source.read import read_bytes
-from cq.store import database
+from cq.store import database, prefix
 from cq.surfaces.cli import options
 from tests.support.agents import environment, make_repository
 
@@ -183,17 +183,13 @@ def test_the_cache_lies_where_the_system_keeps_caches(
         monkeypatch.delenv(name, raising=False)
     for name, value in {"HOME": "/home/me", **given}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(location, "sys", SimpleNamespace(platform=system))
+    monkeypatch.setattr(repository, "sys", SimpleNamespace(platform=system))
     assert location.find_cache_dir() == Path(expected)
 
 
 def test_drives_and_backslashes(monkeypatch: pytest.MonkeyPatch):
-    class Absolute(PureWindowsPath):
-        def absolute(self) -> Absolute:
-            return self
-
-    found: Any = Absolute(r"C:\Users\a b\50%?#\index.db")
-    assert database._name(found) == b"file:///C:/Users/a b/50%25%3f%23/index.db"
+    monkeypatch.setattr(prefix, "os", SimpleNamespace(sep="\\", fsencode=os.fsencode))
+    assert prefix.name_file(r"C:\Users\a b\50%?#\index.db") == b"file:///C:/Users/a b/50%25%3f%23/index.db"
     monkeypatch.setattr(documents, "os", SimpleNamespace(sep="\\", path=ntpath, fsencode=os.fsencode))
     uri = documents.make_uri(r"C:\work\a b\x.py")
     assert uri == "file:///C%3A/work/a%20b/x.py"

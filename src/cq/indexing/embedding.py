@@ -83,13 +83,20 @@ def get_reranker(models: ModelsConfig = LOCAL) -> Reranker | None:
     return load_reranker(models)
 
 
+@cache
+def _name_models(models: ModelsConfig) -> tuple[str, int, str]:
+    from cq.embed import name_models
+
+    return name_models(models)
+
+
 def describe_embeddings(
     index: Path, reader: Reader, tree: int, config: FindConfig, models: ModelsConfig = LOCAL
 ) -> EmbeddingState:
     """For people and for `index_state`: whether questions in words have vectors, and why not."""
     enabled = config.profile != "lexical_only"
-    embedder, reranker = get_embedder(models), get_reranker(models)
-    coverage = measure_coverage(reader, tree, embedder.identity)
+    identity, dimensions, reranker = _name_models(models)
+    coverage = measure_coverage(reader, tree, identity)
     reason = ""
     if not enabled:
         reason = "the profile is lexical_only"
@@ -100,11 +107,11 @@ def describe_embeddings(
     elif coverage.missing:
         reason = f"{coverage.missing} of {coverage.total} chunks have none yet (`cq index --embed` makes them)"
     return EmbeddingState(
-        enabled, enabled and coverage.ready and coverage.total > 0, "background", reason, embedder.identity,
-        embedder.dimensions, find_backends(), coverage.total, round(coverage.missing_rate, 4),
-        reranker.identity if reranker else "", config.profile, _describe_leaving(models, coverage) if enabled else "",
+        enabled, enabled and coverage.ready and coverage.total > 0, "background", reason, identity,
+        dimensions, find_backends(), coverage.total, round(coverage.missing_rate, 4),
+        reranker, config.profile, _describe_leaving(models, coverage) if enabled else "",
         *_describe_sent(index, models),
-        *_describe_backend(config.backend, index, tree, embedder.identity, coverage.total),
+        *_describe_backend(config.backend, index, tree, identity, coverage.total),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 is written, nothing is fetched."""
 
 # Names here may be no UTF-8.
-# ruff: noqa: PTH110, PTH204, PTH111, PTH112, PTH113, PTH118, PTH120, PTH123
+# ruff: noqa: PTH110, PTH204, PTH111, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cq.source.program import find_in_path
 from cq.source.read import real_path
+from cq.source.repository import find_common_dir
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
@@ -80,29 +81,6 @@ def find_rule_files(directory: str) -> list[str]:
         return [excludes]
     git_dir, common = found
     return [os.path.join(git_dir, "index"), os.path.join(common, "info", "exclude"), excludes]
-
-
-def find_common_dir(top: str) -> tuple[str, str] | None:
-    """(the work tree's own git directory, the one that all work trees of the repository share)."""
-    path = os.path.join(top, ".git")
-    if os.path.isfile(path):
-        try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                line = file.read(4096)
-        except OSError:
-            return None
-        if not line.startswith("gitdir:"):
-            return None
-        path = os.path.join(top, line[7:].strip())
-    if not os.path.isdir(path):
-        return None
-    common = path
-    try:
-        with open(os.path.join(path, "commondir"), encoding="utf-8", errors="surrogateescape") as file:
-            common = os.path.join(path, file.read(4096).strip())
-    except OSError:
-        pass
-    return os.path.realpath(path), os.path.realpath(common)
 
 
 def list_files(directory: str) -> WorkTree:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cq.model.errors import StoreError
 from cq.store.lock import remove_file, take_lock
+from cq.store.prefix import name_file
 
 SCHEMA = 8
 Connection = sqlite3.Connection
@@ -21,7 +22,7 @@ BUSY_MS = 10_000
 
 def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
     """A connection to an existing index. Readers see one generation per transaction and never wait for the writer."""
-    uri = _name(path) + (b"?mode=rw" if write else b"?mode=ro")
+    uri = name_file(os.fspath(path.absolute())) + (b"?mode=rw" if write else b"?mode=ro")
     try:
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:
@@ -141,11 +142,6 @@ def drop_inherited_locks() -> None:
 _held: set[int] = set()
 
 
-def tree_key(root: str) -> str:
-    """The root as it is stored: a name that is no UTF-8 in escapes."""
-    return root.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def _statements() -> Iterator[str]:
     from importlib import resources
 
@@ -156,11 +152,3 @@ def _statements() -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _name(path: Path) -> bytes:
-    """As SQLite names a file in a URI; a name need not be UTF-8."""
-    name = os.fsencode(path.absolute().as_posix())
-    for char in b"%?#":
-        name = name.replace(b"%c" % char, b"%%%02x" % char)
-    return b"file://" + (name if name.startswith(b"/") else b"/" + name)

@@ -29,6 +29,10 @@ INTERRUPT = b"i"  # what it is told
 
 def main() -> int:
     argv = sys.argv[1:]
+    if argv[:3] == ["completion", "words", "--"] and len(argv) > 4:
+        status = _complete(argv[3:])
+        if status is not None:
+            return status
     before = 2 if argv[:1] == ["--color"] else 1 if argv and argv[0].startswith("--color=") else 0
     if not AT_HOME.intersection(argv[before : before + 1]):
         status = _ask_daemon(argv)
@@ -43,6 +47,24 @@ def main() -> int:
     from cq.surfaces.cli import main as run
 
     return run(argv)
+
+
+def _complete(words: list[str]) -> int | None:
+    """Offers the names of the index; None for what is no name, or takes more to tell. A shell waits at a key for it, so
+    neither the daemon nor the command itself is asked."""
+    command, last = words[0], words[-1]
+    if not last or not command.isalpha() or command == "help" or last[0] == "-" or words[-2].startswith("--"):
+        return None
+    from cq.surfaces.names import find_names
+
+    found = find_names(command, last)
+    if found is None:
+        return None
+    try:
+        os.write(1, "".join(f"{name}\n" for name in found).encode("utf-8", "surrogateescape"))
+    except OSError:
+        return 2
+    return 0 if found else 1
 
 
 def find_socket() -> str:

@@ -81,7 +81,7 @@ class Writer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db, self._has_words = connection, has_words(connection)
         self._next_content = self._value("SELECT coalesce(max(id), 0) + 1 FROM content")
-        self._next_chunk = self._value("SELECT coalesce(max(chunk_base + 0), 1) FROM content")
+        self._next_chunk = 1
         row = connection.execute("SELECT chunk_base, counts FROM content ORDER BY id DESC LIMIT 1").fetchone()
         if row is not None:
             self._next_chunk = row[0] + msgspec.msgpack.decode(row[1])["chunks"]

@@ -229,6 +229,6 @@ def test_random_edits_of_a_real_package(tmp_path: Path) -> None:
     build(tmp_path / "f" / "index.db", root, jobs=1)
     ours, fresh = dump(index, root), dump(tmp_path / "f" / "index.db", root)
     for rows in (ours, fresh):
-        # bug: what was looked at on the way to a value that a decorator or a key then narrowed depends on the order.
+        # bug: which keys are recorded can depend on the order in which values are found; not so what calls mean.
         rows["links"] = [(path, links, targets) for path, links, _, _, targets in rows["links"]]
     assert ours == fresh

@@ -655,7 +655,7 @@ class Linker:
                 found.update(self._flatten(keys))
             elif keys is not None:
                 for key in keys:
-                    if type(key) is int:
+                    if isinstance(key, int):
                         found.add(key)
                     else:
                         found.update(self._flatten(key))

@@ -78,7 +78,10 @@ class _Reader:
                 found.setdefault(key, []).append(said)
                 if name in defined:
                     found.setdefault(unit.name_key(f"(){name}"), []).append(said)
-            found.setdefault(unit.home(site.scope), []).append(said)
+            # Calls are reached by their names, and by the values that hold what they give; but what is handed to one
+            # depends on it.
+            if any(type(value) is list and value[0] == "lambda" for value in site.args):
+                found.setdefault(unit.home(site.scope), []).append(said)
         found.setdefault(unit.name_key("__all__"), []).append(code.public)
         # What stands in no function is reached through names; nothing depends on the rest.
         found.pop(unit.home(ROOT), None)

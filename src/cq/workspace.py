@@ -291,6 +291,10 @@ class Workspace:
         )
         if not report.busy:
             _touch(self._stamp_file(settings), started)
+            if self.config().find.profile == "lexical_only":
+                from cq.indexing.embedding import drop_vectors
+
+                drop_vectors(place.file, self.root)
         self._last = report
         return report
 

@@ -428,6 +428,24 @@ def _refuse(job: EmbeddingJob, generation: int, config_hash: str, identity: str)
     return ""
 
 
+def drop_vectors(index: Path, root: Path) -> bool:
+    """Forgets the vectors of a tree, where a profile without any follows one that made them; whether there were any.
+    Left to the next time while another process writes."""
+    with contextlib.closing(Reader(database.connect(index), os.fspath(root))) as reader:
+        tree = reader.tree()
+        if tree is None or not reader.last_vector(tree.id)[0]:
+            return False
+    with database.writer_lock(index, wait=False) as had:
+        if not had:
+            return False
+        with contextlib.closing(database.connect(index, write=True)) as connection:
+            writer = Writer(connection)
+            writer.begin()
+            writer.drop_vectors(tree.id)
+            writer.commit()
+    return True
+
+
 def _write(
     index: Path, root: Path, tree: int, identity: str, rows: Sequence[tuple[str, int, bytes]], *, wait: bool
 ) -> bool:

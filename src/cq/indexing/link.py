@@ -182,13 +182,19 @@ def _link_part(paths: list[str]) -> bytes:
 
 
 def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
-    """A repository calls the same few names again and again: where all of it is held, each is kept once."""
+    """A repository uses the same few names again and again: where all of it is held, each is kept once."""
     for code in codes:
         for site in () if code is None else code.sites:
             force_setattr(site, "kind", intern(site.kind))
             force_setattr(site, "name", intern(site.name))
             if type(site.callee) is str:
                 force_setattr(site, "callee", intern(site.callee))
+            if site.args:
+                force_setattr(site, "args", tuple([intern(v) if type(v) is str else v for v in site.args]))
+        for bind in () if code is None else code.binds:
+            force_setattr(bind, "name", intern(bind.name))
+            if type(bind.value) is str:
+                force_setattr(bind, "value", intern(bind.value))
     return codes
 
 

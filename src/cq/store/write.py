@@ -281,6 +281,9 @@ class Writer:
             [(tree, path, content, identity, blob) for path, content, blob in rows],
         )
 
+    def drop_vectors(self, tree: int) -> None:
+        self._db.execute("DELETE FROM vector WHERE tree=?", (tree,))
+
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
 

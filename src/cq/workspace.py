@@ -1155,7 +1155,7 @@ class Workspace:
         events = [Degraded("config", "info", "configuration", note) for note in config.notes]
         if place.note:
             events.append(Degraded("location", "warning", "temporary_index", place.note))
-        listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
+        listed = msgspec.msgpack.decode(tree.listing, type=_Notes)
         category = "file_cap" if listed.truncated else "listing"
         events += [Degraded("listing", "warning", category, note) for note in listed.notes]
         if self._last and self._last.rebuilt:
@@ -1246,11 +1246,16 @@ def get_language_id(name: str) -> str:
     return found
 
 
-class _Listed(msgspec.Struct, frozen=True):
+class _Notes(msgspec.Struct, frozen=True):
     """What a stored listing has to say for itself; the rest of it is the pipeline's."""
 
     notes: tuple[str, ...] = ()
     truncated: bool = False
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    """What a stored listing depends on."""
+
     directories: dict[str, Any] = {}
     watched: dict[str, Any] = {}
 

@@ -86,8 +86,8 @@ def load_reranker(models: ModelsConfig | None = None) -> Reranker | None:
 
 
 def name_models(models: ModelsConfig | None = None) -> tuple[str, int, str]:
-    """Identity and dimensions of the embedder, identity of the reranker, as they are once loaded; those that are
-    part of the program are named without that."""
+    """(identity and dimensions of the embedder, identity of the reranker) as they are once loaded; those that are part
+    of the program are named without that."""
     if models is None or models.embedder == models.reranker == "local":
         import re
         from pathlib import Path

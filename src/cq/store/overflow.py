@@ -18,6 +18,7 @@ from cq.store.lock import replace_file
 
 FOLDER = "answers"
 KEPT = 200
+_SPARE = 50  # beyond those before the oldest go
 
 
 class StoredArtifact(msgspec.Struct, frozen=True):
@@ -75,8 +76,10 @@ class FileStore:
         draft = self._folder / f".{artifact_id}.{os.getpid()}"
         draft.write_bytes(payload)
         replace_file(draft, path)
-        for old in sorted(self._folder.glob("*.json"), key=_age, reverse=True)[KEPT:]:
-            old.unlink(missing_ok=True)
+        kept = list(self._folder.glob("*.json"))
+        if len(kept) > KEPT + _SPARE:  # their ages cost more than the answer
+            for old in sorted(kept, key=_age, reverse=True)[KEPT:]:
+                old.unlink(missing_ok=True)
         return artifact_id
 
     def retrieve(self, storage_path: str) -> bytes:

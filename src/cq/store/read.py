@@ -46,6 +46,8 @@ _EVIDENCE = (  # that still holds
 )
 _METHODS = msgspec.msgpack.Decoder(list[tuple[int, str, tuple[Parameter, ...]]])
 _NAME_WORD = re.compile(r"[A-Za-z0-9_$\x80-\U0010ffff]+")  # as the tokenizer of `name` splits
+_MOST_TRIGRAMS = 64_000_000  # bytes of bitmaps that are held
+_MOST_LITERALS = 64  # whose contents are remembered
 _LASTING = ("files", "decoded")  # in a memory: what is keyed by the very bytes or the hash of what it is made of
 _MOST_DECODED = 10_000  # blobs
 _BYTES = [bytes(byte for byte in range(256) if byte >> bit & 1) for bit in range(8)]  # that have a bit
@@ -540,8 +542,42 @@ class Reader:
         if not bits:
             return None
         tests = " AND ".join(["instr(?, substr(bits, 1 + (? & (length(bits) - 1)), 1))"] * len(bits))
-        values = [value for place, bit in bits for value in (_BYTES[bit], place)]
-        return [row[0] for row in self._db.execute(f"SELECT content FROM trigram WHERE {tests}", tuple(values))]
+        values = tuple(value for place, bit in bits for value in (_BYTES[bit], place))
+        sql = f"SELECT content FROM trigram WHERE {tests} ORDER BY content"
+        rows = self.plain._find_held(literal, bits)
+        if rows is None:
+            rows = self._db.execute(sql, values).fetchall()
+        elif isinstance(self._db, TracedConnection):
+            self._db.note(sql, values, rows)
+        return [row[0] for row in rows]
+
+    def _find_held(self, literal: str, bits: list[tuple[int, int]]) -> list[tuple[int]] | None:
+        """The rows of find_trigram by bitmaps that are held, where there is a memory and they are not too many."""
+        if self.memory is None:
+            return None
+        known: dict[str, list[tuple[int]]] = self.memory.setdefault("holding", {})
+        if literal in known:
+            return known[literal]
+        if "trigrams" not in self.memory:
+            size = self._db.execute("SELECT total(length(bits)) FROM trigram").fetchone()[0]
+            rows = self._db.execute("SELECT content, bits FROM trigram ORDER BY content")
+            self.memory["trigrams"] = rows.fetchall() if size <= _MOST_TRIGRAMS else None
+        table: list[tuple[int, bytes]] | None = self.memory["trigrams"]
+        if table is None:
+            return None
+        tests = [(place, 1 << bit) for place, bit in bits]
+        found: list[tuple[int]] = []
+        for content, held in table:
+            last = len(held) - 1
+            for place, flag in tests:
+                if not held[place & last] & flag:
+                    break
+            else:
+                found.append((content,))
+        if len(known) >= _MOST_LITERALS:
+            del known[next(iter(known))]
+        known[literal] = found
+        return found
 
     def find_names(self, name: str, column: str = "defined called used") -> list[int]:
         """Contents that define, call or use an identifier, any case; of a name of several words, all the words."""

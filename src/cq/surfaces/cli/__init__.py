@@ -205,20 +205,14 @@ def _print_query_help() -> int:
 
 
 def _run_command(name: str, argv: list[str]) -> int:
-    from argparse import ArgumentParser, RawDescriptionHelpFormatter
     from importlib import import_module
-
-    class Parser(ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise _usage_error(message, name)
 
     module, line = COMMANDS[name] if name else ("cq.surfaces.cli.welcome", "what is here, and what to ask next")
     command = cast("Command", cast("object", import_module(module)))
-    # An abbreviated option would change its meaning the day a longer one is added.
-    parser = Parser(
-        prog=f"cq {name}".strip(), description=line, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    command.configure(parser)
+    key = command, os.environ.get("CQ_FORMAT", "")  # which is among the defaults
+    parser = _parsers.get(key)
+    if parser is None:
+        parser = _parsers[key] = _make_parser(command, name, line)
     try:
         args, unknown = parser.parse_known_args(argv)
     except SystemExit:
@@ -234,6 +228,25 @@ def _run_command(name: str, argv: list[str]) -> int:
             raise UsageError(f"{asked} is no UTF-8", hint="names and text are compared as UTF-8")
     return command.run(args)
 
+
+def _make_parser(command: Command, name: str, line: str) -> ArgumentParser:
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter
+
+    class Parser(ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise _usage_error(message, name)
+
+    # An abbreviated option would change its meaning the day a longer one is added.
+    parser = Parser(
+        prog=f"cq {name}".strip(), description=line, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    command.configure(parser)
+    return parser
+
+
+_parsers: dict[
+    tuple[Command, str], ArgumentParser
+] = {}  # a process of the daemon runs the same command again and again
 
 # What is asked about; the others are names of files, which may be anything.
 _TEXTS = ("text", "query", "target", "targets", "source")

@@ -93,7 +93,9 @@ def test_the_reranker_reads_question_and_passage_together():
     ]
     together = reranker.score("check that a token is valid", passages)
     assert together.argmax() == 1
-    assert together[0] == pytest.approx(reranker.score("check that a token is valid", passages[:1])[0], abs=0.002)
+    # What the others hold counts, the order in which they come does not.
+    turned = reranker.score("check that a token is valid", passages[::-1])
+    assert together[::-1] == pytest.approx(turned, abs=0.002)
     assert len(reranker.score("", passages)) == 3
     assert len(reranker.score("anything", [])) == 0
 

@@ -74,7 +74,7 @@ def load_embedder(models: ModelsConfig | None = None) -> Embedder:
 
 
 def load_reranker(models: ModelsConfig | None = None) -> Reranker | None:
-    """The one whose weights are part of the program, about 3 ms a passage on one core, unless the user has chosen
+    """The one whose weights are part of the program, about 4 ms a passage on one core, unless the user has chosen
     another; nothing is sent yet."""
     if models is not None and models.reranker != "local":
         from cq.embed.hosted import Client, HostedReranker

@@ -102,12 +102,11 @@ def test_file_saved_by_renaming_is_seen(root: Path, index: Path) -> None:
 
 
 def test_edit_within_the_same_tick_is_seen(root: Path, index: Path) -> None:
-    before = (root / "a.py").stat()
-    soon = before.st_mtime_ns + 60_000_000_000  # within the tick of the build, however long that takes to begin
-    os.utime(root / "a.py", ns=(soon, soon))
+    tick = time.time_ns() + 60 * 10**9  # not over when it is read, however long that takes
+    os.utime(root / "a.py", ns=(tick, tick))
     build(index, root)
     write(root, "a.py", "def c():\n    return d()\n")  # the same size
-    os.utime(root / "a.py", ns=(soon, soon))
+    os.utime(root / "a.py", ns=(tick, tick))
     assert build(index, root).changed == 1
 
 

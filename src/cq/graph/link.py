@@ -94,7 +94,7 @@ class _Dialects(dict[str, Dialect]):
 
 
 class Cell:
-    __slots__ = ("args", "compute", "home", "is_queued", "keys", "readers", "state", "values")
+    __slots__ = ("args", "compute", "home", "is_queued", "keys", "readers", "reads", "state", "values")
 
     def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
         self.compute, self.args = compute, args
@@ -103,6 +103,7 @@ class Cell:
         self.keys: int | Keys | set[int | Keys] | None = None
         self.values: Values = NOTHING
         self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
+        self.reads: list[Cell] | None = None  # when it was last computed, as `keys`: values that grow lead elsewhere
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
         self.is_queued = False
 
@@ -139,7 +140,7 @@ class Linker:
         self._members: dict[tuple[Class, str, bool], tuple[Member, Keys]] = {}
         self._paths: dict[str, list[str]] = {}
         self._recording: list[tuple[Keys, Cell | None]] = []  # with the cell that asked
-        self._reads: dict[Cell, list[Cell]] | None = None
+        self._flat: dict[Keys, tuple[int, ...]] = {}  # what Keys come to, once all has been asked
         self._askers: dict[int, Cell] = {}  # by home: see ask
 
     # -- asking ----------------------------------------------------------------------------------
@@ -151,8 +152,7 @@ class Linker:
         return self.read(self.callee(unit, number))
 
     def settle(self) -> None:
-        """Computes until nothing grows."""
-        self._reads = None
+        """Computes until nothing grows. What was asked until then is forgotten: answers were not yet final."""
         work = self._work
         while work:
             batch, self._work = work, []
@@ -160,6 +160,7 @@ class Linker:
                 cell.is_queued = False
                 self._run(cell)
             work = self._work
+        self._askers.clear()
 
     # -- cells -----------------------------------------------------------------------------------
 
@@ -173,6 +174,10 @@ class Linker:
         # Told only of what comes later: what the cell has by now is read here.
         current = self._current
         if current is not None:
+            if current.reads is None:
+                current.reads = [cell]
+            else:
+                current.reads.append(cell)
             readers = cell.readers
             if readers is None:
                 cell.readers = current
@@ -186,6 +191,7 @@ class Linker:
         saved, self._current = self._current, cell
         self._depth += 1
         cell.state = 1
+        cell.keys = cell.reads = None
         values = cell.compute(self, *cell.args)
         cell.state = 2
         self._depth -= 1
@@ -219,8 +225,12 @@ class Linker:
 
     def callees(self, unit: Unit, kept: Collection[int] = ()) -> list[Cell | None]:
         """Of the calls of a document, without those in homes that are kept; many share one."""
+        known = self._callees.get(unit)
+        if known is not None and not kept and None not in known:
+            return known
+        homes = unit.homes
         found = [
-            None if kept and unit.home(site.scope) in kept else self.callee(unit, number)
+            None if kept and homes[site.scope] in kept else self.callee(unit, number)
             for number, site in enumerate(unit.code.sites)
         ]
         self._heads.pop(unit, None)
@@ -633,43 +643,40 @@ class Linker:
         asker = self._askers.get(home)
         if asker is None:
             return None
-        if self._reads is None:
-            self._reads = self._find_reads()
-        reads = self._reads
-        found: set[int | Keys] = set()
+        found: set[int] = set()
         seen = {asker}
         todo = [asker]
         for cell in todo:
             found.add(cell.home)
             keys = cell.keys
-            if keys is not None:
-                if isinstance(keys, (int, Keys)):
-                    found.add(keys)
-                else:
-                    found |= keys
-            for inner in reads.get(cell, ()):
-                if inner not in seen:
-                    seen.add(inner)
-                    todo.append(inner)
-        return flatten(found)
+            if isinstance(keys, int):
+                found.add(keys)
+            elif isinstance(keys, Keys):
+                found.update(self._flatten(keys))
+            elif keys is not None:
+                for key in keys:
+                    if type(key) is int:
+                        found.add(key)
+                    else:
+                        found.update(self._flatten(key))
+            if cell.reads is not None:
+                for inner in cell.reads:
+                    if inner not in seen:
+                        seen.add(inner)
+                        todo.append(inner)
+        return found
 
-    def _find_reads(self) -> dict[Cell, list[Cell]]:
-        cells: list[Cell] = [cell for found in self._callees.values() for cell in dict.fromkeys(found) if cell]
-        for table in (self._binds, self._stores, self._results, self._returns, self._parameters, self._elements,
-                      self._ran, self._receivers):  # fmt: skip
-            cells += table.values()
-        reads: dict[Cell, list[Cell]] = {}
-        for cell in dict.fromkeys(cells):
-            for reader in find_readers(cell):
-                reads.setdefault(reader, []).append(cell)
-        return reads
+    def _flatten(self, keys: Keys) -> tuple[int, ...]:
+        found = self._flat.get(keys)
+        if found is None:
+            found = self._flat[keys] = tuple(flatten(keys))
+        return found
 
     def ask(self, home: int, question: Callable[[], _Answer]) -> _Answer:
         """Answers a question for the code of a home, whose meaning then depends on all that the answer does."""
         cell = self._askers.get(home)
         if cell is None:
             cell = self._askers[home] = Cell(home, _no_values)
-            cell.state = 2
         saved, self._current = self._current, cell
         try:
             return question()

@@ -71,7 +71,7 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
     shapes: dict[int, Shape] = {}
     beside: dict[str, dict[int, int]] = {"constructors": {}, "runs": {}, "callbacks": {}}
     replaced: list[int] = []
-    cells = linker.callees(unit, homes)
+    cells = resolver.read_callees(unit, homes)
     calling, running = resolver.find_calling(unit, cells), resolver.find_running(cells)
     # Calls that share a cell are of one callee: they mean the same.
     known: dict[tuple[Cell, str], tuple[int, int, Keys]] = {}

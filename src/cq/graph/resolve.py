@@ -50,13 +50,7 @@ class Resolver:
 
     def visit(self, unit: Unit, kept: Collection[int] = ()) -> None:
         """Asks everything once, so that settling makes all answers final; but for homes that are kept."""
-        cells = self.linker.callees(unit, kept)
-        by_home: dict[int, dict[Cell, None]] = {}
-        for site, cell in zip(unit.code.sites, cells, strict=True):
-            if cell is not None:
-                by_home.setdefault(unit.home(site.scope), {})[cell] = None
-        for home, asked in by_home.items():
-            self.linker.ask(home, lambda asked=asked: [self.linker.read(cell) for cell in asked])
+        cells = self.read_callees(unit, kept)
         calling, running = self.find_calling(unit, cells), self.find_running(cells)
         for number, cell in enumerate(cells):
             if cell is not None:
@@ -74,6 +68,18 @@ class Resolver:
                 self.bases(unit, definition)
         for _ in self.imported(unit, kept):
             pass
+
+    def read_callees(self, unit: Unit, kept: Collection[int]) -> list[Cell | None]:
+        """Of the calls of a document, but for homes that are kept."""
+        cells = self.linker.callees(unit, kept)
+        homes = unit.homes
+        by_home: dict[int, dict[Cell, None]] = {}
+        for site, cell in zip(unit.code.sites, cells, strict=True):
+            if cell is not None:
+                by_home.setdefault(homes[site.scope], {})[cell] = None
+        for home, asked in by_home.items():
+            self.linker.ask(home, lambda asked=asked: [self.linker.read(cell) for cell in asked])
+        return cells
 
     def call(self, unit: Unit, number: int, values: Values) -> Meaning:
         """What a call runs: a function, or the class it makes an instance of. On a receiver that nobody knows any

@@ -70,6 +70,19 @@ def find_members(code: Code) -> list[Definition]:
     return found
 
 
+class _Homes(dict[int, int]):
+    def __init__(self, unit: Unit) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def __missing__(self, scope: int) -> int:
+        unit = self._unit
+        definition = unit.by_symbol.get(scope)
+        is_function = definition is not None and definition.kind == "function"
+        key = self[scope] = unit.home_of(definition) if definition and is_function else unit.name_key("")
+        return key
+
+
 class Unit:
     """`scopes` maps a scope (a symbol, or ROOT) to what it binds."""
 
@@ -84,7 +97,7 @@ class Unit:
         self.things: dict[int, Class | Function] = {}
         self.part_keys: dict[str, int] = {}  # those of its own parts that were asked for
         self._nowhere = self.name_key("")
-        self._homes: dict[int, int] = {}
+        self.homes = _Homes(self)  # `home`, for loops over all of a document
         self._own_stores: dict[int, dict[str, list[Store]]] | None = None
         for definition in code.definitions:
             self.definitions[definition.start] = definition
@@ -284,12 +297,7 @@ class Unit:
 
     def home(self, scope: int) -> int:
         """All code of a function; what stands in a class or at root level is reached through its names."""
-        key = self._homes.get(scope)
-        if key is None:
-            definition = self.by_symbol.get(scope)
-            is_function = definition is not None and definition.kind == "function"
-            key = self._homes[scope] = self.home_of(definition) if definition and is_function else self._nowhere
-        return key
+        return self.homes[scope]
 
     def home_inside(self, definition: Definition) -> int:
         """Where the links of a definition itself belong: with the code inside it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -19,7 +18,7 @@ from cq.graph.links import Kept, find_targets, make_links
 from cq.graph.parts import find_parts
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit
-from cq.indexing.pool import make_pool
+from cq.indexing.pool import COST, make_pool
 from cq.model.code import Code
 from cq.model.edge import Links
 from cq.store.codec import decode_part, encode_homes, encode_links
@@ -110,7 +109,7 @@ class _Tree:
         a file calls says best how long it takes."""
         sizes = {path: self._sizes.get(content, 0) + 1 for path, (content, _) in self.code.items()}
         total, done = sum(sizes.values()), 0
-        found: list[list[str]] = [[] for _ in range(max(1, min(parts, total // LEAST_NAMES)))]
+        found: list[list[str]] = [[] for _ in range(max(1, min(parts, total // (LEAST_NAMES * COST))))]
         for path, size in sizes.items():
             found[done * len(found) // total].append(path)
             done += size
@@ -143,7 +142,7 @@ def update_links(
 
 
 def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
-    parts = tree.split(jobs if hasattr(os, "fork") else 1)
+    parts = tree.split(jobs)
     done = _link_parts(tree, parts) if len(parts) > 1 else None
     if done is None:
         yield from _link(_open(tree), list(tree.code))
@@ -152,23 +151,25 @@ def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
             yield from _DECODE(rows)
 
 
-_tree: _Tree | None = None  # set before the pool forks
+_tree: _Tree | None = None  # of a worker
 
 
 def _link_parts(tree: _Tree, parts: list[list[str]]) -> list[bytes] | None:
     """Each in a process of its own. None: one was killed, and this process must do it alone."""
-    global _tree
     from concurrent.futures.process import BrokenProcessPool
 
-    _tree = tree
-    pool = make_pool(len(parts))
+    pool = make_pool(len(parts), _set_up, tree)
     try:
         return list(pool.map(_link_part, parts))
     except BrokenProcessPool:
         return None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        _tree = None
+
+
+def _set_up(tree: _Tree) -> None:
+    global _tree
+    _tree = tree
 
 
 def _open(tree: _Tree) -> StoredCorpus:
@@ -181,13 +182,19 @@ def _link_part(paths: list[str]) -> bytes:
 
 
 def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
-    """A repository calls the same few names again and again: where all of it is held, each is kept once."""
+    """A repository uses the same few names again and again: where all of it is held, each is kept once."""
     for code in codes:
         for site in () if code is None else code.sites:
             force_setattr(site, "kind", intern(site.kind))
             force_setattr(site, "name", intern(site.name))
             if type(site.callee) is str:
                 force_setattr(site, "callee", intern(site.callee))
+            if site.args:
+                force_setattr(site, "args", tuple([intern(v) if type(v) is str else v for v in site.args]))
+        for bind in () if code is None else code.binds:
+            force_setattr(bind, "name", intern(bind.name))
+            if type(bind.value) is str:
+                force_setattr(bind, "value", intern(bind.value))
     return codes
 
 

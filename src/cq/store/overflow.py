@@ -14,6 +14,7 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from cq.model.answer import ArtifactRef
+from cq.store.lock import replace_file
 
 FOLDER = "answers"
 KEPT = 200
@@ -73,7 +74,7 @@ class FileStore:
             return artifact_id
         draft = self._folder / f".{artifact_id}.{os.getpid()}"
         draft.write_bytes(payload)
-        draft.replace(path)
+        replace_file(draft, path)
         for old in sorted(self._folder.glob("*.json"), key=_age, reverse=True)[KEPT:]:
             old.unlink(missing_ok=True)
         return artifact_id

@@ -18,6 +18,7 @@ from cq.model.edge import Candidate, Links
 from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
+from cq.store import prefix as prefix_of
 from cq.store.codec import (
     PARTS,
     Document,
@@ -28,7 +29,7 @@ from cq.store.codec import (
     decode_part,
     unpack,
 )
-from cq.store.database import has_words, tree_key
+from cq.store.database import has_words
 from cq.store.trace import Trace, TracedConnection
 from cq.store.trigrams import find_bits
 
@@ -89,7 +90,7 @@ class Reader:
 
     def __init__(self, connection: sqlite3.Connection, root: str) -> None:
         self._db = connection
-        self._root = tree_key(root)
+        self._root = prefix_of.tree_key(root)
         self._evidence: dict[int, bool] = {}
         # Of a reader that is kept for the next question: what may be kept with it, while nothing is written.
         self.memory: dict[Any, Any] | None = None
@@ -300,22 +301,9 @@ class Reader:
         )
         return [SymbolRow(*row) for row in rows]
 
-    def find_prefix(self, tree: int, prefix: str, limit: int) -> list[str]:
-        """Names of definitions that begin so."""
-        rows = self._db.execute(
-            "SELECT DISTINCT s.name FROM symbol s WHERE s.name>=? AND s.name<? AND EXISTS"
-            " (SELECT 1 FROM file f WHERE f.content=s.content AND f.tree=?) ORDER BY s.name LIMIT ?",
-            (prefix, prefix + "\U0010ffff", tree, limit),
-        )
-        return [row[0] for row in rows]
-
-    def find_paths(self, tree: int, prefix: str, limit: int) -> list[str]:
-        """Paths that begin so, in their order."""
-        rows = self._db.execute(
-            "SELECT path FROM file WHERE tree=? AND path>=? AND path<? ORDER BY path LIMIT ?",
-            (tree, prefix, prefix + "\U0010ffff", limit),
-        )
-        return [row[0] for row in rows]
+    def complete(self, tree: int, prefix: str, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """See store.prefix."""
+        return prefix_of.complete(self._db, tree, prefix, limit)
 
     def find_kinds(self, tree: int, kinds: Sequence[str]) -> list[tuple[int, str, str]]:
         """(content, name, qualified name) of every definition of these kinds, parameters and locals apart."""

@@ -11,7 +11,8 @@ import msgspec
 from cq.model.edge import Candidate
 from cq.model.source import Problem, Skip
 from cq.store.codec import unpack
-from cq.store.database import BUSY_MS, has_words, tree_key
+from cq.store.database import BUSY_MS, has_words
+from cq.store.prefix import tree_key
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 KEPT_DEAD = 500  # contents of no file that are kept at least: branches are come back to
@@ -279,6 +280,9 @@ class Writer:
             "INSERT OR REPLACE INTO vector (tree, path, content, identity, rows) VALUES (?,?,?,?,?)",
             [(tree, path, content, identity, blob) for path, content, blob in rows],
         )
+
+    def drop_vectors(self, tree: int) -> None:
+        self._db.execute("DELETE FROM vector WHERE tree=?", (tree,))
 
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
@@ -73,6 +74,7 @@ GROUPS = {
 
 # The process whose user waits, as /proc names it; the daemon sets it to its client's, "" where that goes on.
 asker = "self"
+started = time.perf_counter()  # where the system does not say when a process began
 
 EXAMPLES = """\
   cq                                   what is here, and where to start
@@ -308,8 +310,9 @@ def _abandon_stdout() -> None:
 def _prepare_streams() -> None:
     """Source text and file names leave as they came in, in any locale: UTF-8, and undecodable bytes unchanged."""
     # A stream that the caller closed (`cq … >&-`) is None.
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(encoding="utf-8", errors="surrogateescape")
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors=errors, newline="\n")  # on Windows as well: source is not changed

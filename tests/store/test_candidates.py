@@ -102,3 +102,11 @@ def test_terms():
     assert Terms().expand(b"getUserName x_1 HTTPServer plain") == (
         "get User Name getUserName x 1 x1 HTTP Server HTTPServer plain"
     )
+
+
+def test_a_long_body_says_each_word_once_and_counts_all():
+    terms = Terms()
+    few, many = b"getUserName plain plain", b"getUserName plain plain " * 100
+    assert terms.expand_body(few) == ("get User Name getUserName plain plain", 6)
+    assert terms.expand_body(many) == ("get User Name getUserName plain", 600)
+    assert terms.expand_body(b"") == ("", 1)

@@ -40,19 +40,6 @@ def called_names(site: Site) -> list[str]:
     return names
 
 
-class _Homes(dict[int, int]):
-    def __init__(self, unit: Unit) -> None:
-        super().__init__()
-        self._unit = unit
-
-    def __missing__(self, scope: int) -> int:
-        unit = self._unit
-        definition = unit.by_symbol.get(scope)
-        is_function = definition is not None and definition.kind == "function"
-        key = self[scope] = unit.home_of(definition) if definition and is_function else unit.name_key("")
-        return key
-
-
 def find_called(code: Code) -> set[str]:
     """The names of a Unit's `sites_by_name`, at a tenth of its cost."""
     found = {site.name for site in code.sites}
@@ -81,6 +68,19 @@ def find_members(code: Code) -> list[Definition]:
         if takes_self and (is_held or "member" in definition.modifiers):
             found.append(definition)
     return found
+
+
+class _Homes(dict[int, int]):
+    def __init__(self, unit: Unit) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def __missing__(self, scope: int) -> int:
+        unit = self._unit
+        definition = unit.by_symbol.get(scope)
+        is_function = definition is not None and definition.kind == "function"
+        key = self[scope] = unit.home_of(definition) if definition and is_function else unit.name_key("")
+        return key
 
 
 class Unit:

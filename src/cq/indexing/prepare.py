@@ -29,6 +29,7 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
     used: set[str] = set()
     symbols: list[tuple[int, int, str, str, str]] = []
     words: list[tuple[str, str, str, str, str]] = []
+    sizes = array("H")
     named: set[tuple[str, int]] = set()
     methods: dict[str, list[tuple[int, str, tuple[Parameter, ...]]]] = {}
     for place, document in enumerate(documents):
@@ -38,7 +39,9 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
                 symbols.append((place, number, symbol.name, symbol.qualified_name, symbol.kind))
         called.update(call.name for call in document.calls)
         used.update(document.references.names)
-        words += _chunk_words(source.text, document)
+        rows, counts = _chunk_words(source.text, document)
+        words += rows
+        sizes.extend(counts)
         if document.code is not None:
             code = document.code
             named.update((name, 0) for name in find_called(code))
@@ -68,26 +71,30 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         (" ".join(sorted(defined)), " ".join(sorted(called)), " ".join(sorted(used))),
         words,
         bytes(_KIND_BYTES.get(chunk.kind, len(CHUNK_KINDS) - 1) for d in documents for chunk in d.chunks),
-        array("H", [min(fields[4].count(" ") + 1, 65535) for fields in words]).tobytes(),
+        sizes.tobytes(),
         sorted(named),
         [(name, _ENCODE(found)) for name, found in sorted(methods.items())],
     )
 
 
-def _chunk_words(text: bytes, document: FileFacts) -> list[tuple[str, str, str, str, str]]:
-    """The fields of every chunk; the module chunk and what is only a container of parts have no body of their own."""
-    expand = _TERMS.expand
+def _chunk_words(text: bytes, document: FileFacts) -> tuple[list[tuple[str, str, str, str, str]], list[int]]:
+    """The fields of every chunk, and how many words its body has; the module chunk and what is only a container of
+    parts have no body of their own."""
+    expand, expand_body = _TERMS.expand, _TERMS.expand_body
     rows: list[tuple[str, str, str, str, str]] = []
+    sizes: list[int] = []
     for chunk in document.chunks:
         if chunk.kind == "module":
             rows.append(("", "", "", "", ""))
+            sizes.append(1)
             continue
         at, pieces = chunk.start, []
         for child in chunk.children:
             pieces.append(text[at : document.chunks[child].start])
             at = document.chunks[child].end
         pieces.append(text[at : chunk.end])
-        body = expand(b" ".join(pieces))
+        body, size = expand_body(b" ".join(pieces))
+        sizes.append(min(size, 65535))
         if chunk.symbol < 0:
             rows.append(("", "", "", "", body))
             continue
@@ -98,4 +105,4 @@ def _chunk_words(text: bytes, document: FileFacts) -> list[tuple[str, str, str, 
                 expand(symbol.doc.encode("utf-8", "replace")), body,
             )
         )  # fmt: skip
-    return rows
+    return rows, sizes

@@ -86,7 +86,9 @@ def make_links(resolver: Resolver, unit: Unit) -> Links:
                 replaced.append(number)
         called = resolver.callbacks(unit, number, cell.values) if number in calling else None
         if called is not None:
-            callbacks[number] = add(site.name, called)
+            callbacks[number] = add(site.name, called[0])
+            if called[1] is not None:
+                runs.setdefault(number, add(site.name, called[1]))
     inherits: list[tuple[str, int]] = []
     overrides: list[tuple[str, int]] = []
     type_uses: dict[tuple[str, int], None] = {}

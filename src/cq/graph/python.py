@@ -20,8 +20,8 @@ from cq.graph.things import (
     Thing,
 )
 from cq.graph.unit import ANYWHERE, ROOT, Unit
-from cq.graph.values import EVERYTHING, NOTHING, Values, join
-from cq.model.code import Bind, Value
+from cq.graph.values import EVERYTHING, IMPORT, NOTHING, PARAMETER, Values, join
+from cq.model.code import Bind, Definition, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -43,6 +43,7 @@ class PythonDialect(Dialect):
         "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
         "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
         "multiprocessing.Process": "target", "atexit.register": 0, "builtins.list().sort": "key",
+        "collections.defaultdict": 0,
     }  # fmt: skip
     runs: ClassVar[dict[str, tuple[str, ...]]] = {
         "with": ("__enter__", "__exit__", "__aenter__", "__aexit__"), "iter": ("__iter__", "__next__", "__aiter__"),
@@ -54,6 +55,8 @@ class PythonDialect(Dialect):
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {
         f"builtins.{name}": (f"__{name}__",) for name in ("len", "str", "repr", "iter", "next", "bool", "hash", "abs")
     }
+    class_hooks = ("__init_subclass__",)
+    root_members = frozenset(dir(object))
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -177,6 +180,16 @@ class PythonDialect(Dialect):
         ]
         return (kind, *_merge([*orders, [base for base in bases if base is not kind]]))
 
+    def find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
+        for holder in linker.order(kind):
+            if isinstance(holder, Class):
+                for name, value in holder.definition.keywords:
+                    if name == "metaclass":
+                        definition = holder.definition
+                        found = self.find_static(linker, holder.unit, definition.scope, value, definition.start)
+                        return found if isinstance(found, Class) else None
+        return None
+
     def find_static(
         self, linker: Linker, unit: Unit, scope: int, value: Value, position: int, steps: int = MAX_ALIASES
     ) -> Thing | None:
@@ -298,6 +311,27 @@ class PythonDialect(Dialect):
     def keeps_decorated(self, thing: Thing) -> bool:
         return True
 
+    def give_decorated(
+        self, linker: Linker, thing: External, unit: Unit, definition: Definition, found: Values
+    ) -> Values:
+        """`@singledispatch` runs one of those that are registered with it."""
+        if thing.name not in _DISPATCHERS:
+            return {}
+        given = dict(found)
+        registering = f"{definition.name}.register"
+        for other in unit.code.definitions:
+            for value in other.decorators:
+                number = unit.site_at.get(value) if type(value) is int else None
+                callee = value if number is None else unit.code.sites[number].callee
+                if callee == registering and other.scope == definition.scope:
+                    given[linker.bind(linker.thing(unit, other.start), None)] = PARAMETER
+        return given
+
+    def function_member(self, linker: Linker, function: Function | Class, name: str) -> Values | None:
+        if isinstance(function, Function) and name in _WRAPPED and function.definition.decorators:
+            return {linker.external(f"builtins.function().{name}"): IMPORT}
+        return None
+
     # -- annotations -----------------------------------------------------------------------------
 
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
@@ -388,13 +422,13 @@ class PythonDialect(Dialect):
             return self._super(linker, unit, number)
         if name == "builtins.dict":
             pairs = [part for key, inner in site.keywords for part in (None if key == "**" else f"'{key}", inner)]
-            return self._contain(
-                linker, unit, number, ["dict", *(part for arg in args for part in (None, arg)), *pairs]
-            )
+            return self._held(linker, unit, number, ["dict", *(part for arg in args for part in (None, arg)), *pairs])
         if name == "builtins.globals":
             return {linker.module(unit.path): 1}
+        if name == "collections.defaultdict" and args:
+            return self._held(linker, unit, number, ["each", "dict", ["gives", args[0]]])
         if not args:
-            return None
+            return self._held(linker, unit, number, [_EACH[name]]) if name in _FILLED else None
 
         def value(at: int) -> Values:
             return linker.evaluate(unit, site.scope, args[at], site.start)
@@ -410,16 +444,16 @@ class PythonDialect(Dialect):
                 found = join(found, linker.member(inner, "__class__", level))
             return found
         if name in _EACH:
-            return self._contain(linker, unit, number, ["each", _EACH[name], ["iter", args[0]]])
+            return self._held(linker, unit, number, ["each", _EACH[name], ["iter", args[0]]])
         if name == "builtins.filter" and len(args) == 2:
-            return self._contain(linker, unit, number, ["each", "list", ["iter", args[1]]])
+            return self._held(linker, unit, number, ["each", "list", ["iter", args[1]]])
         if name == "builtins.enumerate":
-            return self._contain(linker, unit, number, ["each", "list", ["tuple", "=int", ["iter", args[0]]]])
+            return self._held(linker, unit, number, ["each", "list", ["tuple", "=int", ["iter", args[0]]]])
         if name == "builtins.zip":
             pairs = [["iter", arg] for arg in args]
-            return self._contain(linker, unit, number, ["each", "list", ["tuple", *pairs]])
+            return self._held(linker, unit, number, ["each", "list", ["tuple", *pairs]])
         if name in ("builtins.map", "itertools.starmap"):
-            return self._contain(linker, unit, number, ["each", "list", ["gives", args[0]]])
+            return self._held(linker, unit, number, ["each", "list", ["gives", args[0]]])
         if name == "functools.reduce":
             return linker.called(value(0))
         if name in ("builtins.next", "builtins.max", "builtins.min"):
@@ -448,11 +482,8 @@ class PythonDialect(Dialect):
             return linker.unknown
         return None
 
-    def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
-        site = unit.code.sites[number]
-        value = self._made_up.setdefault((unit, number), value)
-        kind = value[1] if value[0] == "each" else value[0]
-        return {linker.container(kind, unit, site.scope, site.start, value): 0}
+    def _held(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
+        return {linker.held(unit, number, value): 0}
 
     def _partial(self, linker: Linker, values: Values, skipped: int) -> Values:
         if values is EVERYTHING:
@@ -494,12 +525,13 @@ class PythonDialect(Dialect):
         site = unit.code.sites[number]
         if name in ("get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__next__"):
             key = site.args[0] if owner.kind == "dict" and site.args else None
-            constant = key if type(key) is str and key[0] in "'#" else None
-            found = linker.elements(owner, constant)
+            found = NOTHING
+            for constant in linker.find_keys_of(unit, site.scope, key, site.start) or [None]:
+                found = join(found, linker.elements(owner, constant))
             if len(site.args) > 1:
                 found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
             return found
-        if name == "copy":
+        if name in ("copy", "difference", "intersection", "union", "symmetric_difference"):
             return {owner: 0}
         if owner.kind == "dict" and name in ("values", "items") and not owner.typed:
             elements = owner.value[2::2] if owner.value[0] == "dict" else [owner.value[2]]
@@ -509,7 +541,7 @@ class PythonDialect(Dialect):
             return {linker.container("list", owner.unit, owner.scope, owner.position, value): 0}
         if owner.kind == "dict" and name == "values":
             return {linker.container("list", owner.unit, owner.scope, owner.position, owner.value, typed=True): 0}
-        return linker.unknown
+        return linker.unknown if owner.kind in ("dict", "generator") or owner.typed else None
 
 
 def _merge(orders: list[list[Thing | None]]) -> list[Thing | None]:
@@ -561,6 +593,9 @@ def _common(one: str, other: str) -> int:
     return count
 
 
+_DISPATCHERS = ("functools.singledispatch", "functools.singledispatchmethod")
+# What decorators of the language give to a function: of singledispatch, of a property, of a cache.
+_WRAPPED = frozenset({"register", "dispatch", "setter", "getter", "deleter", "cache_clear", "cache_info"})
 _CLASS_METHODS = ("__new__", "__init_subclass__", "__class_getitem__")
 _UNIONS = frozenset({"Union", "Optional"})
 _WRAPPERS = frozenset({"Annotated", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "InitVar"})
@@ -581,6 +616,7 @@ _EACH = {
     "builtins.sorted": "list", "builtins.reversed": "list", "builtins.iter": "list", "itertools.chain": "list",
     "collections.deque": "list",
 }  # fmt: skip
+_FILLED = frozenset({"builtins.list", "builtins.set", "collections.deque"})  # made empty, to be filled
 _SAME = frozenset({
     "copy.copy", "copy.deepcopy", "dataclasses.replace", "asyncio.run", "asyncio.create_task", "asyncio.wait_for",
     "asyncio.shield", "contextlib.closing", "weakref.proxy",

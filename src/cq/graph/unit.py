@@ -20,6 +20,7 @@ _ADDING: dict[str, tuple[int, int]] = {
     "append": (0, -1), "add": (0, -1), "appendleft": (0, -1), "push": (0, -1), "unshift": (0, -1), "insert": (1, -1),
     "extend": (0, -1), "set": (1, 0), "setdefault": (1, 0), "update": (0, -1),
 }  # fmt: skip
+MAX_PASSING = 10  # calls that a container is handed to
 _CONTAINERS = frozenset({"list", "dict", "set", "tuple", "each"})
 _start = attrgetter("start")
 _OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside sees the names of
@@ -149,12 +150,68 @@ class Unit:
                 found[id(store.value)] = (name, None)
         return found
 
+    @cached_property
+    def _result_names(self) -> dict[int, tuple[str, Bind | None]]:
+        """End of a call -> the name its result is bound to, None for an attribute."""
+        found: dict[int, tuple[str, Bind | None]] = {
+            bind.value: (bind.name, bind) for bind in self.code.binds if type(bind.value) is int
+        }
+        for store in self.code.stores:
+            if type(store.value) is int:
+                found[store.value] = (store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]", None)
+        return found
+
+    def name_result(self, end: int, value: Value) -> None:
+        """A call that ends there gives a container: `jobs = deque()`."""
+        known = self._result_names.get(end)
+        if known is not None:
+            self.container_names[id(value)] = known
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[Bind]]:
+        """Name -> bindings of others to it."""
+        found: dict[str, list[Bind]] = {}
+        for bind in self.code.binds:
+            if type(bind.value) is str and bind.value[0] not in "'#=" and "." not in bind.value:
+                found.setdefault(bind.value, []).append(bind)
+        return found
+
+    @cached_property
+    def _passing(self) -> dict[str, list[tuple[int, int]]]:
+        """Name -> calls that it is handed to, and at which place."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for number, site in enumerate(self.code.sites):
+            for at, value in enumerate(site.args):
+                if type(value) is str and value[0] not in "'#=" and "." not in value:
+                    found.setdefault(value, []).append((number, at))
+        return found
+
+    def find_passing(self, value: Value) -> list[tuple[int, int]]:
+        """The calls that get a container by the name it is bound to, with the argument it is; none where many do."""
+        name, bind = self.container_names.get(id(value), ("", None))
+        places = self._passing.get(name, ()) if bind is not None else ()
+        if len(places) > MAX_PASSING:
+            return []
+        sites = self.code.sites
+        return [
+            (number, at)
+            for number, at in places
+            if any(known is bind for known in self.find(sites[number].scope, name, sites[number].start))
+        ]
+
     def find_items(self, value: Value) -> list[Store]:
-        """What is put into a container as written, through the name it is bound to."""
+        """What is put into a container as written, through the names it is bound to."""
         known = self.container_names.get(id(value))
         if known is None:
             return []
         name, bind = known
+        found = self._find_items(name, bind)
+        for alias in self._aliases.get(name, ()) if bind is not None else ():
+            if any(known is bind for known in self.find(alias.scope, name, alias.start - 1)):
+                found += self._find_items(alias.name, alias)
+        return found
+
+    def _find_items(self, name: str, bind: Bind | None) -> list[Store]:
         found: list[Store] = []
         for store in self.items_by_name.get(name, ()):
             base = self.find_base(store.base)

@@ -103,9 +103,8 @@ class Python(Language):
             bases, keywords = (), ()
             if text[name_end : name_end + 1] != b":":
                 draft.bases = self._find_bases(collector, node)
-                if draft.bases:
-                    arguments = node.child_by_field_name("superclasses")
-                    bases, keywords = self._argument_values(collector, arguments) if arguments else ((), ())
+                arguments = node.child_by_field_name("superclasses")
+                bases, keywords = self._argument_values(collector, arguments) if arguments else ((), ())
             collector.code.definitions[start] = ("class", (), None, bases, keywords)
         else:
             if text.startswith(b"async", start):

@@ -839,7 +839,8 @@ class EcmaScript(EcmaScriptCode):
                     if args is not None:
                         children = args.named_children
                         summary = self._read_arguments(collector, args, children)
-                        values = self.argument_values(collector, children) if text[args.start_byte] == 40 else ()
+                        is_list = text[args.start_byte] == 40
+                        values = (self.argument_values if is_list else self.template_values)(collector, children)
                 if text[start] == 96:
                     way = "template"
                 elif tail in _MODULE_CALLS:

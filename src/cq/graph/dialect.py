@@ -24,6 +24,7 @@ class Dialect:
 
     languages: ClassVar[tuple[str, ...]] = ()
     constructors: ClassVar[tuple[str, ...]] = ()  # the member that runs when a class is called
+    made_constructors: ClassVar[tuple[str, ...]] = ()  # what a constructor runs that the language writes itself
     # What an operation on an instance calls: iter next enter item call and operators, each a member's name.
     protocols: ClassVar[dict[str, str]] = {}
     # The language's own functions that call what they are given -> the argument, by position or keyword.

@@ -504,6 +504,14 @@ class Linker:
                         if receiver.type is method.owner:
                             continue
                     kind = None if receiver is None else receiver.type
+                elif (
+                    type(thing) is Bound and type(thing.receiver) is Instance and thing.receiver.own
+                    and self._is_overridden(thing.function, method)
+                ):  # fmt: skip
+                    # `self.f()` above runs it where `self` is of its class.
+                    around = self.method_around(unit, unit.code.sites[number].scope)
+                    below = self.receivers(around) if around is not None and around is not method else ()
+                    found |= dict.fromkeys((k for k in below if self._is_below(k, method)), PARAMETER)
                 elif self._skipped(thing, method) == 1:
                     kind = thing if isinstance(thing, Class) else None
                 elif thing is UNKNOWN or thing is TOP:
@@ -511,6 +519,12 @@ class Linker:
                 if kind is not None:
                     found[kind] = PARAMETER
         return found if places else self.unknown
+
+    def _is_overridden(self, other: Thing, method: Function) -> bool:
+        """Whether a method takes the place of another in a class below."""
+        if not isinstance(other, Function) or other.definition.name != method.definition.name:
+            return False
+        return method.owner is not None and other.owner in self.order(method.owner)[1:]
 
     def _is_below(self, kind: Thing, method: Function) -> bool:
         """Whether a class has a method from the class that it is defined in."""
@@ -542,12 +556,14 @@ class Linker:
             return found
         for thing, level in self.evaluate(unit, scope, value, start).items():
             if isinstance(thing, Instance):
-                is_numbered = "__iter__" in names and self._iterates_by_number(thing)
-                for name in ("__getitem__",) if is_numbered else names:
-                    inner = self.protocol(thing, "iter", level) if name == "__next__" else {thing: level}
+                for name in names:
+                    way = _NEXT.get(name)
+                    inner = {thing: level} if way is None else self.protocol(thing, way, level)
                     for other, at in inner.items():
                         if isinstance(other, Instance):
                             members = self.member(other, name, at)
+                            if name == "__iter__" and UNKNOWN in members and self._iterates_by_number(other):
+                                members = self.member(other, "__getitem__", at)
                             found.update({m: x for m, x in members.items() if isinstance(m, (Bound, Function))})
         return found
 
@@ -560,6 +576,8 @@ class Linker:
 
     def _may_be_made(self, unit: Unit, scope: int, start: int, value: Value) -> bool:
         """Whether a value is what a call gives, directly or through a variable."""
+        if type(value) is list and value[0] == "op":
+            return self._may_be_made(unit, scope, start, value[2])
         if type(value) is not str or "." in value:
             return type(value) is int
         values = [bind.value for bind in unit.find(scope, value, start)]
@@ -1235,6 +1253,10 @@ class Linker:
                 inner = (
                     self._find_passed_keys(function, bind.value[2], depth) if isinstance(function, Function) else None
                 )
+            elif type(bind.value) is list and bind.value[0] == "iter" and type(bind.value[1]) is list:
+                given = [as_key(part) for part in bind.value[1][1:]] if bind.value[1][0] in _WRITTEN else []
+                inner = [key for key in given if key is not None and key[0] in "'#("]
+                inner = inner if inner and len(inner) == len(given) else None
             elif type(bind.value) is str and bind.value[0] != "=":
                 inner = self.find_keys_of(unit, bind.scope, bind.value, bind.start - 1, depth + 1)
             if inner is None:
@@ -1263,10 +1285,11 @@ class Linker:
                     found = join(found, self._literal("str"))
                 else:
                     found = join(found, raised(self.elements(thing), level))
-            elif isinstance(thing, Instance) and self._iterates_by_number(thing):
-                found = join(found, self.protocol(thing, "item", level))
             elif isinstance(thing, Instance):
-                for inner, at in self.protocol(thing, "iter", level).items():
+                given = self.protocol(thing, "iter", level)
+                if UNKNOWN in given and self._iterates_by_number(thing):
+                    found, given = join(found, self.protocol(thing, "item", level)), NOTHING
+                for inner, at in given.items():
                     if isinstance(inner, Instance):
                         found = join(found, self.protocol(inner, "next", at))
                     else:
@@ -1380,7 +1403,11 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
     args = _written_out(site.args)
     for place, value in enumerate(args[: at + 1]):
         if type(value) is list and value[0] == "*":
-            return ["[]", value[1], f"#{at - place}"] if place == len(args) - 1 else None
+            if place < len(args) - 1:
+                return None
+            named = _spread(site, parameter.name) if parameter.kind != "/" else None
+            inner: Value = ["[]", value[1], f"#{at - place}"]
+            return inner if named is None else ["|", inner, named]
     if at < len(args):
         return args[at]
     return None if parameter.kind == "/" else _spread(site, parameter.name)
@@ -1491,6 +1518,8 @@ def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
     return binds
 
 
+_NEXT = {"__next__": "iter", "__anext__": "aiter"}  # called on what another operation gives
+_WRITTEN = frozenset({"list", "tuple", "set"})
 _GIVEN = frozenset({"[]", "iter", "enter", "await", "|"})
 _OWN_CONTAINERS = ("builtins.list()", "builtins.dict()", "builtins.set()", "builtins.tuple()", "builtins.frozenset()")
 
@@ -1610,6 +1639,10 @@ def _operate(linker: Linker, unit: Unit, scope: int, value: Value, position: int
     return found
 
 
+def _all_of(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.elements(value[1])
+
+
 def _slice(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
     found: Values = {}
     for thing, level in linker.evaluate(unit, scope, value[1], position).items():
@@ -1664,6 +1697,7 @@ _OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {
     "made": _make,
     "op": _operate,
     "slice": _slice,
+    "all": _all_of,
     "seen": _seen,
     "gives": _give,
     "decorated": _decorate,

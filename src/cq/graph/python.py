@@ -16,6 +16,7 @@ from cq.graph.things import (
     External,
     Function,
     Instance,
+    Keys,
     Module,
     Thing,
 )
@@ -32,8 +33,10 @@ MAX_ALIASES = 30  # steps from a name of a base to its class
 class PythonDialect(Dialect):
     languages = ("python",)
     constructors = ("__init__", "__new__")
+    made_constructors = ("__post_init__",)  # of a dataclass
     protocols: ClassVar[dict[str, str]] = {
-        "iter": "__iter__", "next": "__next__", "enter": "__enter__", "item": "__getitem__", "call": "__call__",
+        "iter": "__iter__", "next": "__next__", "aiter": "__aiter__",
+        "enter": "__enter__", "item": "__getitem__", "call": "__call__",
         "+": "__add__", "-": "__sub__", "*": "__mul__", "/": "__truediv__", "//": "__floordiv__", "%": "__mod__",
         "|": "__or__", "&": "__and__", "^": "__xor__", "@": "__matmul__", "**": "__pow__", "<<": "__lshift__",
         ">>": "__rshift__",
@@ -43,10 +46,13 @@ class PythonDialect(Dialect):
         "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
         "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
         "multiprocessing.Process": "target", "atexit.register": 0, "builtins.list().sort": "key",
-        "collections.defaultdict": 0,
+        "collections.defaultdict": 0, "threading.Timer": 1, "re.sub": 1, "re.subn": 1, "functools.cmp_to_key": 0,
+        "itertools.accumulate": 1, "heapq.nlargest": "key", "heapq.nsmallest": "key", "signal.signal": 1,
+        "weakref.finalize": 1,
     }  # fmt: skip
     runs: ClassVar[dict[str, tuple[str, ...]]] = {
-        "with": ("__enter__", "__exit__", "__aenter__", "__aexit__"), "iter": ("__iter__", "__next__", "__aiter__"),
+        "with": ("__enter__", "__exit__", "__aenter__", "__aexit__"),
+        "iter": ("__iter__", "__next__", "__aiter__", "__anext__"),
         "[]": ("__getitem__",), "[]=": ("__setitem__",), "+=": ("__iadd__",),
         "-=": ("__isub__",), "|=": ("__ior__",), "&=": ("__iand__",), "*=": ("__imul__",), "<": ("__lt__",),
         ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",),
@@ -65,6 +71,7 @@ class PythonDialect(Dialect):
         self._projects = {"", "src", "lib", "python"}  # folders that modules are named from, wherever they are imported
         self._found: dict[tuple[str, str], str | None] = {}
         self._strings: dict[str, Value] = {}
+        self._metaclasses: dict[Class, tuple[Class | None, Keys]] = {}
         self._made_up: dict[tuple[Unit, int], Value] = {}
         for path in paths:
             folder, _, name = path.rpartition("/")
@@ -181,13 +188,25 @@ class PythonDialect(Dialect):
         return (kind, *_merge([*orders, [base for base in bases if base is not kind]]))
 
     def find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
-        for holder in linker.order(kind):
-            if isinstance(holder, Class):
-                for name, value in holder.definition.keywords:
-                    if name == "metaclass":
-                        definition = holder.definition
-                        found = self.find_static(linker, holder.unit, definition.scope, value, definition.start)
-                        return found if isinstance(found, Class) else None
+        known = self._metaclasses.get(kind)
+        if known is None:
+            keys = Keys()
+            with linker.recording(keys):
+                known = self._metaclasses[kind] = (self._find_metaclass(linker, kind), keys)
+        else:
+            linker.record(known[1])
+        return known[0]
+
+    def _find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
+        order, definition = linker.order(kind), kind.definition
+        for name, value in definition.keywords:
+            if name == "metaclass":
+                found = self.find_static(linker, kind.unit, definition.scope, value, definition.start)
+                return found if isinstance(found, Class) else None
+        for holder in order[1:2] if kind.is_line else order[1:]:
+            found = self.find_metaclass(linker, holder) if isinstance(holder, Class) else None
+            if found is not None:
+                return found
         return None
 
     def find_static(
@@ -421,6 +440,8 @@ class PythonDialect(Dialect):
         if name == "builtins.super":
             return self._super(linker, unit, number)
         if name == "builtins.dict":
+            if len(args) == 1 and not self._is_mapping(linker, unit, number):
+                return self._held(linker, unit, number, ["each", "dict", ["[]", ["iter", args[0]], "#1"]])
             pairs = [part for key, inner in site.keywords for part in (None if key == "**" else f"'{key}", inner)]
             return self._held(linker, unit, number, ["dict", *(part for arg in args for part in (None, arg)), *pairs])
         if name == "builtins.globals":
@@ -434,15 +455,22 @@ class PythonDialect(Dialect):
             return linker.evaluate(unit, site.scope, args[at], site.start)
 
         if name == "builtins.getattr" and len(args) > 1:
-            if type(args[1]) is str and args[1][0] == "'" and args[1][1:].isidentifier():
-                found = linker.attribute(value(0), args[1][1:])
-                return join(found, value(2)) if len(args) > 2 else found
-            return linker.unknown
+            names = linker.find_keys_of(unit, site.scope, args[1], site.start) or [""]
+            found = NOTHING
+            for text in names:
+                is_name = text[:1] == "'" and text[1:].isidentifier()
+                found = join(found, linker.attribute(value(0), text[1:]) if is_name else linker.unknown)
+            return join(found, value(2)) if len(args) > 2 and names != [""] else found
         if name == "builtins.type" and len(args) == 1:
             found = NOTHING
             for inner, level in value(0).items():
                 found = join(found, linker.member(inner, "__class__", level))
             return found
+        if name == "itertools.chain" and len(args) > 1:
+            given = ["|", *(["iter", arg[1] if type(arg) is list and arg[0] == "*" else arg] for arg in args)]
+            return self._held(linker, unit, number, ["each", "list", given])
+        if name == "itertools.chain.from_iterable":
+            return self._held(linker, unit, number, ["each", "list", ["iter", ["iter", args[0]]]])
         if name in _EACH:
             return self._held(linker, unit, number, ["each", _EACH[name], ["iter", args[0]]])
         if name == "builtins.filter" and len(args) == 2:
@@ -473,14 +501,23 @@ class PythonDialect(Dialect):
             return self._partial(linker, value(0), int(name.endswith("classmethod")))
         if name == "builtins.property":
             return linker.unknown
-        if name == "importlib.import_module" and type(args[0]) is str and args[0][0] == "'":
-            source = self.find_module(linker, unit, args[0][1:])
-            return linker.unknown if source is None else {source: 1}
+        if name in ("importlib.import_module", "builtins.__import__"):
+            found = NOTHING
+            for text in linker.find_keys_of(unit, site.scope, args[0], site.start) or [""]:
+                source = self.find_module(linker, unit, text[1:]) if text[:1] == "'" else None
+                found = join(found, linker.unknown if source is None else {source: 1})
+            return found
         if name == "builtins.eval" and type(args[0]) is str and args[0][0] == "'" and args[0][1:].isidentifier():
             return linker.evaluate(unit, site.scope, args[0][1:], site.start)
-        if name in ("builtins.vars", "builtins.eval", "importlib.import_module"):
+        if name in ("builtins.vars", "builtins.eval"):
             return linker.unknown
         return None
+
+    def _is_mapping(self, linker: Linker, unit: Unit, number: int) -> bool:
+        """Whether `dict(x)` copies a dictionary; else x has pairs."""
+        site = unit.code.sites[number]
+        given = linker.evaluate(unit, site.scope, site.args[0], site.start)
+        return not any(isinstance(thing, Container) and thing.kind != "dict" for thing in given)
 
     def _held(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
         return {linker.held(unit, number, value): 0}
@@ -534,8 +571,7 @@ class PythonDialect(Dialect):
         if name in ("copy", "difference", "intersection", "union", "symmetric_difference"):
             return {owner: 0}
         if owner.kind == "dict" and name in ("values", "items") and not owner.typed:
-            elements = owner.value[2::2] if owner.value[0] == "dict" else [owner.value[2]]
-            inner: Value = ["|", *elements]
+            inner: Value = ["all", owner]
             value = ["each", "list", ["tuple", "=str", inner] if name == "items" else inner]
             value = self._made_up.setdefault((unit, number), value)
             return {linker.container("list", owner.unit, owner.scope, owner.position, value): 0}

@@ -47,6 +47,7 @@ class Resolver:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
+        self._defined: dict[tuple[Unit, int], list[Place]] = {}  # by the start of a class
 
     def visit(self, unit: Unit) -> None:
         """Asks everything once, so that settling makes all answers final."""
@@ -385,6 +386,9 @@ class Resolver:
 
     def _define(self, unit: Unit, definition: Definition) -> list[Place]:
         """What a class statement runs: methods of its bases and of its metaclass that the language calls."""
+        known = self._defined.get((unit, definition.start))
+        if known is not None:
+            return known
         linker, kind = self.linker, self.linker.thing(unit, definition.start)
         places: list[Place | None] = []
 
@@ -393,15 +397,16 @@ class Resolver:
                 return {}
             dialect = linker.dialect(unit)
             for name in dialect.class_hooks:
-                holder, binds, _, _ = linker.find_overridden(kind, name)
-                if isinstance(holder, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
-                    places.append((holder.unit, holder.unit.definitions[binds[0].value[1]].symbol))
+                base = linker.order(kind)[1] if kind.is_line else None
+                is_line = isinstance(base, Class)
+                places.append(self._find_method(base if is_line else kind, name, behind=not is_line))
             meta = dialect.find_metaclass(linker, kind)
             places.extend([] if meta is None else [self._find_method(meta, name) for name in dialect.constructors])
             return {}
 
         linker.ask(unit, find)
-        return [place for place in places if place is not None]
+        found = self._defined[unit, definition.start] = [place for place in places if place is not None]
+        return found
 
     def _implied(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> Values:
         return self.linker.ask(unit, lambda: self.linker.imply(unit, scope, start, names, value))
@@ -417,16 +422,19 @@ class Resolver:
             if isinstance(kind, Class):
                 meta = self.linker.dialect(kind.unit).find_metaclass(self.linker, kind)
                 called = None if meta is None else self._find_method(meta, "__call__")
-                names = self.linker.dialect(kind.unit).constructors if called is None else ()
-                for place in (called, *(self._find_method(kind, name) for name in names)):
+                dialect = self.linker.dialect(kind.unit)
+                found = [self._find_method(kind, name) for name in dialect.constructors if called is None]
+                if not any(found) and called is None:
+                    found = [self._find_method(kind, name) for name in dialect.made_constructors]
+                for place in (called, *found):
                     if place is not None:
                         places[place] = None
         if not places:
             return None
         return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
 
-    def _find_method(self, kind: Class, name: str) -> Place | None:
-        holder, binds, _, _ = self.linker.find_member(kind, name)
+    def _find_method(self, kind: Class, name: str, *, behind: bool = False) -> Place | None:
+        holder, binds, _, _ = self.linker.find_member(kind, name, behind=behind)
         value = binds[0].value if isinstance(holder, Class) and binds else None
         if isinstance(holder, Class) and type(value) is list and value[0] == "def":
             return (holder.unit, holder.unit.definitions[value[1]].symbol)
@@ -442,9 +450,18 @@ def _runs_more(thing: Thing) -> bool:
 
 
 def _is_disguised(thing: Thing) -> bool:
-    """Whether a wrapper says to be what it wraps: `@wraps(f)`."""
+    """Whether a wrapper is decorated itself, by more than `@wraps(f)`: something else may run."""
     function = thing.function if isinstance(thing, Bound) else thing
-    return isinstance(function, Function) and bool(function.definition.decorators)
+    if not isinstance(function, Function):
+        return False
+    unit = function.unit
+    names = [unit.code.sites[unit.site_at[v]].name if v in unit.site_at else "" for v in _numbers(function.definition)]
+    return any(name != "wraps" for name in names)
+
+
+def _numbers(definition: Definition) -> list[int]:
+    """Decorators that are calls; -1 for others."""
+    return [value if type(value) is int else -1 for value in definition.decorators]
 
 
 def _single(thing: Thing | None) -> Values:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 30  # from a name to what it stands for
 MAX_LOOKUPS = 500  # for one type or base: `type A = B | B; type B = C | C; …` doubles with every step
+MAX_STORES = 10  # elements that are put under one key
 MAX_DERIVED = 20  # classes that a call on an interface may mean
 
 # Values and types that need no declaration.
@@ -566,7 +567,12 @@ class TypeScriptDialect(Dialect):
         for store in stores:
             if container in linker.evaluate(unit, store.scope, store.base, store.start):
                 found = join(found, linker.stored(unit, store))
-        if not (written or spread or stores) or any(at == "=str" for at, _ in pairs):
+        put = [store for stores in unit.item_stores.values() for store in stores if store.key == key]
+        for store in put[:MAX_STORES]:
+            linker.record(unit.name_key(f"[]{unit.find_base(store.base).rpartition('.')[2]}"))
+            if container in linker.evaluate(unit, store.scope, store.base, store.start):
+                found = join(found, linker.stored(unit, store))
+        if not (written or spread or stores or put) or any(at == "=str" for at, _ in pairs):
             found = join(found, linker.unknown)
         return raised(found, ATTRIBUTE)
 
@@ -636,6 +642,8 @@ class TypeScriptDialect(Dialect):
             return self._contain(linker, unit, number, ["list", *site.args])
         if name in ("builtins.Array.from", "builtins.Set"):
             return self._contain(linker, unit, number, ["each", "list", ["iter", first]])
+        if name == "builtins.Promise":
+            return self._contain(linker, unit, number, ["each", "promise", None])
         if name == "builtins.Promise.resolve":
             return self._contain(linker, unit, number, ["each", "promise", ["awaited", first]])
         if name == "builtins.Promise.all":
@@ -671,6 +679,10 @@ class TypeScriptDialect(Dialect):
             return self._contain(linker, unit, number, ["each", "list", ["iter", called] if name != "map" else called])
         if name == "entries" and owner.kind == "list":
             return self._contain(linker, unit, number, ["each", "list", ["list", "=int", ["iter", _base(site.callee)]]])
+        if name == "concat" and owner.kind == "list":
+            return self._contain(
+                linker, unit, number, ["list", ["*", _base(site.callee)], *(["*", a] for a in site.args)]
+            )
         if name in _SAME_CONTAINER or (name == "values" and owner.kind != "map"):
             return {owner: 0}
         if name in _ONE_ELEMENT:

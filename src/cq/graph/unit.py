@@ -26,6 +26,10 @@ _start = attrgetter("start")
 _OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside sees the names of
 
 
+def _is_defined(bind: Bind) -> bool:
+    return type(bind.value) is list and bind.value[0] in ("def", "import")
+
+
 def part_key(*names: str) -> int:
     """A number for a part of the code that others may depend on; the same on every machine."""
     return xxh3_64_intdigest("\0".join(names).encode("utf-8", "surrogatepass"))
@@ -125,7 +129,7 @@ class Unit:
             return next((inner for choice in value[1:] if (inner := self.find_base(choice))), "")
         if type(value) is int and value in self.site_at:
             site = self.code.sites[self.site_at[value]]
-            if site.name == "setdefault" and type(site.callee) is str:
+            if site.name in ("setdefault", "get") and type(site.callee) is str and "." in site.callee:
                 return f"{site.callee.rpartition('.')[0]}[]"
         return ""
 
@@ -148,6 +152,10 @@ class Unit:
             if type(store.value) is list and store.value[0] in _CONTAINERS:
                 name = store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]"
                 found[id(store.value)] = (name, None)
+        for base, stores in self.item_stores.items():
+            for store in stores:
+                if type(store.value) is list and store.value[0] in _CONTAINERS:
+                    found.setdefault(id(store.value), (f"{base.rpartition('.')[2]}[]", None))
         return found
 
     @cached_property
@@ -279,7 +287,8 @@ class Unit:
         if len(plain) < 2 or (position == ANYWHERE and is_own):
             return plain
         if not is_own:
-            if plain[0].scope != ROOT:
+            # A function may run between two assignments; definitions of one name take each other's place.
+            if plain[0].scope != ROOT or not any(map(_is_defined, plain)):
                 return plain
             position = _FOREVER
         found: list[Bind] = []

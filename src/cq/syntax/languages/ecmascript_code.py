@@ -546,6 +546,8 @@ class EcmaScriptCode(Language):
                 for key, inner in zip(value[1::2], value[2::2], strict=True):
                     if key is not None and key[0] == "'":
                         stores.append((start, f"{holder}.prototype", key[1:], inner, None))
+                        if type(inner) is list and inner[0] == "lambda":
+                            notes.entries[inner[1]] = ["made", holder]
         stores.append((start, holder, name, value, None))
 
     def finish_code(self, collector: Collector) -> None:

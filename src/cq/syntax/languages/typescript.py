@@ -1014,7 +1014,9 @@ class EcmaScript(EcmaScriptCode):
     # -- flows -----------------------------------------------------------------------------------
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        if kind == "assign" or kind == "for":
+        if kind == "loop":
+            collector.code.loops.append((node.start_byte, node.end_byte))
+        elif kind == "assign" or kind == "for":
             target, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if target is not None and kind == "for":
                 self._read_loop(collector, node, target, right)

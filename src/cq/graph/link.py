@@ -1162,6 +1162,8 @@ class Linker:
         elif value[0] == "dict":
             pairs = list(zip(value[1::2], value[2::2], strict=True))
             values = [inner for at, inner in pairs if at is not None and (key is None or as_key(at) == key)]
+            if not values and key is not None:  # `{START: f}`
+                values = [inner for at, inner in pairs if self._is_key(unit, scope, at, position, key)]
             for at, inner in pairs if key is None or not values else ():
                 if at is None:
                     found = join(found, self._find_spread(unit, scope, inner, position, key))
@@ -1182,6 +1184,11 @@ class Linker:
             found = join(found, self.evaluate(unit, scope, inner, position))
         # What is written as elements may be joined by others later; what a comprehension or generator makes, not.
         return raised(found, INFERRED if value[0] == "each" else ELEMENT)
+
+    def _is_key(self, unit: Unit, scope: int, at: Value, position: int, key: str) -> bool:
+        """Whether a name that stands for a key is this constant."""
+        is_name = type(at) is str and at[0] not in "'#=("
+        return is_name and key in (self.find_keys_of(unit, scope, at, position) or ())
 
     def _find_passed_items(self, unit: Unit, value: Value) -> Iterator[tuple[Unit, Store]]:
         """What functions put into a container that is handed to them by its name."""

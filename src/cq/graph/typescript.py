@@ -642,7 +642,7 @@ class TypeScriptDialect(Dialect):
             return self._contain(linker, unit, number, ["list", *site.args])
         if name in ("builtins.Array.from", "builtins.Set"):
             return self._contain(linker, unit, number, ["each", "list", ["iter", first]])
-        if name == "builtins.Promise":
+        if name in ("builtins.Promise", "builtins.Promise.reject"):
             return self._contain(linker, unit, number, ["each", "promise", None])
         if name == "builtins.Promise.resolve":
             return self._contain(linker, unit, number, ["each", "promise", ["awaited", first]])

@@ -87,7 +87,7 @@ class Unit:
             if store.name is None and (base := self.find_base(store.base)):
                 self.item_stores.setdefault(base, []).append(store)
         for site in code.sites:
-            if site.name in _ADDING and site.args:
+            if site.name in _ADDING and (site.args or site.name == "update"):
                 self._add_items(site)
         for scope, start, operation, value in code.runs:
             is_added = operation == "+=" and type(value) is list and value[0] == "augment"
@@ -106,11 +106,13 @@ class Unit:
         at, key_at = _ADDING[site.name]
         found: list[tuple[Value, Value]] = [(None, ["*", value]) for _, value in site.keywords] if at else []
         if site.name in ("update", "extend"):
-            given = site.args[0]
+            given = site.args[0] if site.args else "=None"
             if type(given) is list and given[0] == "dict":
                 found = [*zip(given[1::2], given[2::2], strict=True)]
             elif site.name == "extend" or type(given) is not str:
                 found = [(None, ["iter", given])]
+            elif given[0] not in "'#=":
+                found = [(None, ["[]", given, None])]
             found += [(f"'{name}", value) for name, value in site.keywords if name != "**"]
         elif len(site.args) > at and (key_at >= 0 or at or len(site.args) == 1):
             found = [(site.args[key_at] if key_at >= 0 else None, site.args[at])]
@@ -152,6 +154,11 @@ class Unit:
             if type(store.value) is list and store.value[0] in _CONTAINERS:
                 name = store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]"
                 found[id(store.value)] = (name, None)
+        for bind in self.code.binds:
+            if id(bind.value) in found:
+                for inner in bind.value[1:]:
+                    if type(inner) is list and inner[0] in _CONTAINERS:
+                        found.setdefault(id(inner), (f"{bind.name}[]", None))
         for base, stores in self.item_stores.items():
             for store in stores:
                 if type(store.value) is list and store.value[0] in _CONTAINERS:
@@ -185,19 +192,23 @@ class Unit:
         return found
 
     @cached_property
-    def _passing(self) -> dict[str, list[tuple[int, int]]]:
-        """Name -> calls that it is handed to, and at which place."""
-        found: dict[str, list[tuple[int, int]]] = {}
+    def _passing(self) -> dict[str | int, list[tuple[int, int]]]:
+        """Name, or identity of a container as written -> calls that it is handed to, and at which place."""
+        found: dict[str | int, list[tuple[int, int]]] = {}
         for number, site in enumerate(self.code.sites):
             for at, value in enumerate(site.args):
                 if type(value) is str and value[0] not in "'#=" and "." not in value:
                     found.setdefault(value, []).append((number, at))
+                elif type(value) is list and value[0] in _CONTAINERS:
+                    found[id(value)] = [(number, at)]
         return found
 
     def find_passing(self, value: Value) -> list[tuple[int, int]]:
         """The calls that get a container by the name it is bound to, with the argument it is; none where many do."""
         name, bind = self.container_names.get(id(value), ("", None))
-        places = self._passing.get(name, ()) if bind is not None else ()
+        if bind is None:
+            return self._passing.get(id(value), [])
+        places = self._passing.get(name, ())
         if len(places) > MAX_PASSING:
             return []
         sites = self.code.sites

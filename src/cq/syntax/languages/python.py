@@ -639,6 +639,8 @@ class Python(Language):
         elif kind == "yield":
             found = None if value is None else self.value(collector, value)
             if collector.text.startswith(b"yield from", node.start_byte):
+                if value is not None and value.type in _RECEIVERS:
+                    collector.code.runs.append((value.start_byte, "iter", found))
                 found = ["iter", found]
             collector.code.yields.append((node.start_byte, found))
 

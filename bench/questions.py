@@ -1,5 +1,6 @@
 """Whether the files that answer a question are found: NDCG@10 on a public annotated set (bench/labels/public) and on
-our own questions (bench/labels/questions.toml), by plain BM25, by BM25 of fields, by `cq find` without models and with.
+our own (bench/labels/questions.toml, held-out.toml), by plain BM25, by BM25 of fields, by `cq find` without models and
+with.
 
 `CQ_BENCH_HALF=tuning` leaves the reported half alone: ranking is tuned without looking at it.
 """
@@ -74,13 +75,14 @@ def find_half(repository: str) -> str:
 
 
 def _sets() -> Iterator[tuple[str, str, str, list[Question]]]:
-    """(half or `own`, corpus, the part of its tree that is indexed, questions)."""
+    """(half, `own` or `held-out`, corpus, the part of its tree that is indexed, questions)."""
     for path in sorted((_LABELS / "public").glob("*.toml")):
         page = tomllib.loads(path.read_text())
         yield find_half(path.stem), path.stem, page.get("part", ""), page["questions"]
-    own = tomllib.loads((_LABELS / "questions.toml").read_text())["question"]
-    for corpus in dict.fromkeys(question["corpus"] for question in own):
-        yield "own", corpus, "", [question for question in own if question["corpus"] == corpus]
+    for group, name in (("own", "questions.toml"), ("held-out", "held-out.toml")):
+        own = tomllib.loads((_LABELS / name).read_text())["question"]
+        for corpus in dict.fromkeys(question["corpus"] for question in own):
+            yield group, corpus, "", [question for question in own if question["corpus"] == corpus]
 
 
 def _ask(folder: Path, questions: Sequence[Question]) -> Iterator[tuple[Question, str, list[str]]]:

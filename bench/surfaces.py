@@ -110,6 +110,8 @@ def _measure(results: dict[str, Any], tree: Path, environment: dict[str, str]) -
     asked = next(row for row in rows if row["command"].startswith("calls"))
     longest = max(row["alone ms"] for row in rows)
     results["goals"] = [
+        {"goal": "< 50 ms to complete a name, no daemon", "measured": alone["completion"],
+         "met": alone["completion"] < 50},
         {"goal": "≤ 250 ms for a new process, no daemon", "measured": longest, "met": longest <= 250},
         {"goal": "≤ 40 ms for the whole process through the daemon", "measured": slowest, "met": slowest <= 40},
         {"goal": "≤ 5 ms in the server for calls", "measured": asked["in the server ms"],

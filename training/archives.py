@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from email.parser import HeaderParser
+from fnmatch import fnmatchcase
 from io import BytesIO
 from pathlib import Path
 
@@ -18,21 +19,22 @@ from training.fetch import is_excluded
 
 LANGUAGES = {
     ".py": "python", ".rs": "rust", ".ts": "typescript", ".tsx": "tsx", ".mts": "typescript",
-    ".js": "javascript", ".mjs": "javascript", ".jsx": "jsx",
+    ".js": "javascript", ".mjs": "javascript", ".jsx": "jsx", ".go": "go", ".java": "java", ".c": "c", ".h": "c",
+    ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hh": "cpp", ".hpp": "cpp", ".rb": "ruby", ".php": "php",
 }  # fmt: skip
 SIZES = (200, 300_000)  # bytes of a file
 # Bytes of a package: its sources, and each of its tests and its pages.
-MAX_READ = {"npm": (1_200_000, 300_000), "debian": (2_500_000, 400_000)}
+MAX_READ = {"npm": (1_200_000, 300_000), "debian": (2_500_000, 400_000), "source": (1_500_000, 400_000)}
 MAX_READ_ELSE = (3_000_000, 1_500_000)
 SKIPPED_PATH = re.compile(
-    r"(^|/)(tests?|testing|__tests__|specs?|e2e|mocks?|__mocks__|fixtures?|examples?|benches|benchmarks?|node_modules|"
+    r"(^|/)(tests?|testing|__tests__|specs?|e2e|mocks?|__mocks__|fixtures?|testdata|examples?|benches|benchmarks?|node_modules|"
     r"third_party|vendor|_vendor|vendored|extern|externals|umd|amd|bundles?|locales?|i18n)/"
-    r"|(^|/)(test_[^/]*|conftest\.py|[^/]*_tests?\.(py|rs)|tests\.rs)$"
+    r"|(^|/)(test_[^/]*|conftest\.py|[^/]*_(tests?|spec)\.[a-z]+|tests\.rs|[A-Z]\w*Tests?\.(java|php)|debian/.*)$"
     r"|\.(min|test|spec|stories|bundle|umd|iife|prod|production)\.[a-z]+$|[.-]min\.js$|_pb2|\.d\.[mc]?ts$"
 )
 PERMISSIVE = re.compile(
     r"\b(MIT|BSD|Apache|ISC|0BSD|Unlicense|Zlib|PSF|Python-2|Python Software Foundation|CC0|BSL-1|Boost|HPND|BlueOak|"
-    r"Unicode|WTFPL|NCSA|Public Domain|CNRI|Artistic-2)",
+    r"Unicode|WTFPL|NCSA|Public[- ]Domain|CNRI|Artistic-2|Expat|X11)",
     re.I,
 )
 COPYLEFT = re.compile(
@@ -42,7 +44,10 @@ COPYLEFT = re.compile(
 )
 
 
-TEST_PATH = re.compile(r"(^|/)(tests?|__tests__|specs?)/|(^|/)test_[^/]*\.py$|_tests?\.(py|rs)$|\.(test|spec)\.[a-z]+$")
+TEST_PATH = re.compile(
+    r"(^|/)(tests?|__tests__|specs?)/|(^|/)test_[^/]*\.(py|rb)$|_tests?\.(py|rs|go|rb)$|_spec\.rb$|\.(test|spec)\.[a-z]+$|"
+    r"Tests?\.(java|php)$"
+)
 PAGE = re.compile(r"(?i)\.(rst|md)$|(^|/)(changes|changelog|history|news|release[-_]?notes)(\.txt)?$")
 NO_PAGE = re.compile(r"(?i)licen[cs]e|copying|notice|contribut|code_of_conduct|security|authors|node_modules/|vendor")
 
@@ -66,7 +71,7 @@ def chosen_files(archive: Archive, kind: str = "files") -> Iterator[tuple[str, b
         text = files[name]
         if any(is_excluded(part) for part in name.removesuffix(".py").split("/")):
             continue
-        if not COPYLEFT.search(text[:3000].decode("utf-8", "replace")):
+        if not COPYLEFT.search(text[:3000].decode("utf-8", "replace")) and b"DO NOT EDIT" not in text[:1000]:
             yield name, text
             read += len(text)
             if read > most:
@@ -86,7 +91,8 @@ def crate_of(name: str) -> str:
 
 
 def family_of(path: str) -> str:
-    return {"python": "python", "rust": "rust"}.get(LANGUAGES[Path(path).suffix], "typescript")
+    language = LANGUAGES[Path(path).suffix]
+    return {"tsx": "typescript", "javascript": "typescript", "jsx": "typescript", "cpp": "c"}.get(language, language)
 
 
 def read_tree(root: Path, tree: str = "") -> dict[str, bytes]:
@@ -124,6 +130,10 @@ def read_archive(path: Path) -> Archive:
             return _read_npm(path)
         case "debian":
             return _read_debian(path)
+        case "source":
+            return _read_source(path)
+        case "binary":
+            return _read_binary(path)
         case "pypi":
             return _read_wheel(path)
         case _:
@@ -202,6 +212,55 @@ def _read_debian(path: Path) -> Archive:
     package, version = path.name.split("_")[:2]
     licence = _one_line(str(info.get("license", "")))
     return Archive("debian", package, version.replace("%3a", ":"), licence, **kinds)
+
+
+def _read_source(path: Path) -> Archive:
+    """A source package by its .dsc: the sources of its authors, and what Debian wrote down about their licences."""
+    text = path.read_text("utf-8", "replace")
+    fields = dict(re.findall(r"(?m)^(Source|Version): (\S+)", text))
+    names = sorted(set(re.findall(r"(?m)^ [0-9a-f]{64} \d+ (\S+)$", text)))
+    origin = next(name for name in names if re.search(r"\.tar\.\w+$", name) and ".debian.tar" not in name)
+    debian = next((name for name in names if ".debian.tar" in name), origin)
+    copyright = re.compile(r"(^|/)debian/copyright$")
+    own = _read_tar(path.with_name(debian), copyright)
+    licences = next((data for name, data in own.items() if copyright.search(name)), b"").decode("utf-8", "replace")
+    licence, other = read_licences(licences)
+    found = {_inside(name): data for name, data in _read_tar(path.with_name(origin), copyright).items()}
+    files = {name: data for name, data in found.items() if not any(fnmatchcase(name, glob) for glob in other)}
+    return Archive("source", fields["Source"], fields["Version"], licence, **sort_files(files, _SOURCE_SUFFIXES))
+
+
+def _read_binary(path: Path) -> Archive:
+    """A package that installs its sources: below the folder that all of them share they lie as in a repository."""
+    copyright = re.compile(r"/usr/share/doc/[^/]+/copyright$")
+    found = _read_tar(_member(path.read_bytes(), b"data.tar"), copyright)
+    licences = next((data for name, data in found.items() if copyright.search(name)), b"").decode("utf-8", "replace")
+    licence, _ = read_licences(licences)
+    package, version = path.name.split("_")[:2]
+    kinds = sort_files({re.sub(_INSTALLED, "", name): data for name, data in found.items()}, _SOURCE_SUFFIXES)
+    return Archive("binary", package, version.replace("%3a", ":"), licence, **kinds)
+
+
+_INSTALLED = re.compile(
+    r"^\./usr/(share|lib)/(gocode/src/[^/]+/[^/]+/|ruby/vendor_ruby/|rubygems-integration/[^/]+/gems/[^/]+/|php/|[^/]+/)"
+)
+_SOURCE_SUFFIXES = tuple(
+    suffix for suffix, name in LANGUAGES.items() if name in ("go", "java", "c", "cpp", "ruby", "php")
+)
+
+
+def read_licences(text: str) -> tuple[str, list[str]]:
+    """(licence of the whole, globs of the files that have another which is not permissive), as DEP-5 writes them."""
+    licence, other = "", []
+    for block in re.split(r"\n\s*\n", text):
+        fields = dict(re.findall(r"(?ms)^(Files|License): *(.*?)(?=^\S|\Z)", block))
+        if "Files" in fields and "License" in fields:
+            globs, found = fields["Files"].split(), _one_line(fields["License"].split("\n")[0])
+            if "*" in globs:
+                licence = found
+            elif not is_permissive(found):
+                other += [glob for glob in globs if not glob.startswith("debian/")]
+    return licence, other
 
 
 def _member(archive: bytes, name: bytes) -> bytes:

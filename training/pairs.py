@@ -11,6 +11,7 @@ import lzma
 import sys
 import tarfile
 import zipfile
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -20,11 +21,20 @@ import msgspec
 
 from cq.embed.words import split_words
 from training.archives import Archive, chosen_files, crate_of, family_of, is_permissive, read_archive, read_tree
-from training.fetch import BATCH, CACHE, HERE, PACKAGES, is_excluded
-from training.sets import OTHER, Entry, Query, Set
-from training.styles import STYLES, Definition, ask_by_pages, ask_by_tests, definitions, sentence_of
+from training.fetch import BATCH, CACHE, HERE, PACKAGES, is_excluded_package
+from training.sets import OTHER, STYLES, Entry, Query, Set
+from training.styles import Definition, ask_by_pages, ask_by_tests, definitions, sentence_of
 
-CAPS = {"python": 1_200, "rust": 5_000, "typescript": 3_000}  # definitions of a package that are asked about
+CAPS = {
+    "python": 1_200,
+    "rust": 5_000,
+    "typescript": 3_000,
+    "go": 1_000,
+    "java": 1_000,
+    "c": 1_000,
+    "ruby": 1_000,
+    "php": 1_000,
+}  # definitions of a package that are asked about
 SILENT = 0.5  # definitions that nothing is asked about, beside each of those: real repositories are full of them
 BODY_WORDS = 180
 REST_WORDS = 60
@@ -35,7 +45,11 @@ Header = tuple[str, str, str, str]
 def main(destination: Path, sets: Path) -> None:
     """Writes the pairs, and the sets: packages to choose on and, never chosen on, those that are reported."""
     archives = sorted(
-        path for registry in BATCH if (CACHE / registry).is_dir() for path in (CACHE / registry).iterdir()
+        path
+        for registry in BATCH
+        if (CACHE / registry).is_dir()
+        for path in (CACHE / registry).iterdir()
+        if registry != "source" or path.suffix == ".dsc"
     )
     sentences: Counter[str] = Counter()
     codes: set[str] = set()
@@ -82,13 +96,15 @@ def main(destination: Path, sets: Path) -> None:
 
 
 def _tuning_sets(archives: list[Path]) -> Iterator[Set]:
+    taken: set[str] = set()  # two registries may have one package
     for path in archives:
         # By the file's name first: most archives need not be opened.
         if any(
             word in path.name for tuned in PACKAGES["tuning"] for word in [tuned.removeprefix("@").replace("/", "-")]
         ):
             archive = read_archive(path)
-            if crate_of(archive.name) in PACKAGES["tuning"]:
+            if crate_of(archive.name) in PACKAGES["tuning"] and crate_of(archive.name) not in taken:
+                taken.add(crate_of(archive.name))
                 name, files = crate_of(archive.name), dict(chosen_files(archive))
                 found = build_set(name, files, 200)
                 if len(found.queries) >= 60:
@@ -119,7 +135,17 @@ def collect(path: Path) -> tuple[Header, list[Entry]]:
     """What one archive holds, nothing where its licence does not allow it."""
     try:
         archive = read_archive(path)
-    except (OSError, KeyError, StopIteration, ValueError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+    except (
+        OSError,
+        KeyError,
+        lzma.LZMAError,
+        zlib.error,
+        StopIteration,
+        ValueError,
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        EOFError,
+    ) as error:
         print(f"{path.name}: {error!r}", file=sys.stderr)
         return ("", "", "", ""), []
     return collect_from(archive)
@@ -127,7 +153,7 @@ def collect(path: Path) -> tuple[Header, list[Entry]]:
 
 def collect_from(archive: Archive) -> tuple[Header, list[Entry]]:
     header = (archive.registry, archive.name, archive.version, archive.licence)
-    if is_excluded(crate_of(archive.name)) or not is_permissive(archive.licence):
+    if is_excluded_package(archive.name) or not is_permissive(archive.licence):
         return header, []
     found = ask(chosen_files(archive), archive)
     entries: list[Entry] = []
@@ -155,7 +181,7 @@ def ask(files: Iterable[tuple[str, bytes]], archive: Archive | None) -> list[Def
     sources = list(files)
     found = [definition for path, text in sources for definition in definitions(path, text, archive is not None)]
     for number, definition in enumerate(found):
-        query, rest = sentence_of(definition.symbol.doc)
+        query, rest = sentence_of(_without_name(definition.symbol.doc, definition.symbol.name))
         if query:
             definition.questions.insert(0, ("doc", query))
             if archive is None:
@@ -169,6 +195,12 @@ def ask(files: Iterable[tuple[str, bytes]], archive: Archive | None) -> list[Def
         ask_by_pages(found, chosen_files(archive, "pages"))
         ask_by_tests(found, dict(chosen_files(archive, "tests")), sources)
     return found
+
+
+def _without_name(doc: str, name: str) -> str:
+    """Go's documentation begins with the name of what it is about, which nobody who asks would know."""
+    first, _, rest = doc.partition(" ")
+    return rest if first == name and rest[:1].islower() else doc
 
 
 def build_set(name: str, files: Mapping[str, bytes], queries: int = 500, archive: Archive | None = None) -> Set:

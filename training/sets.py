@@ -11,6 +11,7 @@ import msgspec
 
 from cq.embed import Passage
 
+STYLES = ("doc", "more", "page", "change", "test", "comment", "error", "module")
 OTHER = ", other styles"  # ends the name of a set whose questions are no documentation
 
 

@@ -19,10 +19,10 @@ from cq.syntax import embedding_text, extract_facts
 from training.archives import LANGUAGES
 from training.lexical import stem
 
-STYLES = ("doc", "more", "page", "change", "test", "comment", "error", "module")
 _GROUPS = ("function", "method", "class", "type")
 _MESSAGE = re.compile(
-    rb"(?:\braise\s+[\w.]+\(|\bthrow\s+(?:new\s+)?[\w.]+\(|\b(?:panic|bail|anyhow|ensure)!\(|\bErr\([\w:]*\(?|Error::\w+\(|\.expect\()"
+    rb"(?:\braise\s+[\w.:]+(?:\(|, )|\bthrow\s+(?:new\s+)?[\w.:\\]+\(|errors\.New\(|\bErrorf\(|"
+    rb"\b(?:panic|bail|anyhow|ensure)!\(|\bErr\([\w:]*\(?|Error::\w+\(|\.expect\()"
     rb"\s*[frbu]{0,2}([\"'`])([^\"'`\n]{15,160})\1"
 )
 _NO_PROSE = re.compile(
@@ -31,6 +31,17 @@ _NO_PROSE = re.compile(
 )
 _ENGLISH = re.compile(r"(?i)\b(the|to|of|is|and|for|with|if|be|are|this|that|by)\b")
 _NAMED = re.compile(r":[\w:]+:`[~!.]?([^`<]*?)(?:\s*<([^>`]*)>)?`|``?([^`\n]+?)``?(?!`)")
+
+
+_DOC = re.compile(rb"/\*\*.*?\*/|//[/!][^\n]*|#\[doc[^\n]*", re.DOTALL)
+# In the other languages every comment before a definition is its documentation.
+_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_DOCS = {language: _COMMENT for language in ("go", "java", "c", "cpp", "php")} | {"ruby": re.compile(rb"#[^\n]*")}
+# Comments that have their lines to themselves, so that nothing in a string passes for one.
+_LINES = {
+    language: re.compile(rb"(?m)^[ \t]*(?:%s)" % start)
+    for language, start in dict.fromkeys(_DOCS, rb"//[^\n]*|/\*[^*](?:[^*]|\*(?!/))*\*/").items()
+} | {"ruby": re.compile(rb"(?m)^[ \t]*#[^\n]*")}
 
 
 class Definition(msgspec.Struct):
@@ -76,10 +87,8 @@ def without_docs(text: bytes, facts: FileFacts) -> bytearray:
         if kind == 1:
             blank[start:end] = b" " * (end - start)
     for symbol in facts.symbols:
-        for match in re.finditer(
-            rb"/\*\*.*?\*/|//[/!][^\n]*|#\[doc[^\n]*", text[symbol.start : symbol.head], re.DOTALL
-        ):
-            start, end = symbol.start + match.start(), symbol.start + match.end()
+        for match in _DOCS.get(facts.language, _DOC).finditer(text, symbol.start, symbol.head):
+            start, end = match.span()
             blank[start:end] = b" " * (end - start)
     return blank
 
@@ -93,7 +102,10 @@ def _quiet(facts: FileFacts) -> Iterator[tuple[int, int, int]]:
 def _comment_blocks(text: bytes, facts: FileFacts) -> list[tuple[int, int]]:
     """Comments, those on lines one below the other as one."""
     blocks: list[tuple[int, int]] = []
-    for start, end, kind in _quiet(facts):
+    quiet = _quiet(facts)
+    if facts.references.quiet is None and facts.language in _LINES:
+        quiet = ((*match.span(), 0) for match in _LINES[facts.language].finditer(text))
+    for start, end, kind in quiet:
         if kind == 0:
             if blocks and text[blocks[-1][1] : start].strip() == b"" and text.count(b"\n", blocks[-1][0], start) < 8:
                 blocks[-1] = (blocks[-1][0], end)

@@ -55,10 +55,60 @@ _HOW = (
 _WHAT = ("how is {} handled", "where is {}", "what does {}", "where is {} implemented", "{} implementation")
 
 
+# Where what a verb is about ends, and what says nothing about it.
+_ENDS = frozenset(
+    [
+        "in",
+        "of",
+        "for",
+        "with",
+        "from",
+        "to",
+        "by",
+        "on",
+        "as",
+        "at",
+        "if",
+        "when",
+        "that",
+        "which",
+        "using",
+        "into",
+        "and",
+        "or",
+        "so",
+        "than",
+        "but",
+        "unless",
+        "until",
+    ]
+)
+_BEFORE = frozenset(["a", "an", "the", "this", "these", "given", "specified", "all", "any", "its", "their", "each"])
+_NOUNS = {
+    "initialize": "initialization", "serialize": "serialization", "deserialize": "deserialization",
+    "delete": "deletion",
+    "create": "creation", "compress": "compression", "execute": "execution", "register": "registration",
+    "resolve": "resolution", "compare": "comparison", "detect": "detection", "inject": "injection",
+    "select": "selection", "extract": "extraction", "connect": "connection", "convert": "conversion",
+    "manage": "management", "retrieve": "retrieval", "remove": "removal", "add": "addition",
+}  # fmt: skip
+_DONE = {
+    "get": "got", "send": "sent", "read": "read", "write": "written", "make": "made", "build": "built", "set": "set",
+    "find": "found", "split": "split", "run": "run", "put": "put", "take": "taken", "give": "given", "keep": "kept",
+    "hold": "held", "draw": "drawn", "throw": "thrown", "show": "shown", "bind": "bound", "cut": "cut", "let": "let",
+    "stop": "stopped", "drop": "dropped", "map": "mapped", "wrap": "wrapped", "strip": "stripped", "skip": "skipped",
+    "log": "logged", "plot": "plotted", "trim": "trimmed", "reset": "reset", "begin": "begun", "choose": "chosen",
+}  # fmt: skip
+
+
 def vary(text: str, name: str) -> str:
     """Another form of a question about what is called `name`; always the same one for the same question."""
     rng = random.Random(hashlib.sha1(f"{text}\0{name}".encode()).digest())
     words = split_words(text)
+    if rng.random() < 0.45:
+        topic = _topic(words, rng)
+        if topic:
+            return topic
     own = {stem(word) for word in name.split()}
     if rng.random() < 0.5:  # nobody knows the name
         words = [word for word in words if stem(word) not in own or rng.random() < 0.4]
@@ -74,6 +124,55 @@ def vary(text: str, name: str) -> str:
         form = rng.choice(_HOW if rng.random() < 0.7 else _WHAT)
         return form.format(" ".join([_base(words[0]), *words[1:14]]))
     return " ".join(words) if len(words) >= 2 else text
+
+
+def _topic(words: list[str], rng: random.Random) -> str:
+    """`Parses the cookies of a request` as one asks for a place in the code: `cookie parsing`, `how cookies of a
+    request are parsed`; nothing where the sentence does not begin with a verb and what it is about."""
+    verb = _base(words[0]) if words else ""
+    rest = words[1:]
+    while rest and rest[0] in _BEFORE:
+        rest = rest[1:]
+    size = next((at for at, word in enumerate(rest) if word in _ENDS), len(rest))
+    thing = rest[:size]
+    if not 1 <= len(thing) <= 5 or verb in STOP or len(verb) < 3 or not verb.isascii():
+        return ""
+    after = rest[size : size + 4] if rng.random() < 0.5 else []
+    while after and (after[-1] in _ENDS or after[-1] in _BEFORE):
+        after = after[:-1]
+    some = " ".join([*thing, *after])
+    kind = rng.random()
+    if kind < 0.3:
+        return f"{' '.join(thing)} {_noun(verb)} {' '.join(after)}".strip()
+    if kind < 0.45:
+        return f"{_noun(verb, short=False)} of {some}"
+    if kind < 0.6:
+        return f"{' '.join(thing)} handling"
+    be = "are" if thing[-1].endswith("s") and not thing[-1].endswith("ss") else "is"
+    return rng.choice(("how {0} {1} {2}", "how {1} {0} {2}", "where {1} {0} {2}", "where {0} {1} {2}")).format(
+        be, some, _done(verb)
+    )
+
+
+def _noun(verb: str, short: bool = True) -> str:
+    if verb in _NOUNS:
+        return _NOUNS[verb]
+    if verb.endswith(("ate", "ute")):
+        return verb[:-1] + "ion"
+    if verb.endswith(("ize", "ise")):
+        return verb[:-1] + "ation"
+    done = _done(verb)
+    if done.endswith("ed") and done not in (verb, "made"):
+        return done[:-2] + "ing" if not done.endswith("ied") else verb + "ing"
+    return (verb[:-1] if verb.endswith("e") and short else verb) + "ing"
+
+
+def _done(verb: str) -> str:
+    if verb in _DONE:
+        return _DONE[verb]
+    if verb.endswith("e"):
+        return verb + "d"
+    return verb[:-1] + "ied" if verb.endswith("y") and verb[-2:-1] not in "aeou" else verb + "ed"
 
 
 def _other(word: str, rng: random.Random) -> str:

@@ -19,6 +19,7 @@ from cq.model.facts import Call, Chunk, FileFacts, Symbol
 from cq.model.location import Location
 from cq.model.source import Problem, Skip, SourceFile
 from cq.model.status import Check, Degraded, Freshness, Status
+from cq.source import repository
 
 if TYPE_CHECKING:
     from cq.features.bytecode import BytecodeOptions
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     from cq.store.overflow import ArtifactStore, Overflow, StoredArtifact
     from cq.store.read import Reader, Tree
 
-_MARKS = (".git", ".jj", ".hg")
 _T = TypeVar("_T")
 _SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
 _MOST_ANSWERS = 50  # kept from one question to the next
@@ -291,6 +291,10 @@ class Workspace:
         )
         if not report.busy:
             _touch(self._stamp_file(settings), started)
+            if self.config().find.profile == "lexical_only":
+                from cq.indexing.embedding import drop_vectors
+
+                drop_vectors(place.file, self.root)
         self._last = report
         return report
 
@@ -307,8 +311,8 @@ class Workspace:
         return resolve_precisely(place.file, self.root, self.providers, seconds=seconds, most=most, tell=tell)
 
     def status(self, *, embeddings: bool = False) -> Status:
-        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there are,
-        for which the embedder is loaded."""
+        """What is indexed, how fresh it is, where it lies, what is degraded; with `embeddings`, what vectors there
+        are."""
         from cq.indexing.status import find_changes, read_status
 
         check = self._keep_fresh()
@@ -753,11 +757,7 @@ class Workspace:
     def complete(self, prefix: str, *, limit: int = 50) -> Completion:
         """Names and paths that begin so, by the index as it lies; a path up to its next directory. Milliseconds."""
         with self._reading() as (reader, tree):
-            names = reader.find_prefix(tree.id, prefix, limit)
-            deep = reader.find_paths(tree.id, prefix, limit * 20)
-            ends = (path.find("/", len(prefix)) + 1 or len(path) for path in deep)
-            paths = dict.fromkeys(path[:end] for path, end in zip(deep, ends, strict=True))
-            return Completion(tuple(names), tuple(paths)[:limit])
+            return Completion(*reader.complete(tree.id, prefix, limit))
 
     def artifacts(self) -> list[StoredArtifact]:
         """What recent answers were too short for, by name."""
@@ -1155,7 +1155,7 @@ class Workspace:
         events = [Degraded("config", "info", "configuration", note) for note in config.notes]
         if place.note:
             events.append(Degraded("location", "warning", "temporary_index", place.note))
-        listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
+        listed = msgspec.msgpack.decode(tree.listing, type=_Notes)
         category = "file_cap" if listed.truncated else "listing"
         events += [Degraded("listing", "warning", category, note) for note in listed.notes]
         if self._last and self._last.rebuilt:
@@ -1216,11 +1216,7 @@ def _remember(
 
 def find_root(start: Path) -> Path:
     """The nearest directory at or above that holds a repository, else `start` itself."""
-    start = start.resolve()
-    for folder in (start, *start.parents):
-        if is_repository(folder):
-            return folder
-    return start
+    return Path(repository.find_root(os.fspath(start)))
 
 
 def check_root(root: Path) -> Path:
@@ -1233,7 +1229,7 @@ def check_root(root: Path) -> Path:
 
 
 def is_repository(root: Path) -> bool:
-    return any((root / mark).exists() for mark in _MARKS)
+    return repository.is_repository(os.fspath(root))
 
 
 def get_language_id(name: str) -> str:
@@ -1250,11 +1246,16 @@ def get_language_id(name: str) -> str:
     return found
 
 
-class _Listed(msgspec.Struct, frozen=True):
+class _Notes(msgspec.Struct, frozen=True):
     """What a stored listing has to say for itself; the rest of it is the pipeline's."""
 
     notes: tuple[str, ...] = ()
     truncated: bool = False
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    """What a stored listing depends on."""
+
     directories: dict[str, Any] = {}
     watched: dict[str, Any] = {}
 

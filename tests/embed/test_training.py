@@ -7,8 +7,8 @@ import tomllib
 import pytest
 
 from bench.corpora import CORPORA
-from training.archives import Archive, crate_of, is_permissive
-from training.fetch import HERE, is_excluded
+from training.archives import Archive, crate_of, is_permissive, read_licences
+from training.fetch import HERE, is_excluded, is_excluded_package
 from training.pairs import REPORTED, ask, build_set
 from training.styles import definitions, sentence_of
 from training.vary import vary
@@ -44,7 +44,16 @@ def test_documentation_is_taken_out_of_code():
     )
     rust = b"/// Says the secret.\n#[inline]\npub fn f() -> u8 { 1 } // kept\n"
     script = b"/** Says the secret. */\nexport function f() { return 1; }\n"
-    for path, text in (("a.py", python), ("a.rs", rust), ("a.ts", script)):
+    go = b"package a\n\n// F says the secret.\nfunc F() int { return 1 }\n"
+    java = b"/** Holds the secret. */\nclass A {\n  /** Says the secret. */\n  int f() { return 1; }\n}\n"
+    c = b"/* Says the secret. */\nint f(void) { return 1; }\n"
+    cpp = b"// Holds the secret.\nclass A {\n  /// Says the secret.\n  int f() { return 1; }\n};\n"
+    ruby = b"# Holds the secret.\nclass A\n  # Says the secret.\n  def f\n    1\n  end\nend\n"
+    php = b"<?php\n/** Says the secret. */\nfunction f() { return 1; }\n"
+    for path, text in (
+        ("a.py", python), ("a.rs", rust), ("a.ts", script), ("a.go", go), ("a.java", java), ("a.c", c),
+        ("a.cc", cpp), ("a.rb", ruby), ("a.php", php),
+    ):  # fmt: skip
         found = list(definitions(path, text, beside=False))
         assert found
         assert any(definition.symbol.doc for definition in found)
@@ -96,6 +105,41 @@ def test_a_question_is_put_otherwise_in_the_same_way_each_time():
     assert len({vary(text, name) for name in ("a", "b", "c", "d")}) > 1
 
 
+def test_a_description_becomes_a_topic():
+    topics = {vary("Parses the cookies of a request.", str(number)) for number in range(40)}
+    assert {"cookies parsing of a request", "how are cookies of a request parsed"} <= topics
+
+
+def test_documentation_that_begins_with_the_name_does_not_tell_it():
+    text = b"package a\n\n// ReadToken reads the token of a client.\nfunc ReadToken(text string) string {"
+    text += b'    return strings.Split(text, ".")[0] }\n'
+    (query,) = build_set("x", {"a.go": text}).queries
+    assert query.text == "reads the token of a client."
+
+
+def test_licences_of_a_source_package():
+    text = """Files: *
+Copyright: somebody
+License: Expat
+
+Files: debian/*
+License: GPL-2+
+
+Files: contrib/* src/old.c
+License: GPL-3
+ This program is free software
+"""
+    assert read_licences(text) == ("Expat", ["contrib/*", "src/old.c"])
+
+
+@pytest.mark.parametrize(
+    "name", ["golang-github-spf13-cobra-dev", "ruby-rack", "libgoogle-gson-java", "librust-tokio-dev"]
+)
+def test_what_is_measured_on_is_known_under_the_names_of_other_registries(name: str):
+    assert is_excluded_package(name)
+    assert not is_excluded_package("golang-github-spf13-viper-dev")
+
+
 def test_an_overload_is_its_function():
     text = b"""/** Reads the number of a thing by its name. */
 export function read(name: string, standing: boolean, turned: boolean): number;
@@ -110,5 +154,5 @@ export function read(name: string, standing: boolean, turned: boolean, other?: n
 def test_nothing_that_is_measured_on_was_trained_on():
     rows = tomllib.loads((HERE / "manifest.toml").read_text())["package"]
     assert sum(sum(row["pairs"].values()) for row in rows) > 100_000
-    assert [row["name"] for row in rows if is_excluded(crate_of(row["name"]))] == []
+    assert [row["name"] for row in rows if is_excluded_package(row["name"])] == []
     assert all(is_excluded(crate_of(CORPORA[name].package)) for name in REPORTED)

@@ -119,6 +119,24 @@ def test_two_runs_are_the_same(tmp_path: Path):
     assert (first.results, first.graph, first.snapshots) == (second.results, second.graph, second.snapshots)
 
 
+def test_what_the_budget_has_no_room_for_is_listed_without_its_code(tmp_path: Path):
+    steps = "\n".join(f"    step_{number} = renew({number})" for number in range(100))
+    source = f"#- a.py\ndef token(): ...\n#- b.py\ndef renew_token():\n{steps}\n#- c.py\ndef old_token(): ...\n"
+    wide = find_fixture(tmp_path, source, "token", threshold=0.0, budget=0)
+    narrow = find_fixture(tmp_path, source, "token", threshold=0.0, budget=500)
+    shown = {number for snapshot in narrow.snapshots for number in snapshot.results}
+    assert 0 < len(shown) < len(narrow.results)
+    assert [result.chunk_uid for result in narrow.results] == [
+        result.chunk_uid for result in wide.results[: len(narrow.results)]
+    ]
+    bare = len(narrow.results) - len(shown)
+    assert [(cut.scope, cut.omitted) for cut in narrow.truncated if cut.scope == "code.answer"] == [
+        ("code.answer", bare)
+    ]
+    assert [event.category for event in narrow.degraded if event.stage == "find"] == ["budget"]
+    assert narrow.summary["tokens"] <= 500
+
+
 def test_words_alone(tmp_path: Path):
     answer = find_fixture(tmp_path, AUTH, "how is a token validated", mode="lexical")
     assert answer.summary["mode"] == "lexical"

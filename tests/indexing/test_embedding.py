@@ -196,6 +196,7 @@ def test_the_state_of_vectors(tmp_path: Path):
         assert off is not None
         assert (off.enabled, off.profile) == (False, "lexical_only")
         assert workspace.find("load a key from the store").summary["mode"] == "lexical"
+        assert off.missing_rate == 1.0, "those of the profile before are dropped"
 
 
 def test_rows_come_back_as_they_were():

@@ -10,6 +10,7 @@ import pytest
 from cq import Workspace
 from cq.indexing import location
 from cq.indexing.location import find_base, find_cache_dir, find_key, find_leftovers, open_place
+from cq.source import repository
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +39,9 @@ def test_the_cache_directory_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("HOME", str(tmp_path))
     for value in ("", "relative"):
         monkeypatch.setenv("XDG_CACHE_HOME", value)
-        monkeypatch.setattr(location.sys, "platform", "linux")
+        monkeypatch.setattr(repository.sys, "platform", "linux")
         assert find_cache_dir() == tmp_path / ".cache" / "cq"
-        monkeypatch.setattr(location.sys, "platform", "darwin")
+        monkeypatch.setattr(repository.sys, "platform", "darwin")
         assert find_cache_dir() == tmp_path / "Library" / "Caches" / "cq"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from cq.indexing.refresh import Report, Settings, refresh
 from cq.store import database
-from cq.store.codec import decode_links
+from cq.store.codec import decode_homes, decode_links
 from cq.store.read import Reader
 
 
@@ -49,9 +49,9 @@ def dump(index: Path, root: Path) -> dict[str, Any]:
 def _links(connection: sqlite3.Connection, contents: dict[int, str], tree: int) -> dict[str, Any]:
     return {
         "links": [
-            (path, decode_links(links), keys, targets)
-            for path, links, keys, targets in connection.execute(
-                "SELECT path, links, keys, targets FROM link WHERE tree=? ORDER BY path", (tree,)
+            (path, decode_links(links), keys, decode_homes(keys, homes), targets)
+            for path, links, keys, homes, targets in connection.execute(
+                "SELECT path, links, keys, homes, targets FROM link WHERE tree=? ORDER BY path", (tree,)
             )
         ],
         "targets": connection.execute(

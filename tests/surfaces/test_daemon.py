@@ -117,7 +117,8 @@ def test_the_same_bytes_with_and_without(place: Place):
     alone = [place.cq(*command, text=text) for command in _COMMANDS]
     place.cq("daemon", "start")
     through = [place.cq(*command, text=text) for command in _COMMANDS]
-    assert place.served() == len(_COMMANDS)
+    asked = [words for words in _COMMANDS if "completion" not in words]  # a name is completed by the client itself
+    assert place.served() == len(asked)
     for command, one, other in zip(_COMMANDS, alone, through, strict=True):
         assert one[0] == other[0], command
         for before, after in zip(one[1:], other[1:], strict=True):

@@ -300,3 +300,24 @@ def test_files_that_are_not_ours_to_change_are_left(root: Path, tmp_path: Path):
     done = cq(root, "init", "claude", "--write")
     assert (done.returncode, "leads out of the repository" in done.stderr) == (2, True)
     assert not (tmp_path / "elsewhere.json").exists()
+
+
+def test_names_are_completed_alike_wherever_the_index_is_said_to_be(root: Path):
+    """By the client alone, and by a file of the repository, which the command itself asks."""
+    words = ("completion", "words", "--", "calls", "sa")
+    assert cq(root, *words).stdout == ""  # no index is made for it
+    cq(root, "index")
+    code = "import sys; from cq.surfaces.client import main; main(); print({'msgspec', 'argparse'} & {*sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=root,
+        env=environment(root),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "save\nset()\n"
+    (root / "cq.toml").write_text('[index]\ndir = ".cq"\n')
+    assert cq(root, *words).stdout == ""
+    cq(root, "index")
+    assert cq(root, *words).stdout == "save\n"

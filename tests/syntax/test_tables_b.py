@@ -1,4 +1,5 @@
-"""Ruby, Shell, SQL, Scala, Swift, Lua, data, Markdown, HTML, CSS: the marks of their pages, and what none can say."""
+"""Ruby, Shell, SQL, Scala, Swift, Lua, Elixir, Haskell, Zig, data, markup: the marks of their pages, and what none can
+say."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _BLOCK = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^(`{3,})(\w+)( parameters)?\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 CASES = [
     pytest.param({"sh": "shell"}.get(language, language), bool(parameters), snippet, id=f"{page}: {title}")
-    for page in ("ruby", "shell", "sql", "scala", "swift", "lua", "data", "markdown")
+    for page in ("ruby", "shell", "sql", "scala", "swift", "lua", "elixir", "haskell", "zig", "data", "markdown")
     # A page about Markdown holds headings that are none of its own.
     for title, block in _BLOCK.findall(
         re.sub(r"(?m)^(#+ )(?=.*\n# *\^)", "\0\\1", (PAGES / f"{page}.md").read_text("utf-8"))
@@ -55,6 +56,12 @@ def test_case(language: str, parameters: bool, snippet: str):
         ("swift", "class A { private(set) var f: Int { 1 } }", "A.f", "private(set) var f: Int", ("var",)),
         ("lua", "local f = function(a,\n  b) end", "f", "local f = function(a, b)", ("local",)),
         ("lua", "function M:f(a) end", "M.f", "function M:f(a)", ()),
+        ("elixir", "defmodule A do\n  defp f(a) when a do\n    a\n  end\nend", "A.f", "defp f(a) when a",
+         ("private",)),
+        ("haskell", "f :: Int ->\n  Int\nf 0 = 1\nf x = x", "f", "f :: Int -> Int", ()),
+        ("haskell", "class Eq a => A a where\n  -- | about\n  f :: a", "A", "class Eq a => A a", ()),
+        ("zig", "pub inline fn f(a: u8) !void {}", "f", "pub inline fn f(a: u8) !void", ("pub", "inline")),
+        ("zig", "const A = packed struct(u8) { b: u8 };", "A", "const A = packed struct(u8)", ()),
         ("json", '{"a": {"b": 1}}', "a.b", '"b": 1', ()),
         ("toml", "[a.b]\nc = 1", "a.b", "[a.b]", ()),
         ("markdown", "Title\n=====\n\ntext", "Title", "Title", ()),
@@ -91,6 +98,11 @@ def test_bases(language: str, source: str, bases: tuple[str, ...]):
         ("scala", "// no doc\nclass A", "A", ""),
         ("swift", "/// Sells.\n/// Twice.\n@objc class A {}", "A", "Sells.\nTwice."),
         ("lua", "--- Opens.\n-- @param a\nfunction M.f(a) end", "M.f", "Opens.\n@param a"),
+        ("elixir", 'defmodule A do\n  @moduledoc """\n  Opens.\n  """\nend', "A", "Opens."),
+        ("elixir", 'defmodule A do\n  @doc "Opens."\n  @spec f(t) :: t\n  def f(a), do: a\nend', "A.f", "Opens."),
+        ("haskell", "-- | Opens.\n-- Twice.\nf :: Int\nf = 1", "f", "Opens.\nTwice."),
+        ("haskell", "{-| Opens. -}\ndata A = A", "A", "Opens."),
+        ("zig", "/// Opens.\n/// Twice.\npub fn f() void {}", "f", "Opens.\nTwice."),
         ("lua", "--[[ Opens.\n  Twice. ]]\nlocal function f() end", "f", "Opens.\nTwice."),
         ("yaml", "# About a.\na: 1", "a", "About a."),
         ("toml", "[x]\n\n# About a.\n[a]\nb = 1", "a", "About a."),
@@ -284,13 +296,15 @@ def test_a_document_inside_another_reads_no_further(language: str, inner: str):
     assert [c.name for c in facts.calls] == (["x"] if language == "sql" else [])
 
 
-@pytest.mark.parametrize("language", ["ruby", "shell", "sql", "scala", "swift", "lua"])
+@pytest.mark.parametrize("language", ["ruby", "shell", "sql", "scala", "swift", "lua", "elixir", "haskell", "zig"])
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
 def test_line_ends_and_wide_characters(language: str, ending: str):
     sources = {
         "ruby": "# é\ndef größe\n  x(\"ü\")\nend\n", "shell": "# é\ngross() {\n  x \"ü\"\n}\n",
         "sql": "-- é\nCREATE VIEW gross AS SELECT x('ü');\n", "scala": "// é\ndef größe() = { x(\"ü\") }\n",
         "swift": "// é\nfunc größe() { x(\"ü\") }\n", "lua": "-- é\nfunction gross() x(\"ü\") end\n",
+        "elixir": "# é\ndef gross(), do: x(\"ü\")\n", "haskell": "-- é\ngross = x \"ü\"\n",
+        "zig": "// é\nfn gross() void { x(\"ü\"); }\n",
     }  # fmt: skip
     text = sources[language].replace("\n", ending).encode()
     facts = check_document(text, language)

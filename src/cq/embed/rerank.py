@@ -45,71 +45,142 @@ class CrossEncoder:
             self._scales: Array = stored["table.weight.scale"]
         # Token 0 is nothing, and its stem meets none.
         self._stems = np.concatenate([[0], self._weights.pop("stems")]).astype(np.int64)
-        self._layers = sum(name.endswith("look.weight") for name in self._weights)
+        layers = [f"layers.{n}." for n in range(sum(name.endswith("look.weight") for name in self._weights))]
+        for layer in layers:
+            # What a norm weighs and adds, the matrix behind it can do as well; so can it scale what looks.
+            for norm, matrix in (("before", "look"), ("between", "widen")):
+                gain, add = self._weights.pop(f"{layer}{norm}.weight"), self._weights.pop(f"{layer}{norm}.bias")
+                weight = self._weights[f"{layer}{matrix}.weight"]
+                self._weights[f"{layer}{matrix}.bias"] += (weight @ add).astype(np.float32)
+                self._weights[f"{layer}{matrix}.weight"] = weight * gain
+            dims = len(self._weights[layer + "join.weight"])
+            for kind in ("weight", "bias"):
+                self._weights[f"{layer}look.{kind}"][:dims] *= np.float32((dims // _HEADS) ** -0.5)
+        late = int(self._weights.pop("late"))
+        self._layers, self._late = layers[: len(layers) - late], layers[len(layers) - late :]
 
     def score(self, query: str, passages: Sequence[Passage]) -> Array:
+        """What a word says depends on how many of the other passages have it too: all candidates come at once."""
         if not passages:
             return np.zeros(0, np.float32)
         asked = np.array([0, *(token + 1 for token in self._vocabulary.encode(query, _ASKED - 1))])
-        inputs = [self._read(asked, passage) for passage in passages]
-        ends = np.cumsum([len(x) for x in inputs])
-        x = np.concatenate(inputs)
-        for layer in range(self._layers):
-            x = self._attend(x, ends, f"layers.{layer}.")
-        x = self._norm(x, "last")
-        starts = np.concatenate([[0], ends[:-1]])
-        means = np.add.reduceat(x, starts, axis=0) / (ends - starts)[:, None]
-        read = np.concatenate([means, x[starts]], axis=1).astype(np.float32)
-        sense = np.tanh(self._linear(read, "sense"))
+        own, others, sizes = self._read(asked, passages)
+        long, dims = len(asked), others.shape[1]
+        # The tokens of a passage behind its question, one passage behind the other.
+        starts = np.cumsum(sizes + long) - sizes - long
+        mine = (starts[:, None] + np.arange(long)).ravel()
+        x = np.empty((len(mine) + len(others), dims), np.float32)
+        theirs = np.ones(len(x), bool)
+        theirs[mine] = False
+        x[mine], x[theirs] = own.reshape(-1, dims), others
+        for layer in self._layers:
+            x = self._attend(x, np.cumsum(sizes + long), layer)
+        own, seen = x[mine], _normed(x[theirs])
+        for layer in self._late:
+            own = self._ask(own, seen, sizes, layer)
+        own = _normed(own) * self._weights["last.weight"] + self._weights["last.bias"]
+        own = own.reshape(len(sizes), long, dims)
+        sense = np.tanh(self._linear(np.concatenate([own.mean(axis=1), own[:, 0]], axis=1), "sense"))
         # What differs between machines is the last bits of a sum; they shall not decide an order.
         return np.round(self._linear(sense, "score")[:, 0], 3)
 
-    def _read(self, asked: NDArray[np.int64], passage: Passage) -> Array:
-        """Question and passage as one sequence of vectors: each token of the passage once, in its first field."""
-        found: dict[int, int] = {}
-        texts = (passage.path, passage.name, passage.signature, passage.body)
-        for place, (text, limit) in enumerate(zip(texts, _LIMITS, strict=True), 1):
-            for token in self._vocabulary.encode(text, limit):
-                if len(found) < _READ:
-                    found.setdefault(token + 1, place)
-        tokens, places = np.array(list(found), np.int64), np.array(list(found.values()), np.int64)
+    def _read(self, asked: NDArray[np.int64], passages: Sequence[Passage]) -> tuple[Array, Array, NDArray[np.int64]]:
+        """As vectors: the question once for each passage, the tokens of all passages one behind the other, and how many
+        each has. A token of a passage counts once, in its first field."""
+        found: list[dict[int, int]] = []
+        for passage in passages:
+            read: dict[int, int] = {}
+            texts = (passage.path, passage.name, passage.signature, passage.body)
+            for place, (text, limit) in enumerate(zip(texts, _LIMITS, strict=True), 1):
+                for token in self._vocabulary.encode(text, limit):
+                    if len(read) < _READ:
+                        read.setdefault(token + 1, place)
+            found.append(read)
+        sizes = np.array([len(read) for read in found])
+        tokens = np.array([token for row in found for token in row], np.int64)
+        places = np.array([place for row in found for place in row.values()], np.int64)
+        owners = np.repeat(np.arange(len(found)), sizes)
         words, met = self._stems[asked], self._stems[tokens]
         same = (words[:, None] == met) & (words[:, None] > 0)
-        meeting = np.concatenate(
-            [np.where(same, _MET[places], 0).max(axis=1, initial=0), same.any(axis=0) * _MET_IN_PASSAGE]
-        )
-        sequence = np.concatenate([asked, tokens])
-        position = np.concatenate([np.arange(len(asked)), _ASKED + np.arange(len(tokens))])
-        place = np.concatenate([np.zeros(len(asked), np.int64), places])
-        weights = self._weights
-        x = self._rows[sequence] * self._scales[sequence, None] + weights["position"][position]
-        return x + weights["place"][place] + weights["meeting"][meeting]
+        best = np.zeros((len(found), len(words)), np.int64)
+        word, at = np.nonzero(same)
+        np.maximum.at(best, (owners[at], word), _MET[places[at]])
+        more = max(len(found) - 1, 1)
+        shares = np.stack([_others(best > 0) / more, _others(best == _MET.max()) / more], 2).astype(np.float32)
+        # Of how many passages a stem is in, once for each of them.
+        pairs = np.unique(owners * len(self._stems) + met)
+        often = np.bincount(pairs % len(self._stems), minlength=len(self._stems))
+        common = np.where(met > 0, (often[met] - 1) / more, 0).astype(np.float32)
+        weights, position = self._weights, _ASKED + np.arange(len(tokens)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        own = self._rows[asked] * self._scales[asked, None] + weights["position"][: len(asked)] + weights["place"][0]
+        own = own + weights["meeting"][best] + shares @ weights["share"][:2]
+        others = self._rows[tokens] * self._scales[tokens, None] + weights["position"][position]
+        others += weights["place"][places] + weights["meeting"][same.any(axis=0) * _MET_IN_PASSAGE]
+        others += common[:, None] * weights["share"][2]
+        return own.astype(np.float32), others.astype(np.float32), sizes
 
     def _attend(self, x: Array, ends: NDArray[np.int64], layer: str) -> Array:
-        wide = self._linear(self._norm(x, layer + "before"), layer + "look")
+        """Question and passage look at themselves and at each other."""
         length, dims = x.shape
-        looks = wide.reshape(length, 3, _HEADS, dims // _HEADS).transpose(1, 2, 0, 3)
-        looks[0] *= np.float32((dims // _HEADS) ** -0.5)
-        seen = np.empty((_HEADS, length, dims // _HEADS), np.float32)
+        looks = self._linear(_normed(x), layer + "look").reshape(length, 3, _HEADS, -1).transpose(1, 2, 0, 3)
+        seen = np.empty((length, _HEADS, dims // _HEADS), np.float32)
         start = 0
         for end in ends.tolist():
             queries, keys, values = looks[:, :, start:end]
-            scores = queries @ keys.transpose(0, 2, 1)
-            scores -= scores.max(axis=2, keepdims=True)
-            np.exp(scores, out=scores)
-            scores /= scores.sum(axis=2, keepdims=True)
-            seen[:, start:end] = scores @ values
+            seen[start:end] = _mix(queries, keys, values)
             start = end
-        x = x + self._linear(seen.transpose(1, 0, 2).reshape(length, dims), layer + "join")
-        inner = self._linear(self._norm(x, layer + "between"), layer + "widen")
-        return x + self._linear(np.maximum(inner, 0, out=inner), layer + "narrow")
+        return self._think(x, seen.reshape(length, dims), layer)
+
+    def _ask(self, own: Array, others: Array, sizes: NDArray[np.int64], layer: str) -> Array:
+        """The question alone looks, at itself and at the passage, which stays what it is."""
+        length, dims = own.shape
+        weight, bias = self._weights[layer + "look.weight"], self._weights[layer + "look.bias"]
+        mine = self._linear(_normed(own), layer + "look").reshape(length, 3, _HEADS, -1).transpose(1, 2, 0, 3)
+        theirs = others @ weight[dims:].T
+        theirs += bias[dims:]
+        theirs = theirs.reshape(len(others), 2, _HEADS, -1).transpose(1, 2, 0, 3)
+        long = length // len(sizes)
+        seen = np.empty((length, _HEADS, dims // _HEADS), np.float32)
+        start = 0
+        for at, size in enumerate(sizes.tolist()):
+            rows = slice(at * long, (at + 1) * long)
+            keys, values = np.concatenate([mine[1:, :, rows], theirs[:, :, start : start + size]], axis=2)
+            seen[rows] = _mix(mine[0][:, rows], keys, values)
+            start += size
+        return self._think(own, seen.reshape(length, dims), layer)
+
+    def _think(self, x: Array, seen: Array, layer: str) -> Array:
+        joined = self._linear(seen, layer + "join")
+        joined += x
+        x = joined
+        inner = self._linear(_normed(x), layer + "widen")
+        x += self._linear(np.maximum(inner, 0, out=inner), layer + "narrow")
+        return x
 
     def _linear(self, x: Array, name: str) -> Array:
         found = x @ self._weights[name + ".weight"].T
         found += self._weights[name + ".bias"]
         return found
 
-    def _norm(self, x: Array, name: str) -> Array:
-        x = x - x.mean(axis=1, keepdims=True)
-        x *= 1 / np.sqrt(np.square(x).mean(axis=1, keepdims=True) + np.float32(1e-5))
-        return x * self._weights[name + ".weight"] + self._weights[name + ".bias"]
+
+def _mix(queries: Array, keys: Array, values: Array) -> Array:
+    """By heads: the values, by how much each query likes their keys."""
+    scores = queries @ keys.transpose(0, 2, 1)
+    scores -= scores.max(axis=2, keepdims=True)
+    np.exp(scores, out=scores)
+    totals = scores.sum(axis=2, keepdims=True)
+    mixed = scores @ values
+    mixed /= totals
+    return mixed.transpose(1, 0, 2)
+
+
+def _normed(x: Array) -> Array:
+    size = x.shape[1]
+    moved = x - (x @ np.full(size, 1 / size, np.float32))[:, None]
+    moved *= (1 / np.sqrt(np.einsum("ij,ij->i", moved, moved) / size + 1e-5))[:, None].astype(np.float32)
+    return moved.astype(np.float32, copy=False)
+
+
+def _others(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Of every passage, and of every word of the question: in how many of the other passages it is met."""
+    return flags.sum(axis=0) - flags

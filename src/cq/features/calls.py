@@ -192,13 +192,13 @@ def find_hazards(files: Files, options: CallsOptions, name: str) -> list[Site]:
     for file in files.calls_beside(_HAZARDS, name):
         if not is_wanted(file.path) or name.encode() not in file.text:
             continue
-        for document, calls in enumerate(file.calls):
+        for document, number in file.calls_named(_HAZARDS):
             if options.languages and file.documents[document].language not in options.languages:
                 continue
-            for number, call in enumerate(calls):
-                if call.name in _HAZARDS and call.receiver in _PLAIN and _is_passed(call, name):
-                    site = Site(file, document, number)
-                    found[site.key] = site
+            call = file.calls[document][number]
+            if call.receiver in _PLAIN and _is_passed(call, name):
+                site = Site(file, document, number)
+                found[site.key] = site
     return [found[key] for key in sorted(found)]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class HeldFile:
     """One file with its text and, part by part as they are asked for, its facts."""
 
-    __slots__ = ("_load", "_parts", "counts", "hash", "language", "path", "role")
+    __slots__ = ("_load", "_named", "_parts", "counts", "hash", "language", "path", "role")
 
     def __init__(
         self, path: str, language: str, text_hash: str, counts: dict[str, int], load: Callable[[str], Any]
@@ -37,6 +37,7 @@ class HeldFile:
         self.role = find_role(path)
         self._load = load
         self._parts: dict[str, Any] = {}
+        self._named: dict[frozenset[str], list[tuple[int, int]]] = {}
 
     def load(self, name: str) -> Any:
         if name not in self._parts:
@@ -62,6 +63,17 @@ class HeldFile:
     @property
     def calls(self) -> list[tuple[Call, ...]]:
         return self.load("calls")
+
+    def calls_named(self, names: frozenset[str]) -> list[tuple[int, int]]:
+        """(document, number) of the calls of these names."""
+        if names not in self._named:
+            self._named[names] = [
+                (document, number)
+                for document, calls in enumerate(self.calls)
+                for number, call in enumerate(calls)
+                if call.name in names
+            ]
+        return self._named[names]
 
     @property
     def imports(self) -> list[tuple[tuple[Import, ...], tuple[Export, ...]]]:
@@ -202,10 +214,14 @@ class IndexedFiles:
 
     def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]:
         """Files that may call something of one of these names, and may hold the literal."""
-        found = {content for name in names for content in self._reader.find_names(name, "called")}
-        holding = self._reader.find_trigram(literal)
+        reader, key = self._reader, ("called", *sorted(names))
+        memory = reader.memory if reader.memory is not None and reader.plain is reader else {}
+        if key not in memory:
+            memory[key] = frozenset(content for name in names for content in reader.find_names(name, "called"))
+        found: frozenset[int] = memory[key]
+        holding = reader.find_trigram(literal)
         if holding is not None:
-            found.intersection_update(holding)
+            found = found.intersection(holding)
         return map(self._hold, self._reader.find_files(self._tree.id, found))
 
     def users(self, name: str) -> Iterator[HeldFile]:

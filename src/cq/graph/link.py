@@ -7,8 +7,9 @@ steps only ever add values, so the result is the same in whatever order they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from cq.graph.corpus import Corpus, called_key, stored_key
 from cq.graph.dialect import Dialect
@@ -59,6 +60,8 @@ DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect, RustDia
 # The class that has a member, its bindings and stores there, and how sure that is.
 Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
 
+_Answer = TypeVar("_Answer")
+
 MAX_VALUES = 24  # of one cell; more are as good as anything
 MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
@@ -70,6 +73,10 @@ MAX_KEYS = 3  # names and parameters on the way to a constant key
 MAX_PATH = 12  # attributes in one chain of names
 
 
+def find_dialect(language: str) -> type[Dialect]:
+    return next(kind for kind in DIALECTS if language in kind.languages)
+
+
 class _Dialects(dict[str, Dialect]):
     """By language, made when first asked for: each looks at the paths of all files."""
 
@@ -78,7 +85,7 @@ class _Dialects(dict[str, Dialect]):
         self._paths = paths
 
     def __missing__(self, language: str) -> Dialect:
-        kind = next(kind for kind in DIALECTS if language in kind.languages)
+        kind = find_dialect(language)
         self.update(dict.fromkeys(kind.languages, kind(self._paths)))
         return self[language]
 
@@ -87,7 +94,7 @@ class _Dialects(dict[str, Dialect]):
 
 
 class Cell:
-    __slots__ = ("args", "compute", "home", "is_queued", "keys", "readers", "state", "values")
+    __slots__ = ("args", "compute", "home", "is_queued", "keys", "readers", "reads", "state", "values")
 
     def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
         self.compute, self.args = compute, args
@@ -96,6 +103,7 @@ class Cell:
         self.keys: int | Keys | set[int | Keys] | None = None
         self.values: Values = NOTHING
         self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
+        self.reads: list[Cell] | None = None  # when it was last computed, as `keys`: values that grow lead elsewhere
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
         self.is_queued = False
 
@@ -132,8 +140,8 @@ class Linker:
         self._members: dict[tuple[Class, str, bool], tuple[Member, Keys]] = {}
         self._paths: dict[str, list[str]] = {}
         self._recording: list[tuple[Keys, Cell | None]] = []  # with the cell that asked
-        self._reads: dict[Cell, list[Cell]] | None = None
-        self._loose: dict[Unit, Cell] = {}
+        self._flat: dict[Keys, tuple[int, ...]] = {}  # what Keys come to, once all has been asked
+        self._askers: dict[int, Cell] = {}  # by home: see ask
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -144,8 +152,7 @@ class Linker:
         return self.read(self.callee(unit, number))
 
     def settle(self) -> None:
-        """Computes until nothing grows."""
-        self._reads = None
+        """Computes until nothing grows. What was asked until then is forgotten: answers were not yet final."""
         work = self._work
         while work:
             batch, self._work = work, []
@@ -153,6 +160,7 @@ class Linker:
                 cell.is_queued = False
                 self._run(cell)
             work = self._work
+        self._askers.clear()
 
     # -- cells -----------------------------------------------------------------------------------
 
@@ -166,6 +174,10 @@ class Linker:
         # Told only of what comes later: what the cell has by now is read here.
         current = self._current
         if current is not None:
+            if current.reads is None:
+                current.reads = [cell]
+            else:
+                current.reads.append(cell)
             readers = cell.readers
             if readers is None:
                 cell.readers = current
@@ -179,6 +191,7 @@ class Linker:
         saved, self._current = self._current, cell
         self._depth += 1
         cell.state = 1
+        cell.keys = cell.reads = None
         values = cell.compute(self, *cell.args)
         cell.state = 2
         self._depth -= 1
@@ -210,9 +223,16 @@ class Linker:
             cell = cells[number] = self._find_cell(unit, unit.code.sites[number])
         return cell
 
-    def callees(self, unit: Unit) -> list[Cell]:
-        """Of all calls of a document; many share one."""
-        found = [self.callee(unit, number) for number in range(len(unit.code.sites))]
+    def callees(self, unit: Unit, kept: Collection[int] = ()) -> list[Cell | None]:
+        """Of the calls of a document, without those in homes that are kept; many share one."""
+        known = self._callees.get(unit)
+        if known is not None and not kept and None not in known:
+            return known
+        homes = unit.homes
+        found = [
+            None if kept and homes[site.scope] in kept else self.callee(unit, number)
+            for number, site in enumerate(unit.code.sites)
+        ]
         self._heads.pop(unit, None)
         return found
 
@@ -448,6 +468,7 @@ class Linker:
         unit, definition = function.unit, function.definition
         names = [definition.name]
         if function.owner is not None and definition.name in self.dialect(unit).constructors:
+            self.record(unit.name_key(f"<{function.owner.definition.name}"))
             names = [function.owner.definition.name, *self._find_heirs(function.owner)]
         holder = unit.by_symbol.get(definition.scope)
         giver = holder.name if holder is not None and holder.kind == "function" else ""
@@ -473,7 +494,7 @@ class Linker:
             return []
         if definition.name != names[0]:
             above = [number for number in unit.sites_by_name.get(definition.name, ())]
-            self.record(called_key(definition.name))
+            self.record(unit.name_key(f"(){definition.name}"))
             places += [(unit, number) for number in above] if len(above) + len(places) <= MAX_CALLERS else []
         return places
 
@@ -580,7 +601,9 @@ class Linker:
             return self._may_be_made(unit, scope, start, value[2])
         if type(value) is not str or "." in value:
             return type(value) is int
-        values = [bind.value for bind in unit.find(scope, value, start)]
+        binds = unit.find(scope, value, start)
+        self.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
+        values = [bind.value for bind in binds]
         return any(type(inner) is int or (type(inner) is list and inner[0] in _GIVEN) for inner in values)
 
     def _find_heirs(self, kind: Class) -> list[str]:
@@ -694,41 +717,46 @@ class Linker:
             self._recording.pop()
             self.record(keys)
 
-    def find_keys(self, unit: Unit) -> set[int]:
-        """Everything in other documents that the meaning of this one's code depends on. Once settled."""
-        if self._reads is None:
-            self._reads = {}
-            cells: list[Cell] = [cell for found in self._callees.values() for cell in dict.fromkeys(found) if cell]
-            for table in (self._binds, self._stores, self._results, self._returns, self._parameters, self._elements,
-                          self._ran, self._receivers):  # fmt: skip
-                cells += table.values()
-            for cell in dict.fromkeys(cells):
-                for reader in find_readers(cell):
-                    self._reads.setdefault(reader, []).append(cell)
-        found: set[int | Keys] = set()
-        seen: set[Cell] = set()
-        todo = [cell for cell in self._callees.get(unit, ()) if cell]
-        if unit in self._loose:
-            todo.append(self._loose[unit])
-        while todo:
-            cell = todo.pop()
-            if cell not in seen:
-                seen.add(cell)
-                found.add(cell.home)
-                keys = cell.keys
-                if isinstance(keys, (int, Keys)):
-                    found.add(keys)
-                elif keys:
-                    found |= keys
-                todo += self._reads.get(cell, ())
-        return flatten(found)
+    def find_keys(self, home: int) -> set[int] | None:
+        """Everything that the meaning of the code of one home depends on; None where nothing was asked for it. Once
+        settled, and all that is to be asked has been asked."""
+        asker = self._askers.get(home)
+        if asker is None:
+            return None
+        found: set[int] = set()
+        seen = {asker}
+        todo = [asker]
+        for cell in todo:
+            found.add(cell.home)
+            keys = cell.keys
+            if isinstance(keys, int):
+                found.add(keys)
+            elif isinstance(keys, Keys):
+                found.update(self._flatten(keys))
+            elif keys is not None:
+                for key in keys:
+                    if isinstance(key, int):
+                        found.add(key)
+                    else:
+                        found.update(self._flatten(key))
+            if cell.reads is not None:
+                for inner in cell.reads:
+                    if inner not in seen:
+                        seen.add(inner)
+                        todo.append(inner)
+        return found
 
-    def ask(self, unit: Unit, question: Callable[[], Values]) -> Values:
-        """Answers a question that is no call, for a document whose meaning then depends on it."""
-        cell = self._loose.get(unit)
+    def _flatten(self, keys: Keys) -> tuple[int, ...]:
+        found = self._flat.get(keys)
+        if found is None:
+            found = self._flat[keys] = tuple(flatten(keys))
+        return found
+
+    def ask(self, home: int, question: Callable[[], _Answer]) -> _Answer:
+        """Answers a question for the code of a home, whose meaning then depends on all that the answer does."""
+        cell = self._askers.get(home)
         if cell is None:
-            cell = self._loose[unit] = Cell(0, _no_values)
-            cell.state = 2
+            cell = self._askers[home] = Cell(home, _no_values)
         saved, self._current = self._current, cell
         try:
             return question()

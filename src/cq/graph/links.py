@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import NamedTuple
 
 from cq.graph.corpus import WholeCorpus
 from cq.graph.link import Cell, Linker
 from cq.graph.names import Method, find_by_name, find_imported, find_methods, find_shape, fits
 from cq.graph.resolve import Meaning, Resolver
-from cq.graph.unit import Unit, part_key
+from cq.graph.things import Keys
+from cq.graph.unit import ROOT, Unit, part_key
 from cq.model.edge import CONFIDENCE, Candidate, Links, Shape, SymbolRef
 
 BY_NAME = "name"  # evidence of a call whose candidates are looked up when somebody asks
@@ -41,86 +46,173 @@ def link_calls(units: Sequence[Unit]) -> dict[str, list[SymbolRef]]:
     return found
 
 
-def make_links(resolver: Resolver, unit: Unit) -> Links:
-    """Once the linker has settled. Calls on unknown receivers keep their name alone: which methods have it is known
-    to the index, and changes without this document."""
-    refs: dict[SymbolRef, int] = {}
-    names = unit.qualified_names
+class Kept(NamedTuple):
+    """What an earlier linking of a document found, and the homes (see Unit.home) of which it still holds: they say the
+    same, and nothing that they depend on has changed."""
 
-    def add(name: str, meaning: Meaning) -> int:
-        return refs.setdefault(make_ref(name, meaning), len(refs))
+    links: Links
+    unit: Unit  # that it was found of
+    homes: Collection[int]
+
+
+def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Links:
+    """Once the linker has settled. Calls on unknown receivers keep their name alone: which methods have it is known
+    to the index, and changes without this document. Homes that are kept need not have been visited."""
+    linker, names, code = resolver.linker, unit.qualified_names, unit.code
+    old = None if kept is None else _Old(kept, unit)
+    homes: Collection[int] = () if kept is None else kept.homes
+    refs: dict[SymbolRef, int] = {}
+
+    def add(ref: SymbolRef) -> int:
+        return refs.setdefault(ref, len(refs))
 
     calls: list[int] = []
     by_name: set[int] = set()
     shapes: dict[int, Shape] = {}
-    decorators: list[int] = []
-    constructors: dict[int, int] = {}
-    callbacks: dict[int, int] = {}
-    runs: dict[int, int] = {}
+    beside: dict[str, dict[int, int]] = {"constructors": {}, "runs": {}, "callbacks": {}}
     replaced: list[int] = []
-    cells = resolver.linker.callees(unit)
+    cells = resolver.read_callees(unit, homes)
     calling, running = resolver.find_calling(unit, cells), resolver.find_running(cells)
     # Calls that share a cell are of one callee: they mean the same.
-    known: dict[tuple[Cell, str], tuple[int, int]] = {}
-    for number, (site, cell) in enumerate(zip(unit.code.sites, cells, strict=True)):
-        found = known.get((cell, site.name))
-        if found is None:
-            values = resolver.linker.read(cell)
-            meaning = resolver.call(unit, number, values)
-            made = resolver.construct(values) if meaning.places else None
-            found = (add(site.name, meaning), -1 if made is None else add(site.name, made))
-            known[cell, site.name] = found
-            if meaning.evidence == BY_NAME and not meaning.places:
-                by_name.add(found[0])
-        calls.append(found[0])
-        if found[0] in by_name:
-            shapes[number] = find_shape(site)
-        if site.kind == "decorator":
-            decorators.append(number)
-        if found[1] >= 0:
-            constructors[number] = found[1]
-        ran = resolver.run(unit, number, cell.values) if cell in running else None
-        if ran is not None:
-            runs[number] = add(site.name, ran[0])
-            if ran[1]:
+    known: dict[tuple[Cell, str], tuple[int, int, Keys]] = {}
+    for number, (site, cell) in enumerate(zip(code.sites, cells, strict=True)):
+        if cell is None:
+            assert old is not None
+            at = old.next_call(unit.home(site.scope))
+            calls.append(add(old.refs[old.links.calls[at]]))
+            if is_by_name(old.refs[old.links.calls[at]]):
+                by_name.add(calls[-1])
+            for kind, found in beside.items():
+                ref = old.beside[kind].get(at)
+                if ref is not None:
+                    found[number] = add(old.refs[ref])
+            if at in old.replaced:
                 replaced.append(number)
-        called = resolver.callbacks(unit, number, cell.values) if number in calling else None
-        if called is not None:
-            callbacks[number] = add(site.name, called[0])
-            if called[1] is not None:
-                runs.setdefault(number, add(site.name, called[1]))
-    inherits: list[tuple[str, int]] = []
-    overrides: list[tuple[str, int]] = []
-    type_uses: dict[tuple[str, int], None] = {}
-    for definition in unit.code.definitions:
+        else:
+            found = known.get((cell, site.name))
+            if found is None:
+                keys = Keys()
+                with linker.recording(keys):
+                    meaning = resolver.call(unit, number, cell.values)
+                    made = resolver.construct(cell.values) if meaning.places else None
+                ref = make_ref(site.name, meaning)
+                found = (add(ref), -1 if made is None else add(make_ref(site.name, made)), keys)
+                known[cell, site.name] = found
+                if is_by_name(ref):
+                    by_name.add(found[0])
+            calls.append(found[0])
+            if found[2]:
+                linker.ask(unit.home(site.scope), partial(linker.record, found[2]))
+            if found[1] >= 0:
+                beside["constructors"][number] = found[1]
+            ran = resolver.run(unit, number, cell.values) if cell in running else None
+            if ran is not None:
+                beside["runs"][number] = add(make_ref(site.name, ran[0]))
+                if ran[1]:
+                    replaced.append(number)
+            called = resolver.callbacks(unit, number, cell.values) if number in calling else None
+            if called is not None:
+                beside["callbacks"][number] = add(make_ref(site.name, called[0]))
+                if called[1] is not None:
+                    beside["runs"].setdefault(number, add(make_ref(site.name, called[1])))
+        if calls[-1] in by_name:
+            shapes[number] = find_shape(site)
+    relations = _find_relations(resolver, unit, homes)
+    for kind, pairs in () if old is None else old.relations.items():
+        relations[kind] += pairs
+    # What one definition refers to stands together, so that it does not matter which of them were kept.
+    numbered = {
+        kind: tuple([(name, add(ref)) for name, ref in sorted(pairs, key=_first)]) for kind, pairs in relations.items()
+    }
+    imports: list[tuple[str, int]] = []
+    for bind, meaning in resolver.imported(unit, homes):
+        if meaning is not None:
+            imports.append((bind.name, add(make_ref(bind.name, meaning))))
+        elif old is not None:
+            imports.append((bind.name, add(old.next_import(unit.home(bind.scope)))))
+    return Links(
+        tuple(refs), tuple(calls), tuple([names.get(site.scope, "") for site in code.sites]), beside["constructors"],
+        beside["callbacks"], tuple(imports), numbered["inherits"], numbered["overrides"], numbered["type_uses"],
+        numbered["raises"], tuple([number for number, site in enumerate(code.sites) if site.kind == "decorator"]),
+        shapes, unit.find_holders(), beside["runs"], tuple(replaced), numbered["implied"],
+    )  # fmt: skip
+
+
+_first = itemgetter(0)
+
+
+Pairs = list[tuple[str, SymbolRef]]  # the name of a definition, what it refers to
+
+
+def _find_relations(resolver: Resolver, unit: Unit, kept: Collection[int]) -> dict[str, Pairs]:
+    """What refers to something without a call; in homes that are kept, nothing."""
+    names, code = unit.qualified_names, unit.code
+    inherits: Pairs = []
+    overrides: Pairs = []
+    type_uses: dict[tuple[str, SymbolRef], None] = {}
+    for definition in code.definitions:
+        home = unit.home_inside(definition)
+        if home in kept:
+            continue
         name = names.get(definition.symbol, names.get(definition.scope, ""))
         if definition.bases or definition.keywords:
-            inherits += [(name, add("", meaning)) for meaning in resolver.bases(unit, definition)]
+            inherits += [(name, make_ref("", meaning)) for meaning in resolver.bases(unit, definition)]
         overridden = resolver.overridden(unit, definition)
         if overridden is not None:
-            overrides.append((name, add(definition.name, overridden)))
+            overrides.append((name, make_ref(definition.name, overridden)))
         types = [definition.type, *(parameter.type for parameter in definition.parameters)]
-        for meaning in resolver.types(unit, definition.scope, types, definition.start):
-            type_uses[name, add("", meaning)] = None
-    for bind in (*unit.code.binds, *unit.code.stores):
-        if bind.type is not None:
-            for meaning in resolver.types(unit, bind.scope, [bind.type], bind.start):
-                type_uses[names.get(bind.scope, ""), add("", meaning)] = None
+        for meaning in resolver.types(unit, home, definition.scope, types, definition.start):
+            type_uses[name, make_ref("", meaning)] = None
+    for bind in (*code.binds, *code.stores):
+        if bind.type is not None and (home := unit.home(bind.scope)) not in kept:
+            for meaning in resolver.types(unit, home, bind.scope, [bind.type], bind.start):
+                type_uses[names.get(bind.scope, ""), make_ref("", meaning)] = None
     raises = [
-        (names.get(scope, ""), add("", meaning))
-        for scope, start, value in unit.code.raises
-        if (meaning := resolver.raised(unit, scope, start, value)).places
+        (names.get(scope, ""), make_ref("", meaning))
+        for scope, start, value in code.raises
+        if unit.home(scope) not in kept and (meaning := resolver.raised(unit, scope, start, value)).places
     ]
     implied = dict.fromkeys(
-        (unit.find_holder(scope, start), add("", meaning)) for scope, start, meaning in resolver.implied(unit)
+        (unit.find_holder(scope, start), make_ref("", meaning))
+        for scope, start, meaning in resolver.implied(unit, kept)
     )
-    imports = [(name, add(name, meaning)) for name, meaning in resolver.imported(unit)]
-    return Links(
-        tuple(refs), tuple(calls), tuple(names.get(site.scope, "") for site in unit.code.sites), constructors,
-        callbacks, tuple(imports), tuple(inherits), tuple(overrides), tuple(type_uses), tuple(raises),
-        tuple(decorators), shapes, unit.find_holders(),
-        runs, tuple(replaced), tuple(implied),
-    )  # fmt: skip
+    return {"inherits": inherits, "overrides": overrides, "type_uses": list(type_uses), "raises": raises,
+            "implied": list(implied)}  # fmt: skip
+
+
+class _Old:
+    """What is kept, by home: the calls and imports of a home are the same as before, in the same order."""
+
+    def __init__(self, kept: Kept, unit: Unit) -> None:
+        self.links, self.refs, before = kept.links, kept.links.refs, kept.unit
+        self.beside: dict[str, dict[int, int]] = {
+            "constructors": self.links.constructors, "runs": self.links.runs, "callbacks": self.links.callbacks,
+        }  # fmt: skip
+        self.replaced = frozenset(self.links.replaced)
+        self._calls: dict[int, deque[int]] = {}
+        for number, site in enumerate(before.code.sites):
+            self._calls.setdefault(before.home(site.scope), deque()).append(number)
+        self._imports: dict[int, deque[int]] = {}
+        binds = [bind for bind in before.code.binds if type(bind.value) is list and bind.value[0] == "import"]
+        for bind, (_, number) in zip(binds, self.links.imports, strict=True):
+            self._imports.setdefault(before.home(bind.scope), deque()).append(number)
+        homes = {"": unit.home(ROOT)}
+        for definition in unit.code.definitions:
+            symbol = definition.anonymous[0] if definition.anonymous else definition.symbol
+            if symbol >= 0:
+                homes[unit.qualified_names[symbol]] = unit.home_inside(definition)
+        self.relations: dict[str, Pairs] = {
+            kind: [
+                (name, self.refs[number]) for name, number in getattr(self.links, kind) if homes.get(name) in kept.homes
+            ]
+            for kind in ("inherits", "overrides", "type_uses", "raises", "implied")
+        }
+
+    def next_call(self, home: int) -> int:
+        return self._calls[home].popleft()
+
+    def next_import(self, home: int) -> SymbolRef:
+        return self.refs[self._imports[home].popleft()]
 
 
 def make_ref(name: str, meaning: Meaning) -> SymbolRef:

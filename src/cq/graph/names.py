@@ -24,10 +24,11 @@ def find_methods(unit: Unit) -> Iterable[tuple[str, Method]]:
         if definition.symbol < 0:
             continue  # `x = property(lambda self: …)`: no one calls it by a name
         place = Candidate(unit.path, unit.document, unit.qualified_names[definition.symbol])
-        yield definition.name, Method(place, _parameters(definition))
+        yield definition.name, Method(place, given_parameters(definition))
 
 
-def _parameters(definition: Definition) -> tuple[Parameter, ...]:
+def given_parameters(definition: Definition) -> tuple[Parameter, ...]:
+    """Those that a call on a receiver gives."""
     parameters = definition.parameters
     is_bare = "static" in definition.modifiers or "member" in definition.modifiers
     is_bare = is_bare and not (parameters and parameters[0].name == "this")

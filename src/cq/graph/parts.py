@@ -1,7 +1,9 @@
-"""Which parts of a document changed: every part that others can depend on, with what it says. Free of offsets, so
+"""Which parts of a document changed: every part that code can depend on, with what it says. Free of offsets, so
 that a line added above changes nothing."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -12,15 +14,24 @@ from cq.model.code import Bind, Definition, Site, Store, Value
 Said = object  # plain tuples of text and numbers
 
 
-def find_parts(unit: Unit) -> dict[int, int]:
-    """Key of each part (see Unit.name_key) -> a digest of what it says."""
-    return {key: _digest(said) for key, said in _Reader(unit).read().items()}
+class Parts(NamedTuple):
+    digests: dict[int, int]  # key of each part (see Unit.name_key) -> a digest of what it says
+    homes: dict[int, int]  # home (see Unit.home) -> a digest of all that is linked in it
+    named: dict[int, tuple[str, int]]  # key of what stands for a name anywhere -> the name, 0 called or 1 stored
+
+
+def find_parts(unit: Unit) -> Parts:
+    reader = _Reader(unit)
+    said = reader.read()
+    homes = {home: _digest(items) for home, items in reader.read_homes().items()}
+    return Parts({key: _digest(what) for key, what in said.items()}, homes, reader.named)
 
 
 class _Reader:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.sites: dict[int, int] = {}  # end of a call -> digest
+        self.named: dict[int, tuple[str, int]] = {}
 
     def read(self) -> dict[int, list[Said]]:
         unit, code = self.unit, self.unit.code
@@ -40,6 +51,9 @@ class _Reader:
                     [(n, self._value(value, definition.scope, definition.start)) for n, value in definition.keywords],
                 )
                 found.setdefault(unit.member_key(definition.symbol, ""), []).append(said)
+                for base in definition.bases:
+                    if type(base) is str:
+                        found.setdefault(unit.name_key(f"<{base}"), []).append(definition.name)
                 for name, stores in unit.own_stores(definition.symbol).items():
                     key = unit.member_key(definition.symbol, name)
                     found.setdefault(key, []).extend(self._store(store) for store in stores)
@@ -47,24 +61,59 @@ class _Reader:
             found.setdefault(unit.scope_key(bind.scope, bind.name), []).append(self._bind(bind))
         for store in code.stores:
             if store.name is not None and store.base not in ("self", "this"):
-                found.setdefault(stored_key(store.name), []).append(self._store(store))
+                key = stored_key(store.name)
+                self.named[key] = (store.name, 1)
+                found.setdefault(key, []).append(self._store(store))
             found.setdefault(unit.home(store.scope), []).append(self._store(store))
         for name, stores in unit.items_by_name.items():
             found.setdefault(unit.name_key(f"[]{name}"), []).extend(self._store(store) for store in stores)
         for number in unit.indirect:
             found.setdefault(unit.name_key("()"), []).append(self.sites[code.sites[number].end])
+        defined = {definition.name for definition in code.definitions}
         for site in code.sites:
-            said = (self.sites[site.end], self._scope(site.scope))
-            decorated = unit.decorated_at.get(site.end)
-            if decorated is not None:
-                said = (*said, unit.qualified_names[decorated[0].symbol])
+            said = self._placed(site)
             for name in called_names(site):
-                found.setdefault(called_key(name), []).append(said)
-            found.setdefault(unit.home(site.scope), []).append(said)
+                key = called_key(name)
+                self.named[key] = (name, 0)
+                found.setdefault(key, []).append(said)
+                if name in defined:
+                    found.setdefault(unit.name_key(f"(){name}"), []).append(said)
+            # Calls are reached by their names, and by the values that hold what they give; but what is handed to one
+            # depends on it.
+            if any(type(value) is list and value[0] == "lambda" for value in site.args):
+                found.setdefault(unit.home(site.scope), []).append(said)
         found.setdefault(unit.name_key("__all__"), []).append(code.public)
         # What stands in no function is reached through names; nothing depends on the rest.
         found.pop(unit.home(ROOT), None)
         return found
+
+    def read_homes(self) -> dict[int, list[Said]]:
+        """All that links are made of, behind `read`."""
+        unit, code = self.unit, self.unit.code
+        found: dict[int, list[Said]] = {}
+        for definition in code.definitions:
+            bases = [self._value(value, definition.scope, definition.start) for value in definition.bases]
+            found.setdefault(unit.home_inside(definition), []).append(
+                (definition.kind, bases, self._definition(definition))
+            )
+        for site in code.sites:
+            found.setdefault(unit.home(site.scope), []).append(self._placed(site))
+        for bind in code.binds:
+            if type(bind.value) is list and bind.value[0] == "import":
+                found.setdefault(unit.home(bind.scope), []).append((bind.name, bind.value))
+        for bind in (*code.binds, *code.stores):
+            if bind.type is not None:
+                said = (self._scope(bind.scope), self._value(bind.type, bind.scope, bind.start))
+                found.setdefault(unit.home(bind.scope), []).append(said)
+        for scope, start, *values in (*code.raises, *code.runs):
+            said = (unit.find_holder(scope, start), [self._value(value, scope, start) for value in values])
+            found.setdefault(unit.home(scope), []).append(said)
+        return found
+
+    def _placed(self, site: Site) -> Said:
+        decorated = self.unit.decorated_at.get(site.end)
+        name = None if decorated is None else self.unit.qualified_names[decorated[0].symbol]
+        return self.sites[site.end], self._scope(site.scope), name
 
     def _site(self, site: Site) -> Said:
         scope, start = site.scope, site.start

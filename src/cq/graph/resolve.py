@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from cq.graph.link import Cell, Linker, Member
+from cq.graph.link import Cell, Linker
 from cq.graph.things import (
     UNKNOWN,
     Bound,
@@ -19,7 +19,7 @@ from cq.graph.things import (
 )
 from cq.graph.unit import ROOT, Unit
 from cq.graph.values import IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
-from cq.model.code import Definition, Site, Value
+from cq.model.code import Bind, Definition, Site, Value
 from cq.model.edge import EVIDENCE, MAX_CANDIDATES
 
 Place = tuple[Unit, int]  # a document and a symbol in it, -1 for the module
@@ -49,26 +49,38 @@ class Resolver:
         self.linker = linker
         self._defined: dict[tuple[Unit, int], list[Place]] = {}  # by the start of a class
 
-    def visit(self, unit: Unit) -> None:
-        """Asks everything once, so that settling makes all answers final."""
-        cells = self.linker.callees(unit)
-        for cell in dict.fromkeys(cells):
-            self.linker.read(cell)
+    def visit(self, unit: Unit, kept: Collection[int] = ()) -> None:
+        """Asks everything once, so that settling makes all answers final; but for homes that are kept."""
+        cells = self.read_callees(unit, kept)
         calling, running = self.find_calling(unit, cells), self.find_running(cells)
         for number, cell in enumerate(cells):
-            if number in calling:
-                self.callbacks(unit, number, cell.values)
-            if cell in running:
-                self.run(unit, number, cell.values)
+            if cell is not None:
+                if number in calling:
+                    self.callbacks(unit, number, cell.values)
+                if cell in running:
+                    self.run(unit, number, cell.values)
         for scope, start, value in unit.code.raises:
-            self.raised(unit, scope, start, value)
-        for _ in self.implied(unit):
+            if unit.home(scope) not in kept:
+                self.raised(unit, scope, start, value)
+        for _ in self.implied(unit, kept):
             pass
         for definition in unit.code.definitions:
-            if definition.bases:
+            if definition.bases and unit.home_inside(definition) not in kept:
                 self.bases(unit, definition)
-        for _ in self.imported(unit):
+        for _ in self.imported(unit, kept):
             pass
+
+    def read_callees(self, unit: Unit, kept: Collection[int]) -> list[Cell | None]:
+        """Of the calls of a document, but for homes that are kept."""
+        cells = self.linker.callees(unit, kept)
+        homes = unit.homes
+        by_home: dict[int, dict[Cell, None]] = {}
+        for site, cell in zip(unit.code.sites, cells, strict=True):
+            if cell is not None:
+                by_home.setdefault(homes[site.scope], {})[cell] = None
+        for home, asked in by_home.items():
+            self.linker.ask(home, lambda asked=asked: [self.linker.read(cell) for cell in asked])
+        return cells
 
     def call(self, unit: Unit, number: int, values: Values) -> Meaning:
         """What a call runs: a function, or the class it makes an instance of. On a receiver that nobody knows any
@@ -140,19 +152,19 @@ class Resolver:
 
     # -- what is no call -------------------------------------------------------------------------
 
-    def imported(self, unit: Unit) -> Iterator[tuple[str, Meaning]]:
-        """Every name that an import binds, with what it means; "*" for all of a module."""
+    def imported(self, unit: Unit, kept: Collection[int] = ()) -> Iterator[tuple[Bind, Meaning | None]]:
+        """Every binding by an import, with what it means; None in homes that are kept."""
         for bind in unit.code.binds:
             if type(bind.value) is list and bind.value[0] == "import":
-                meaning = self._ask(unit, lambda bind=bind: self.linker.bound(unit, bind))
-                if not meaning.places:
-                    homes: list[Unit] = []
-                    self.linker.ask(unit, lambda bind=bind, homes=homes: self._find_home(unit, bind.value, homes))
-                    if homes:
-                        meaning = Meaning("resolved", "value", ((homes[0], ROOT),))
-                yield bind.name, meaning
+                home = unit.home(bind.scope)
+                yield bind, None if home in kept else self.linker.ask(home, lambda bind=bind: self._import(unit, bind))
 
-    def _find_home(self, unit: Unit, value: Value, homes: list[Unit]) -> Values:
+    def _import(self, unit: Unit, bind: Bind) -> Meaning:
+        meaning = self.mean(raised(self.linker.bound(unit, bind), IMPORT))
+        source = None if meaning.places else self._find_source(unit, bind.value)
+        return meaning if source is None else Meaning("resolved", "value", ((source, ROOT),))
+
+    def _find_source(self, unit: Unit, value: Value) -> Unit | None:
         """The module of the repository that binds an imported name to a value, along imports of it."""
         for _ in range(_IMPORTS):
             _, level, module, name = value
@@ -165,24 +177,24 @@ class Resolver:
             binds = unit.scopes[ROOT].get(name, ())
             imports = [bind.value for bind in binds if type(bind.value) is list and bind.value[0] == "import"]
             if binds and not imports:
-                homes.append(unit)
+                return unit
             if len(binds) != 1 or not imports:
                 break
             value = imports[0]
-        return {}
+        return None
 
     def bases(self, unit: Unit, definition: Definition) -> list[Meaning]:
         """What a class or an interface stands under; what an interface extends or a class implements is a type."""
-        scope, start = definition.scope, definition.start
+        scope, start, home = definition.scope, definition.start, unit.home_inside(definition)
         is_interface = definition.kind == "interface"
         found = [
-            self._ask(unit, lambda base=base: self.linker.evaluate(unit, scope, base, start))
+            self._ask(home, lambda base=base: self.linker.evaluate(unit, scope, base, start))
             for base in (() if is_interface else definition.bases)
         ]
         typed = [value for name, value in definition.keywords if name == "implements"]
         for base in (*definition.bases, *typed) if is_interface else typed:
             named = base[1] if type(base) is list and base[0] == "[]" else base
-            found += self.types(unit, scope, [named], start)[:1]
+            found += self.types(unit, home, scope, [named], start)[:1]
         return found
 
     def overridden(self, unit: Unit, definition: Definition) -> Meaning | None:
@@ -193,15 +205,10 @@ class Resolver:
         function = self.linker.thing(unit, definition.start)
         if not isinstance(function, Function) or function.owner is None:
             return None
-        member: list[Member] = []
         owner = function.owner
-
-        def find() -> Values:
-            member.append(self.linker.find_overridden(owner, definition.name))
-            return {}
-
-        self.linker.ask(unit, find)
-        holder, binds, _, _ = member[0]
+        holder, binds, _, _ = self.linker.ask(
+            unit.home_inside(definition), lambda: self.linker.find_overridden(owner, definition.name)
+        )
         if not isinstance(holder, Class) or not binds:
             return None
         value = binds[0].value
@@ -209,8 +216,8 @@ class Resolver:
             return None
         return Meaning("resolved", "mro", ((holder.unit, holder.unit.definitions[value[1]].symbol),))
 
-    def types(self, unit: Unit, scope: int, kinds: Iterable[Value], position: int) -> list[Meaning]:
-        """Classes of the repository that annotations name."""
+    def types(self, unit: Unit, home: int, scope: int, kinds: Iterable[Value], position: int) -> list[Meaning]:
+        """Classes of the repository that annotations name, for the code of a home."""
         kinds = [kind for kind in kinds if kind is not None]
         if not kinds:
             return []
@@ -218,7 +225,7 @@ class Resolver:
         found: dict[Meaning, None] = {}
         for name in dialect.find_type_names(kinds):
             meaning = self._ask(
-                unit, lambda name=name: _single(dialect.find_static(linker, unit, scope, name, position))
+                home, lambda name=name: _single(dialect.find_static(linker, unit, scope, name, position))
             )
             if meaning.places:
                 found[meaning] = None
@@ -226,30 +233,36 @@ class Resolver:
 
     def raised(self, unit: Unit, scope: int, start: int, value: Value) -> Meaning:
         """The class of what is raised, be it made there or not."""
+        linker, home = self.linker, unit.home(scope)
         if type(value) is int and value in unit.site_at:
-            return self.mean(self.linker.link(unit, unit.site_at[value]))
-        return self._ask(unit, lambda: self.linker.evaluate(unit, scope, value, start))
+            return linker.ask(home, lambda: self.mean(linker.link(unit, unit.site_at[value])))
+        return self._ask(home, lambda: linker.evaluate(unit, scope, value, start))
 
-    def _ask(self, unit: Unit, question: Callable[[], Values]) -> Meaning:
-        return self.mean(raised(self.linker.ask(unit, question), IMPORT))
+    def _ask(self, home: int, question: Callable[[], Values]) -> Meaning:
+        return self.linker.ask(home, lambda: self.mean(raised(question(), IMPORT)))
 
-    def find_calling(self, unit: Unit, cells: Sequence[Cell]) -> set[int]:
+    def find_calling(self, unit: Unit, cells: Sequence[Cell | None]) -> set[int]:
         """Calls that may call what they are given: of the language's own functions that do, and decorators."""
         dialect = self.linker.dialects[unit.language]
         names = dialect.callers.keys() | dialect.builtin_runs.keys()
         found = {
             cell
             for cell in (dict.fromkeys(cells) if names else ())
-            if any(type(thing) is External and thing.name in names for thing in cell.values)
+            if cell is not None and any(type(thing) is External and thing.name in names for thing in cell.values)
         }
         return {
             number
             for number, (site, cell) in enumerate(zip(unit.code.sites, cells, strict=True))
-            if site.kind == "decorator" or cell in found
+            if cell is not None and (site.kind == "decorator" or cell in found)
         }
 
     def callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, Meaning | None] | None:
         """Functions that a call of these hands over: `map(f, …)`; of classes among them the constructors as well."""
+        home = unit.home(unit.code.sites[number].scope)
+        return self.linker.ask(home, lambda: self._find_callbacks(unit, number, values))
+
+    def _find_callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, Meaning | None] | None:
+        linker = self.linker
         found: Values = {}
         dialect = self.linker.dialects[unit.language]
         callers = dialect.callers
@@ -261,29 +274,32 @@ class Resolver:
                 else:
                     value = site.args[place] if len(site.args) > place else None
                 if value is not None:
-                    found = join(found, self._evaluate(unit, site, value))
+                    found = join(found, linker.evaluate(unit, site.scope, value, site.start))
             elif type(thing) is External and thing.name in dialect.builtin_runs:
                 site = unit.code.sites[number]
                 if site.args:
-                    found = join(found, self._implied(unit, site.scope, site.start, dialect.builtin_runs[thing.name],
-                                                      site.args[0]))  # fmt: skip
+                    names = dialect.builtin_runs[thing.name]
+                    found = join(found, linker.imply(unit, site.scope, site.start, names, site.args[0]))
         site = unit.code.sites[number]
         if site.kind == "decorator" and unit.decorated_at.get(site.end, (None, 0, False))[2]:
             # `@f(x)`: what the call gives is called with what it decorates.
-            given = self.linker.ask(unit, lambda: {**self.linker.find_called(self.linker.result(unit, number))})
-            found = join(found, given)
+            found = join(found, {**linker.find_called(linker.result(unit, number))})
         if not found:
             return None
         meaning = self.mean(found)
         return (meaning, self.construct(found)) if meaning.places else None
 
-    def find_running(self, cells: Sequence[Cell]) -> set[Cell]:
+    def find_running(self, cells: Sequence[Cell | None]) -> set[Cell]:
         """Callees that `run` has something to say about; few of all."""
-        return {cell for cell in dict.fromkeys(cells) if any(map(_runs_more, cell.values))}
+        return {cell for cell in dict.fromkeys(cells) if cell is not None and any(map(_runs_more, cell.values))}
 
     def run(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, bool] | None:
         """What a call runs beside what it means, and whether that is instead of it: a wrapper that a decorator put
         around a function; a method of the class that `self` is known to be."""
+        home = unit.home(unit.code.sites[number].scope)
+        return self.linker.ask(home, lambda: self._run(unit, number, values))
+
+    def _run(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, bool] | None:
         found: Values = {}
         kept: set[Thing] = set()
         for thing, level in values.items():
@@ -294,7 +310,7 @@ class Resolver:
                 continue
             is_bare = isinstance(thing, Bound) and thing.receiver is None
             if function.definition.decorators and not is_bare:
-                ran = self.linker.ask(unit, lambda function=function: self.linker.ran(function))
+                ran = self.linker.ran(function)
                 others = {
                     o: max(at, level, INFERRED) for o, at in ran.items() if self._target(o) != self._target(thing)
                 }
@@ -307,10 +323,7 @@ class Resolver:
             others: Values = {}
             is_all = False
             if isinstance(thing, Bound) and isinstance(thing.receiver, Instance) and thing.receiver.own:
-                site = unit.code.sites[number]
-                others = self.linker.ask(
-                    unit, lambda function=function, site=site: self._dispatch(unit, site, function)
-                )
+                others = self._dispatch(unit, unit.code.sites[number], function)
                 is_all = others.pop(function, None) is None and bool(others)
                 found |= others
             if "abstract" not in function.definition.modifiers and not is_all:
@@ -354,32 +367,37 @@ class Resolver:
         """The method of that name that a class defines itself, be it through its prototype."""
         unit, symbol = holder.unit, holder.definition.symbol
         bound = unit.scopes.get(symbol, {}).get(name, ()) if holder.definition.kind != "prototype" else ()
+        self.linker.record(unit.member_key(symbol, name))
         for place in (*bound, *unit.own_stores(symbol).get(name, ()))[-1:]:
-            self.linker.record(unit.member_key(symbol, name))
             value = place.value
             other = self.linker.thing(unit, value[1]) if type(value) is list and value[0] in ("def", "lambda") else None
             return other if isinstance(other, Function) else None
         return None
 
-    def implied(self, unit: Unit) -> Iterator[tuple[int, int, Meaning]]:
+    def implied(self, unit: Unit, kept: Collection[int] = ()) -> Iterator[tuple[int, int, Meaning]]:
         """Scope, place and methods of what runs without a call: `with x`, `for … in x`, `x + y`."""
-        names = self.linker.dialects[unit.language].runs
+        linker, names = self.linker, self.linker.dialects[unit.language].runs
         for scope, start, operation, value in unit.code.runs:
+            home = unit.home(scope)
+            if home in kept:
+                continue
             if type(value) is list and value[0] == "augment":
                 value = value[1]
-            found = self._implied(unit, scope, start, names.get(operation, ()), value)
-            if found:
-                meaning = self.mean(found)
-                if meaning.places:
-                    yield scope, start, meaning
+            found = linker.ask(
+                home, lambda s=scope, v=value, at=start, o=operation: linker.imply(unit, s, at, names.get(o, ()), v)
+            )
+            meaning = linker.ask(home, lambda found=found: self.mean(found)) if found else UNRESOLVED
+            if meaning.places:
+                yield scope, start, meaning
         for definition in unit.code.definitions:
             if definition.kind == "class" and (definition.bases or definition.keywords):
-                for place in self._define(unit, definition):
+                for place in self._define(unit, definition) if unit.home(definition.scope) not in kept else ():
                     yield definition.scope, definition.start, Meaning("resolved", "mro", (place,))
         for scope, start, value in unit.code.raises:
-            if type(value) is str:  # `raise Wrong` makes one
-                made = self.construct(
-                    self.linker.ask(unit, lambda s=scope, v=value, at=start: self.linker.evaluate(unit, s, v, at))
+            home = unit.home(scope)
+            if home not in kept and type(value) is str:  # `raise Wrong` makes one
+                made = linker.ask(
+                    home, lambda s=scope, v=value, at=start: self.construct(linker.evaluate(unit, s, v, at))
                 )
                 if made is not None:
                     yield scope, start, made
@@ -404,15 +422,9 @@ class Resolver:
             places.extend([] if meta is None else [self._find_method(meta, name) for name in dialect.constructors])
             return {}
 
-        linker.ask(unit, find)
+        linker.ask(unit.home(definition.scope), find)
         found = self._defined[unit, definition.start] = [place for place in places if place is not None]
         return found
-
-    def _implied(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> Values:
-        return self.linker.ask(unit, lambda: self.linker.imply(unit, scope, start, names, value))
-
-    def _evaluate(self, unit: Unit, site: Site, value: Value) -> Values:
-        return self.linker.ask(unit, lambda: self.linker.evaluate(unit, site.scope, value, site.start))
 
     def construct(self, values: Values) -> Meaning | None:
         """The constructor that runs when a call makes an instance of a class of the repository."""

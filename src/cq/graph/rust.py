@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cq.graph.corpus import stored_key
+from cq.graph.corpus import MAX_HOLDERS, stored_key
 from cq.graph.dialect import Dialect
 from cq.graph.rust_std import (
     ATTRIBUTES,
@@ -50,7 +50,6 @@ MAX_FAMILY = 16  # implementations of a trait's method that a call through the t
 MAX_DEREFS = 4
 MAX_OPEN = 30  # lookups inside one another
 MAX_GLOBS = 60  # modules that one name is looked for in, through `use m::*`
-MAX_HOLDERS = 60  # documents with impls of one type, or of one trait
 
 ARITIES = {"Map": 2, "Result": 2, "str": 0, "char": 0}  # parameters of a kind, where that is not one
 Type = Thing | None

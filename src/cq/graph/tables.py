@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cq.graph.corpus import stored_key
+from cq.graph.corpus import MAX_HOLDERS, stored_key
 from cq.graph.dialect import Dialect
 from cq.graph.things import Class, Function, Thing
 from cq.graph.unit import ROOT, Unit
@@ -35,7 +35,6 @@ _PLAIN_CLASSES = frozenset({"java", "kotlin", "scala", "php", "cpp"})
 _REPLACEABLE = frozenset({"ruby", "lua", "shell", "sql"})
 _HOISTING = frozenset({"php", "ruby", "csharp", "swift", "shell", "sql"})  # a block knows what stands below
 _SELF = frozenset({"this", "self", "$this", "Self", "static"})
-MAX_HOLDERS = 60  # documents that define one name: with more, nobody is asked
 _SEPARATORS = re.compile(r"[.\\/:]+")
 
 

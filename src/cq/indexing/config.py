@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -96,6 +97,8 @@ def load_config(
 def find_models_file() -> Path | None:
     """The user's own, which no repository decides about; None where there is no home directory."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
+    if not given and sys.platform == "win32":
+        given = os.environ.get("APPDATA", "")
     # A relative one is to be ignored, says the XDG standard: it would lie in whatever repository one stands in.
     folder = Path(given if Path(given).is_absolute() else os.path.expanduser("~/.config"))  # noqa: PTH111
     return folder / "cq" / "models.toml" if folder.is_absolute() else None

@@ -22,6 +22,7 @@ from cq.model.errors import CqError, ProviderError, UsageError
 from cq.model.status import Check
 from cq.providers.registry import Registry
 from cq.providers.sessions import find_sessions
+from cq.source.program import OUTSIDE, find_in_path
 from cq.store import database
 from cq.syntax import LANGUAGES, extract_facts, get_language
 
@@ -207,14 +208,14 @@ def _check_tools() -> list[Check]:
 def _check_tool(name: str) -> Check:
     use, needed = _TOOLS[name]
     missing = "warning" if needed else "missing"
-    program = shutil.which(name)
-    if not program or not Path(program).is_absolute():
+    program = find_in_path(name)
+    if program is None:
         return Check("tools", name, missing, f"not found; {use}", f"install {name}" if needed else "")
     try:
         # Away from the repository: some tools look for settings, and for versions of themselves, where they stand.
         done = subprocess.run(
             [program, "--version"],
-            cwd="/",
+            cwd=OUTSIDE,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_TIMEOUT,

@@ -26,6 +26,7 @@ from cq.model.config import ModelsConfig
 from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS, Coverage, EmbeddingState, find_coverage
 from cq.model.errors import ConfigError, CqError
 from cq.store import database
+from cq.store.lock import replace_file
 from cq.store.read import Reader, Tree
 from cq.store.vectors import VectorRows, decode_rows, encode_rows
 from cq.store.write import Writer
@@ -82,13 +83,20 @@ def get_reranker(models: ModelsConfig = LOCAL) -> Reranker | None:
     return load_reranker(models)
 
 
+@cache
+def _name_models(models: ModelsConfig) -> tuple[str, int, str]:
+    from cq.embed import name_models
+
+    return name_models(models)
+
+
 def describe_embeddings(
     index: Path, reader: Reader, tree: int, config: FindConfig, models: ModelsConfig = LOCAL
 ) -> EmbeddingState:
     """For people and for `index_state`: whether questions in words have vectors, and why not."""
     enabled = config.profile != "lexical_only"
-    embedder, reranker = get_embedder(models), get_reranker(models)
-    coverage = measure_coverage(reader, tree, embedder.identity)
+    identity, dimensions, reranker = _name_models(models)
+    coverage = measure_coverage(reader, tree, identity)
     reason = ""
     if not enabled:
         reason = "the profile is lexical_only"
@@ -99,11 +107,11 @@ def describe_embeddings(
     elif coverage.missing:
         reason = f"{coverage.missing} of {coverage.total} chunks have none yet (`cq index --embed` makes them)"
     return EmbeddingState(
-        enabled, enabled and coverage.ready and coverage.total > 0, "background", reason, embedder.identity,
-        embedder.dimensions, find_backends(), coverage.total, round(coverage.missing_rate, 4),
-        reranker.identity if reranker else "", config.profile, _describe_leaving(models, coverage) if enabled else "",
+        enabled, enabled and coverage.ready and coverage.total > 0, "background", reason, identity,
+        dimensions, find_backends(), coverage.total, round(coverage.missing_rate, 4),
+        reranker, config.profile, _describe_leaving(models, coverage) if enabled else "",
         *_describe_sent(index, models),
-        *_describe_backend(config.backend, index, tree, embedder.identity, coverage.total),
+        *_describe_backend(config.backend, index, tree, identity, coverage.total),
     )  # fmt: skip
 
 
@@ -337,9 +345,12 @@ def start_index(index: Path, root: Path, index_dir: str) -> str:
 
 
 def _start(arguments: Sequence[str]) -> None:
+    # Without a window, and not ended with the one it was started in.
+    flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
     subprocess.Popen(
         [sys.executable, "-P", *arguments],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        creationflags=flags,
     )  # fmt: skip
 
 
@@ -356,7 +367,7 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
         index = Path(job.index)
         if not index.exists() or database.damage(index):
             return EmbedReport(refused="the index is gone")
-        if embedder is None:
+        if embedder is None and hasattr(os, "nice"):
             os.nice(5)
         try:
             config = load_config(Path(job.root))
@@ -397,7 +408,7 @@ def count_sent(index: Path, *models: Embedder | Reranker | None) -> Iterator[dic
                 total |= {name: total.get(name, 0) + tokens for name, tokens in sent.items()}
                 draft = path.with_suffix(".draft")
                 draft.write_bytes(msgspec.json.encode(total))
-                draft.replace(path)
+                replace_file(draft, path)
 
 
 def read_sent(index: Path) -> dict[str, int]:
@@ -415,6 +426,24 @@ def _refuse(job: EmbeddingJob, generation: int, config_hash: str, identity: str)
     if (job.generation, job.config_hash) != (generation, config_hash):
         return "the index has moved on"
     return ""
+
+
+def drop_vectors(index: Path, root: Path) -> bool:
+    """Forgets the vectors of a tree, where a profile without any follows one that made them; whether there were any.
+    Left to the next time while another process writes."""
+    with contextlib.closing(Reader(database.connect(index), os.fspath(root))) as reader:
+        tree = reader.tree()
+        if tree is None or not reader.last_vector(tree.id)[0]:
+            return False
+    with database.writer_lock(index, wait=False) as had:
+        if not had:
+            return False
+        with contextlib.closing(database.connect(index, write=True)) as connection:
+            writer = Writer(connection)
+            writer.begin()
+            writer.drop_vectors(tree.id)
+            writer.commit()
+    return True
 
 
 def _write(

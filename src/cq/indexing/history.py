@@ -11,6 +11,7 @@ import msgspec
 from cq.model.history import History
 from cq.source.git import GitError, find_commits, find_head
 from cq.source.read import content_hash
+from cq.store.lock import replace_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,5 +38,5 @@ def read_history(root: Path, place: Place) -> History:
     with suppress(OSError):
         draft = file.with_name(f".{file.name}.{os.getpid()}")
         draft.write_bytes(msgspec.msgpack.encode(found))
-        draft.replace(file)
+        replace_file(draft, file)
     return found

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import gc
-import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from sys import intern
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import force_setattr
 
-from cq.graph.corpus import MAX_DOCUMENTS
-from cq.graph.link import Linker
-from cq.graph.links import find_targets, make_links
+from cq.graph.corpus import MAX_DOCUMENTS, MAX_HOLDERS
+from cq.graph.link import Linker, find_dialect
+from cq.graph.links import Kept, find_targets, make_links
 from cq.graph.parts import find_parts
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit
-from cq.indexing.pool import make_pool
+from cq.indexing.pool import COST, make_pool
 from cq.model.code import Code
 from cq.model.edge import Links
-from cq.store.codec import decode_part, encode_links
+from cq.store.codec import decode_part, encode_homes, encode_links
 from cq.store.read import Reader
 from cq.store.write import LinkRow, Writer
 
@@ -44,7 +44,7 @@ class StoredCorpus:
         load: Callable[[str], Sequence[Code | None]],
         find_named: Callable[[str, int, int], Sequence[str]],
     ) -> None:
-        self.paths, self._load, self._find_named = paths, load, find_named
+        self.paths, self._load, self.find_paths = paths, load, find_named
         self._units: dict[str, list[Unit]] = {}
         self._named: dict[tuple[str, int, int], Sequence[Unit] | None] = {}
 
@@ -67,7 +67,7 @@ class StoredCorpus:
     def _find(self, name: str, kind: int, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         key = (name, kind, most)
         if key not in self._named:
-            paths = self._find_named(name, kind, most + 1)
+            paths = self.find_paths(name, kind, most + 1)
             found = None
             if len(paths) <= most:
                 found = [
@@ -109,7 +109,7 @@ class _Tree:
         a file calls says best how long it takes."""
         sizes = {path: self._sizes.get(content, 0) + 1 for path, (content, _) in self.code.items()}
         total, done = sum(sizes.values()), 0
-        found: list[list[str]] = [[] for _ in range(max(1, min(parts, total // LEAST_NAMES)))]
+        found: list[list[str]] = [[] for _ in range(max(1, min(parts, total // (LEAST_NAMES * COST))))]
         for path, size in sizes.items():
             found[done * len(found) // total].append(path)
             done += size
@@ -130,9 +130,9 @@ def update_links(
     try:
         if before is not None:
             corpus = StoredCorpus(reader.all_paths(tree), partial(reader.code, tree), partial(reader.find_named, tree))
-            paths = _find_affected(reader, tree, corpus, before)
-            if paths is not None:
-                writer.put_links(tree, _link(corpus, paths))
+            stale = _find_stale(reader, tree, corpus, before)
+            if stale is not None:
+                writer.put_links(tree, _link(corpus, sorted(stale), stale))
                 return
         writer.drop_all_links(tree)
         writer.put_links(tree, _link_all(_Tree(reader, tree), jobs))
@@ -142,7 +142,7 @@ def update_links(
 
 
 def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
-    parts = tree.split(jobs if hasattr(os, "fork") else 1)
+    parts = tree.split(jobs)
     done = _link_parts(tree, parts) if len(parts) > 1 else None
     if done is None:
         yield from _link(_open(tree), list(tree.code))
@@ -151,23 +151,25 @@ def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
             yield from _DECODE(rows)
 
 
-_tree: _Tree | None = None  # set before the pool forks
+_tree: _Tree | None = None  # of a worker
 
 
 def _link_parts(tree: _Tree, parts: list[list[str]]) -> list[bytes] | None:
     """Each in a process of its own. None: one was killed, and this process must do it alone."""
-    global _tree
     from concurrent.futures.process import BrokenProcessPool
 
-    _tree = tree
-    pool = make_pool(len(parts))
+    pool = make_pool(len(parts), _set_up, tree)
     try:
         return list(pool.map(_link_part, parts))
     except BrokenProcessPool:
         return None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        _tree = None
+
+
+def _set_up(tree: _Tree) -> None:
+    global _tree
+    _tree = tree
 
 
 def _open(tree: _Tree) -> StoredCorpus:
@@ -180,13 +182,19 @@ def _link_part(paths: list[str]) -> bytes:
 
 
 def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
-    """A repository calls the same few names again and again: where all of it is held, each is kept once."""
+    """A repository uses the same few names again and again: where all of it is held, each is kept once."""
     for code in codes:
         for site in () if code is None else code.sites:
             force_setattr(site, "kind", intern(site.kind))
             force_setattr(site, "name", intern(site.name))
             if type(site.callee) is str:
                 force_setattr(site, "callee", intern(site.callee))
+            if site.args:
+                force_setattr(site, "args", tuple([intern(v) if type(v) is str else v for v in site.args]))
+        for bind in () if code is None else code.binds:
+            force_setattr(bind, "name", intern(bind.name))
+            if type(bind.value) is str:
+                force_setattr(bind, "value", intern(bind.value))
     return codes
 
 
@@ -195,43 +203,96 @@ def is_structural(path: str) -> bool:
     return path.rpartition("/")[2] in _PROJECT_FILES
 
 
-def _find_affected(
+class _Known(NamedTuple):
+    """What an earlier linking of a file found, and how much of it still holds."""
+
+    kept: dict[int, Kept]  # by document
+    keys: dict[int, set[int]]  # of its homes that are kept, what they depend on
+
+
+_NOTHING_KNOWN = _Known({}, {})
+
+
+def _find_stale(
     reader: Reader, tree: int, corpus: StoredCorpus, before: dict[str, list[Code | None]]
-) -> list[str] | None:
+) -> dict[str, _Known] | None:
+    """The files that a change can reach; None when it can reach all."""
     changed: set[int] = set()
+    named: dict[int, tuple[str, int]] = {}
+    same: dict[str, dict[int, Unit]] = {}  # of a changed file: homes that say what they said -> the document of before
     for path, codes in before.items():
         old, new = make_units(path, codes), corpus.units(path)
         if [unit.document for unit in old] != [unit.document for unit in new]:
             return None
-        for was, now in zip(map(find_parts, old), map(find_parts, new), strict=True):
-            if path.endswith("Cargo.toml") and was != now:  # paths anywhere may begin with a crate's name
+        same[path] = {}
+        for unit, was, now in zip(old, map(find_parts, old), map(find_parts, new), strict=True):
+            # Paths anywhere may begin with a crate's name.
+            if path.endswith("Cargo.toml") and was.digests != now.digests:
                 return None
-            changed |= {key for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
-    found = {path for path in before if corpus.units(path)}
+            changed |= dict(was.digests.items() ^ now.digests.items()).keys()
+            named |= was.named | now.named
+            same[path] |= {home: unit for home, digest in was.homes.items() if now.homes.get(home) == digest}
+    changed = {key for key in changed if key not in named or not _is_crowd(corpus, *named[key], len(before))}
+    found = {
+        path: _find_known(reader, tree, corpus, path, changed, same[path]) for path in before if corpus.units(path)
+    }
     for path in reader.find_dependents(tree, changed) if changed else ():
-        found.add(path)
+        if path not in found:
+            found[path] = _find_known(reader, tree, corpus, path, changed, None)
         if len(found) > MAX_AFFECTED:
             return None
-    return sorted(found)
+    return found
 
 
-def _link(corpus: StoredCorpus, paths: Sequence[str]) -> Iterator[LinkRow]:
+def _is_crowd(corpus: StoredCorpus, name: str, kind: int, changed: int) -> bool:
+    """Whether a name is called or stored to in so many files, also before these changed, that nobody asks about it."""
+    most = MAX_HOLDERS if kind else MAX_DOCUMENTS
+    return len(corpus.find_paths(name, kind, most + changed + 1)) > most + changed
+
+
+def _find_known(
+    reader: Reader, tree: int, corpus: StoredCorpus, path: str, changed: set[int], same: dict[int, Unit] | None
+) -> _Known:
+    """`same`: of a changed file, its homes that are as they were, each with the document of before."""
+    units = corpus.units(path)
+    # What a language of written types looks at in its own document it does not always tell.
+    if any(find_dialect(unit.language).is_static for unit in units):
+        return _NOTHING_KNOWN
+    keys = {home: keys for home, keys in reader.homes(tree, path).items() if changed.isdisjoint(keys)}
+    links = reader.own_links(tree, path)
+    kept: dict[int, Kept] = {}
+    for unit in units:
+        found = links[unit.document] if unit.document < len(links) else None
+        homes = {home for home in unit.all_homes() if home in keys and (same is None or home in same)}
+        if found is not None and homes:
+            kept[unit.document] = Kept(found, unit if same is None else same[min(homes)], homes)
+    return _Known(kept, {home: keys[home] for known in kept.values() for home in known.homes})
+
+
+def _link(corpus: StoredCorpus, paths: Sequence[str], known: Mapping[str, _Known] | None = None) -> Iterator[LinkRow]:
+    known = known or {}
     resolver = Resolver(Linker(corpus))
     for path in paths:
+        kept = known.get(path, _NOTHING_KNOWN).kept
         for unit in corpus.units(path):
-            resolver.visit(unit)
+            resolver.visit(unit, kept[unit.document].homes if unit.document in kept else ())
     resolver.linker.settle()
+    made: list[tuple[bytes, list[tuple[int, bytes]]]] = []
     for path in paths:
-        units = corpus.units(path)
+        kept, units = known.get(path, _NOTHING_KNOWN).kept, corpus.units(path)
         links: list[Links | None] = [None] * (units[-1].document + 1)
         targets: dict[int, list[int]] = {}
-        keys: set[int] = set()
         for unit in units:
-            made = links[unit.document] = make_links(resolver, unit)
-            for key, calls in find_targets(made):
+            found = links[unit.document] = make_links(resolver, unit, kept.get(unit.document))
+            for key, calls in find_targets(found):
                 targets.setdefault(key, []).extend(unit.document << 24 | call for call in calls)
-            keys |= resolver.linker.find_keys(unit)
-        for unit in units:
-            keys.difference_update(unit.part_keys.values())
         calls_by_key = [(key, array("I", calls).tobytes()) for key, calls in sorted(targets.items())]
-        yield LinkRow(path, encode_links(links), array("Q", sorted(keys)).tobytes(), calls_by_key)
+        made.append((encode_links(links), calls_by_key))
+    # What something depends on is known when all has been asked.
+    for path, (packed, calls_by_key) in zip(paths, made, strict=True):
+        homes = dict(known.get(path, _NOTHING_KNOWN).keys)
+        for unit in corpus.units(path):
+            for home in unit.all_homes():
+                if home not in homes and (keys := resolver.linker.find_keys(home)) is not None:
+                    homes[home] = keys
+        yield LinkRow(path, packed, *encode_homes(homes), calls_by_key)

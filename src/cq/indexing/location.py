@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import sys
 from pathlib import Path
 
 import msgspec
-from xxhash import xxh3_64_hexdigest
 
-from cq.source.git import find_common_dir
+from cq.source import repository
+from cq.source.repository import INDEX_NAME
 
-INDEX_NAME = "index.db"
 _REPOSITORY = "repository"  # names the repository, so that a leftover can be told from what is in use
 _COPY_TRIES = 3
 
@@ -36,35 +33,15 @@ class Leftover(msgspec.Struct, frozen=True):
     exists: bool  # its repository is still there
 
 
-def find_repository(root: Path) -> Path:
-    """What the roots that share one index have in common: git's common directory, else the root itself."""
-    top = root
-    while not os.path.lexists(top / ".git"):
-        if top == top.parent:
-            return root
-        top = top.parent
-    found = find_common_dir(os.fspath(top))
-    return Path(found[1]) if found else root
-
-
 def find_key(root: Path) -> str:
     """The name of the index's directory: readable, and different for every repository."""
-    repository = find_repository(root)
-    named = repository.parent if repository.name == ".git" else repository
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", named.name)[:40].strip(".-") or "root"
-    return f"{name}-{xxh3_64_hexdigest(os.fsencode(repository))}"
+    return repository.find_key(os.fspath(root))
 
 
 def find_cache_dir() -> Path | None:
     """The user's own, None where there is no home directory."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(given).is_absolute():  # a relative one is to be ignored, says the XDG standard
-        return Path(given) / "cq"
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
-    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "cq"
+    found = repository.find_cache_dir()
+    return Path(found) if found else None
 
 
 def find_base(root: Path, given: str, source: str) -> Path | None:
@@ -100,12 +77,12 @@ def find_leftovers(base: Path) -> list[Leftover]:
         return found
     for folder in folders:
         try:
-            repository = os.fsdecode((folder / _REPOSITORY).read_bytes()[:4096])
+            of = os.fsdecode((folder / _REPOSITORY).read_bytes()[:4096])
         except OSError:
-            repository = ""
-        exists = bool(repository) and os.path.lexists(repository)
+            of = ""
+        exists = bool(of) and os.path.lexists(of)
         used = (folder / INDEX_NAME).stat().st_mtime
-        found.append(Leftover(folder, repository, measure(folder / INDEX_NAME), used, exists))
+        found.append(Leftover(folder, of, measure(folder / INDEX_NAME), used, exists))
     return found
 
 
@@ -123,16 +100,16 @@ def measure(index: Path) -> int:
 def _make_writable(folder: Path, root: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     # The lock is what a writer opens first; whoever may do that may write. Permissions alone do not tell.
-    os.close(os.open(f"{folder / INDEX_NAME}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    os.close(os.open(f"{folder / INDEX_NAME}.lock", os.O_RDWR | os.O_CREAT, 0o600))
     index = folder / INDEX_NAME
     if index.exists() and not os.access(index, os.W_OK):
         raise PermissionError(13, "the index belongs to someone else")
     name = folder / _REPOSITORY
     if not name.exists():
-        name.write_bytes(os.fsencode(find_repository(root)))
+        name.write_bytes(os.fsencode(repository.find_repository(os.fspath(root))))
         if folder.is_relative_to(root):
             # Neither git nor a later listing shall take the index for a part of the repository.
-            (folder / ".gitignore").write_text("*\n")
+            (folder / ".gitignore").write_bytes(b"*\n")
 
 
 def _open_temporary(existing: Path | None, why: str) -> Place:

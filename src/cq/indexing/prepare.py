@@ -6,9 +6,9 @@ from array import array
 
 import msgspec
 
-from cq.graph.names import find_methods
-from cq.graph.unit import Unit
-from cq.model.code import Parameter
+from cq.graph.names import given_parameters
+from cq.graph.unit import find_called, find_members, find_stored
+from cq.model.code import Parameter, qualify
 from cq.model.facts import CHUNK_KINDS, FileFacts, is_looked_up
 from cq.model.source import SourceFile
 from cq.source.read import content_hash
@@ -40,11 +40,13 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         used.update(document.references.names)
         words += _chunk_words(source.text, document)
         if document.code is not None:
-            unit = Unit("", document.code, place)
-            named.update((name, 0) for name in unit.sites_by_name)
-            named.update((name, 1) for name in unit.stores_by_name)
-            for name, method in find_methods(unit):
-                methods.setdefault(name, []).append((place, method.place.name, method.parameters))
+            code = document.code
+            named.update((name, 0) for name in find_called(code))
+            named.update((name, 1) for name in find_stored(code))
+            members = find_members(code)
+            names = qualify(code) if members else {}
+            for member in members:
+                methods.setdefault(member.name, []).append((place, names[member.symbol], given_parameters(member)))
     return Content(
         text_hash or content_hash(source.text),
         source.language,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cq.indexing.pool import make_pool
+from cq.indexing.pool import COST, make_pool
 from cq.indexing.producer import producer
 from cq.model.code import Code
 from cq.model.errors import StoreError
@@ -505,7 +505,7 @@ class _Lookup(dict[tuple[str, str], int]):
         return default if found is None else found
 
 
-# Set before the pool forks, so that workers inherit them instead of being sent them.
+# What reading needs, here and in every worker.
 _known: dict[tuple[str, str], int] = {}
 _root = Path()
 _max_bytes = 0
@@ -515,14 +515,14 @@ def _read_files(
     root: Path, todo: Sequence[FileEntry], known: dict[tuple[str, str], int], settings: Settings
 ) -> Iterator[_Read]:
     """Results in the order of `todo`, whatever the number of workers."""
-    global _known, _root, _max_bytes
-    _known, _root, _max_bytes = known, root, settings.max_file_bytes
+    given = known, root, settings.max_file_bytes
+    _set_up(*given)
     jobs = settings.jobs or os.cpu_count() or 1
     batches = _make_batches(todo)
-    is_large = sum(entry.size for entry in todo) >= POOL_BYTES
+    is_large = sum(entry.size for entry in todo) >= POOL_BYTES * COST
     if is_large:
         trigrams.load()  # once, before workers are forked
-    if jobs < 2 or len(todo) <= FEW_FILES or len(batches) < 2 or not is_large or not hasattr(os, "fork"):
+    if jobs < 2 or len(todo) <= FEW_FILES or len(batches) < 2 or not is_large:
         for batch in batches:
             yield from _read_batch(batch)
         return
@@ -530,7 +530,7 @@ def _read_files(
 
     window = jobs * 3 if not settings.memory_mb else max(jobs, min(jobs * 3, settings.memory_mb // 64))
     waiting: deque[tuple[list[FileEntry], Future[bytes]]] = deque()
-    pool = make_pool(min(jobs, len(batches)))
+    pool = make_pool(min(jobs, len(batches)), _set_up, *given)
     try:
         queue = deque(batches)
         while queue or waiting:
@@ -546,9 +546,14 @@ def _read_files(
                 for lost in [batch, *(rest for rest, _ in waiting)]:
                     yield from _read_alone(lost)
                 waiting.clear()
-                pool = make_pool(min(jobs, len(batches)))
+                pool = make_pool(min(jobs, len(batches)), _set_up, *given)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _set_up(known: dict[tuple[str, str], int], root: Path, max_bytes: int) -> None:
+    global _known, _root, _max_bytes
+    _known, _root, _max_bytes = known, root, max_bytes
 
 
 def _make_batches(todo: Sequence[FileEntry]) -> list[list[FileEntry]]:
@@ -598,7 +603,7 @@ def _read_alone(batch: list[FileEntry]) -> list[_Read]:
 
     results: list[_Read] = []
     for entry in batch:
-        with make_pool(1) as pool:
+        with make_pool(1, _set_up, _known, _root, _max_bytes) as pool:
             try:
                 results += _DECODE(pool.submit(_send_batch, [entry]).result())
             except BrokenProcessPool:

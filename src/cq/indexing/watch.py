@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Event
 
 from cq.indexing.refresh import Report
@@ -58,12 +58,12 @@ def _find_moves(
 def _find_events(root: Path, stop: Event, ignore: Path, debounce_ms: int) -> Iterator[bool]:
     import watchfiles
 
-    base, own = f"{root}/".replace("//", "/"), os.fspath(ignore)
+    base, own = os.path.join(root, ""), os.fspath(ignore)  # noqa: PTH118  with a separator at its end
 
     def matters(_: watchfiles.Change, path: str) -> bool:
-        if path == own or path.startswith(f"{own}/"):
+        if path == own or path.startswith(own + os.sep):
             return False
-        parts = path.removeprefix(base).split("/")
+        parts = PurePath(path.removeprefix(base)).parts
         if ".git" in parts:
             return parts[-1] in _GIT_FILES
         return SKIPPED_DIRS.isdisjoint(parts)

@@ -159,7 +159,9 @@ class Texts:
 
 
 def make_uri(path: str) -> str:
-    return "file://" + quote(os.fsencode(path))
+    """Of an absolute path. Servers on Windows write a drive as they like; what they send back is read alike."""
+    forward = path.replace(os.sep, "/")
+    return "file://" + ("" if forward.startswith("/") else "/") + quote(os.fsencode(forward))
 
 
 def read_uri(uri: Any) -> str | None:
@@ -172,7 +174,14 @@ def read_uri(uri: Any) -> str | None:
         path = unquote(urlsplit(uri).path, errors="surrogateescape")
     except ValueError:
         return None
-    return os.path.normpath(path) if path.startswith("/") and "\0" not in path else None
+    if not path.startswith("/") or "\0" in path:
+        return None
+    if os.sep != "/" and (drive := _DRIVE.match(path)):  # `/c:/x` is `C:\x`
+        path = drive[1].upper() + path[2:]
+    return os.path.normpath(path)
+
+
+_DRIVE = re.compile(r"/([A-Za-z]):")
 
 
 def name_external(path: str) -> str:

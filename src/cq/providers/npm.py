@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from cq.model.errors import ProviderError
+from cq.source.program import OUTSIDE, find_in_path
 
 _MAX_ARCHIVE = 64 * 1024 * 1024
 _MAX_UNPACKED = 256 * 1024 * 1024
@@ -81,11 +82,11 @@ def find_settings() -> dict[str, str]:
     for key in ("registry", "cafile"):
         if value := environment.get(f"npm_config_{key}"):
             found[key] = value
-    if "registry" not in found and (npm := shutil.which("npm")):
+    if "registry" not in found and (npm := find_in_path("npm")):
         try:
             asked = [npm, "config", "get", "registry"]
             done = subprocess.run(
-                asked, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
+                asked, cwd=OUTSIDE, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
             )
             found["registry"] = done.stdout.decode("utf-8", "replace").strip()
         except (OSError, subprocess.TimeoutExpired):

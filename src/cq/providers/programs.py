@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 
 import msgspec
+
+from cq.source.program import OUTSIDE, find_in_path, kill_group
 
 TIMEOUT = 5.0
 
@@ -28,11 +28,11 @@ class Detection(msgspec.Struct, frozen=True):
 
 def find_program(name: str, root: Path) -> str | None:
     """Beside the Python that runs cq, then in the path; never one that lies in the repository."""
-    own = Path(sys.executable).parent / name
+    own = Path(sys.executable).parent / (f"{name}.exe" if sys.platform == "win32" else name)
     if own.is_file():
         return os.fspath(own)
-    found = shutil.which(name)
-    if not found or not PurePath(found).is_absolute():
+    found = find_in_path(name)
+    if found is None:
         return None
     places = (PurePath(found), PurePath(os.path.realpath(found)))
     return None if any(place.is_relative_to(root) for place in places) else found
@@ -43,7 +43,7 @@ def read_version(command: Sequence[str], timeout: float = TIMEOUT) -> Detection:
     try:
         process = subprocess.Popen(
             list(command),
-            cwd="/",
+            cwd=OUTSIDE,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -56,7 +56,7 @@ def read_version(command: Sequence[str], timeout: float = TIMEOUT) -> Detection:
             output, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+                kill_group(process.pid)
             process.kill()
             process.wait()
             return Detection(False, reason=f"{command[0]} gave no answer in {timeout:g} s")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import threading
 import time
@@ -21,6 +20,8 @@ from typing import IO, Any, NamedTuple
 
 import msgspec
 
+from cq.source.program import OUTSIDE, kill_group
+
 MAX_FRAME = 64 * 1024 * 1024
 MAX_QUEUED = 64 * 1024 * 1024  # written to a process that does not read
 MAX_PENDING = 8192
@@ -31,6 +32,7 @@ _LENGTH = re.compile(rb"Content-Length:\s*(\d{1,12})\s*$", re.IGNORECASE)
 _RESPONSE_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,')
 _METHOD_NOT_FOUND = -32601
 _ENDED = "the server ended"
+_KILLED = -9  # by `kill_group`
 
 
 class ServerError(Exception):
@@ -79,7 +81,7 @@ class Connection:
             self._process = subprocess.Popen(
                 list(command),
                 # Not in the repository: a server that starts Python would import the repository's modules.
-                cwd="/",
+                cwd=OUTSIDE,
                 env={**os.environ, **(env or {})},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -284,12 +286,12 @@ class Connection:
                 time.sleep(0.002)
         # The leader stays a zombie until it is waited for, so its group's number is still its own.
         try:
-            os.killpg(self.pid, signal.SIGKILL)
+            kill_group(self.pid)
         except (ProcessLookupError, PermissionError):
             self._process.kill()
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(5)
-            if reason == _ENDED and code != -signal.SIGKILL:
+            if reason == _ENDED and code != _KILLED:
                 last = self.stderr.strip().rpartition("\n")[2][:200]
                 self.reason = reason = f"{_ENDED} with exit code {code}" + (f": {last}" if last else "")
         for future in pending.values():

@@ -30,7 +30,8 @@ LANGUAGES: dict[str, str] = {
     "python": "python", "typescript": "typescript", "tsx": "tsx", "javascript": "javascript", "jsx": "jsx",
     "rust": "rust", "go": "go", "java": "java", "c": "c", "cpp": "cpp", "csharp": "csharp", "kotlin": "kotlin",
     "php": "php", "ruby": "ruby", "shell": "bash", "scala": "scala", "swift": "swift", "lua": "lua", "json": "json",
-    "yaml": "yaml", "css": "css", "html": "html", "sql": "", "toml": "", "markdown": "",
+    "yaml": "yaml", "css": "css", "html": "html", "elixir": "elixir", "haskell": "haskell", "sql": "", "toml": "",
+    "markdown": "", "zig": "",
 }  # fmt: skip
 # What people write, and what they mean by it.
 LANGUAGE_NAMES: dict[str, tuple[str, ...]] = {
@@ -38,7 +39,7 @@ LANGUAGE_NAMES: dict[str, tuple[str, ...]] = {
     "typescript": ("typescript", "tsx"), "ts": ("typescript", "tsx"), "javascript": ("javascript", "jsx"),
     "js": ("javascript", "jsx"), "py": ("python",), "rs": ("rust",), "c++": ("cpp",), "cs": ("csharp",),
     "golang": ("go",), "sh": ("shell",), "bash": ("shell",), "rb": ("ruby",), "kt": ("kotlin",), "yml": ("yaml",),
-    "md": ("markdown",),
+    "md": ("markdown",), "ex": ("elixir",), "hs": ("haskell",),
 }  # fmt: skip
 ECMASCRIPT = ("typescript", "tsx", "javascript", "jsx")
 SCOPED = ("python", *ECMASCRIPT, "rust")  # languages whose scopes are known

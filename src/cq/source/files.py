@@ -19,7 +19,7 @@ from cq.model.errors import SourceError, UsageError
 from cq.model.source import Skip
 from cq.source import git
 from cq.source.ignore import MAX_RULES, Rules, parse_rules
-from cq.source.read import MAX_BYTES, classify_link, describe, read_bytes, show_path
+from cq.source.read import MAX_BYTES, classify_link, describe, read_bytes, real_path, show_path
 
 MAX_FILES = 1_000_000
 
@@ -59,7 +59,7 @@ def find_files(
     max_files: int = MAX_FILES,
 ) -> Listing:
     """Every file that could be source. `include` and `exclude` are gitignore patterns; exclude wins."""
-    base = os.path.realpath(root)
+    base = real_path(root)
     if not os.path.isdir(base):
         raise SourceError(f"{root} is not a directory", hint="give the directory that holds the code")
     wanted, unwanted = parse_globs("include", include), parse_globs("exclude", exclude)
@@ -74,14 +74,14 @@ def find_directories(
     A listing stays true while none of these and none of `find_watched` changes. Rules of git that lie
     outside the tree are not applied here: a directory too many costs one stat.
     """
-    base = os.path.realpath(root)
+    base = real_path(root)
     finder = _Finder(base, parse_globs("include", include), parse_globs("exclude", exclude), 0, 0)
     return finder.find_directories()
 
 
 def find_watched(root: Path) -> dict[str, tuple[int, int]]:
     """Files beside the tree that decide what is listed (git's index and excludes) → (size, mtime_ns), -1 if absent."""
-    return {path: stat_file(path) for path in git.find_rule_files(os.path.realpath(root))}
+    return {path: stat_file(path) for path in git.find_rule_files(real_path(root))}
 
 
 def stat_directory(path: str) -> tuple[int, int]:

@@ -2,12 +2,16 @@
 is written, nothing is fetched."""
 
 # Names here may be no UTF-8.
-# ruff: noqa: PTH110, PTH204, PTH111, PTH112, PTH113, PTH117, PTH118, PTH120, PTH123
+# ruff: noqa: PTH110, PTH204, PTH111, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, NamedTuple
+
+from cq.source.program import find_in_path
+from cq.source.read import real_path
+from cq.source.repository import find_common_dir
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
@@ -79,35 +83,13 @@ def find_rule_files(directory: str) -> list[str]:
     return [os.path.join(git_dir, "index"), os.path.join(common, "info", "exclude"), excludes]
 
 
-def find_common_dir(top: str) -> tuple[str, str] | None:
-    """(the work tree's own git directory, the one that all work trees of the repository share)."""
-    path = os.path.join(top, ".git")
-    if os.path.isfile(path):
-        try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                line = file.read(4096)
-        except OSError:
-            return None
-        if not line.startswith("gitdir:"):
-            return None
-        path = os.path.join(top, line[7:].strip())
-    if not os.path.isdir(path):
-        return None
-    common = path
-    try:
-        with open(os.path.join(path, "commondir"), encoding="utf-8", errors="surrogateescape") as file:
-            common = os.path.join(path, file.read(4096).strip())
-    except OSError:
-        pass
-    return os.path.realpath(path), os.path.realpath(common)
-
-
 def list_files(directory: str) -> WorkTree:
-    """Tracked and untracked-not-ignored paths below `directory`; GitError says why there are none to be had."""
+    """Tracked and untracked-not-ignored paths below `directory`, a real_path; GitError says why there are none to be
+    had."""
     state = _run(directory, "rev-parse", "--is-bare-repository", "--is-inside-git-dir").stdout.split()
     if state != [b"false", b"false"]:
         raise GitError("the repository is bare")
-    top = os.path.realpath(os.fsdecode(_run(directory, "rev-parse", "--show-toplevel").stdout.removesuffix(b"\n")))
+    top = real_path(os.fsdecode(_run(directory, "rev-parse", "--show-toplevel").stdout.removesuffix(b"\n")))
     if directory != top and not directory.startswith(top.rstrip("/") + "/"):
         raise GitError("the repository's work tree lies elsewhere")
     output = _run(directory, "ls-files", "-z", "-t", "--stage", "--cached", "--others", "--exclude-standard")
@@ -142,7 +124,7 @@ def find_changed_lines(directory: str | os.PathLike[str], revision: str) -> dict
             start, _, count = line.split(b" ")[2].removeprefix(b"+").partition(b",")
             first, many = int(start), int(count or 1)
             found.setdefault(path, []).extend(range(first, first + many) if many else [max(first, 1)])
-    for item in list_files(base).files:
+    for item in list_files(real_path(base)).files:
         if not item.tracked and not item.nested:
             found.setdefault(item.path, []).append(1)
             try:
@@ -191,11 +173,10 @@ def find_commits(directory: str | os.PathLike[str], limit: int) -> list[tuple[st
 
 
 def _run(directory: str, *arguments: str, settings: tuple[str, ...] = ()) -> CompletedProcess[bytes]:
-    import shutil  # these cost more than most questions, which do not ask git
-    import subprocess
+    import subprocess  # costs more than most questions, which do not ask git
 
-    program = shutil.which("git")
-    if not program or not os.path.isabs(program):
+    program = find_in_path("git")
+    if program is None:
         raise GitError("git is not installed")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     given = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import unicodedata
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -70,6 +71,12 @@ def show_path(os_path: str) -> str:
     return unicodedata.normalize("NFC", os.fsencode(os_path).decode("utf-8", "backslashreplace"))
 
 
+def real_path(path: str | Path, *, strict: bool = False) -> str:
+    """Without links, and with `/` between its parts on every system; all of them open it."""
+    found = os.path.realpath(path, strict=strict)
+    return found if os.sep == "/" else found.replace(os.sep, "/")
+
+
 def read_bytes(base: str, os_path: str, max_bytes: int) -> bytes | Skip:
     """A regular file below the directory `base`, no link followed on the way; `missing` is among the skips."""
     try:
@@ -106,9 +113,9 @@ def read_bytes(base: str, os_path: str, max_bytes: int) -> bytes | Skip:
 
 def classify_link(base: str, os_path: str) -> tuple[str, str]:
     """Where a link below `base` leads: a reason for a Skip, and its detail."""
-    base = os.path.realpath(base).rstrip("/")
+    base = real_path(base).rstrip("/")
     try:
-        target = os.path.realpath(f"{base}/{os_path}", strict=True)
+        target = real_path(f"{base}/{os_path}", strict=True)
     except OSError as error:
         if error.errno == errno.ELOOP:
             return "link_loop", "it leads to itself"
@@ -153,9 +160,11 @@ def _open_below(base: str, os_path: str) -> int:
     # a directory swapped for a link could lead us out.
     *above, name = os_path.split("/")
     if not _CAN_STEP:
-        if above and os.path.realpath(os.path.join(base, *above)) != os.path.normpath(os.path.join(base, *above)):
+        here = os.path.join(base, *above)
+        leads_astray = above and real_path(here) != "/".join((_real_base(base), *above))
+        if leads_astray or os.path.islink(os.path.join(here, name)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        return os.open(os.path.join(base, os_path), _READ)
+        return os.open(os.path.join(here, name), _READ)
     directory = os.open(base or "/", os.O_RDONLY | os.O_DIRECTORY)
     try:
         for step in above:
@@ -165,6 +174,11 @@ def _open_below(base: str, os_path: str) -> int:
         return os.open(name, _READ, dir_fd=directory)
     finally:
         os.close(directory)
+
+
+@lru_cache(4)
+def _real_base(base: str) -> str:
+    return real_path(base).rstrip("/")
 
 
 _Decoded = tuple[bytes, str, tuple[Problem, ...]]
@@ -317,10 +331,10 @@ _LOCK_FILES = frozenset({
     "Podfile.lock", "mix.lock", "pubspec.lock", "flake.lock", "go.sum", "gradle.lockfile", "packages.lock.json",
     "Package.resolved",
 })  # fmt: skip
-_HASH_COMMENTS = frozenset({"python", "ruby", "shell", "yaml", "toml", "php", "text"})
-_DASH_COMMENTS = frozenset({"sql", "lua", "text"})
+_HASH_COMMENTS = frozenset({"python", "ruby", "shell", "yaml", "toml", "php", "elixir", "text"})
+_DASH_COMMENTS = frozenset({"sql", "lua", "haskell", "text"})
 _MARKUP = frozenset({"markdown", "mdx", "html", "vue", "svelte", "astro", "text"})
-_NO_SLASHES = frozenset({"python", "ruby", "shell", "yaml", "toml", "lua", "markdown", "html"})
+_NO_SLASHES = frozenset({"python", "ruby", "shell", "yaml", "toml", "lua", "elixir", "haskell", "markdown", "html"})
 _QUOTED = re.compile(rb'"[^"\n]*"|`[^`\n]*`')
 _GENERATED_LINE = re.compile(
     rb"^[\s/*#;%!<-]*(?:(?:this (?:file|code) (?:is|was) )?(?:automatically |auto-?)?@generated\b"

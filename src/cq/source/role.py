@@ -16,7 +16,7 @@ _GENERATED = re.compile(
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|fixtures)/"
     r"|(?:^|/)(?:test_[^/]*|conftest|tests)\.pyi?$|_tests?\.(?:pyi?|go|rs|c|cc|cpp|rb|[cm]?[jt]sx?)$|\.(?:test|spec)\.[cm]?[jt]sx?$"
-    r"|(?:^|/)tests\.rs$|_spec\.rb$|Tests?\.(?:java|kt|cs|scala|swift|php)$"
+    r"|(?:^|/)tests\.rs$|_spec\.rb$|_test\.exs$|Spec\.hs$|Tests?\.(?:java|kt|cs|scala|swift|php)$"
 )
 _DOC = re.compile(
     r"(?:^|/)(?:docs?|documentation)/|\.(?:md|mdx|markdown|rst|txt|adoc|po|pot)$"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from array import array
 from typing import Any
 
 import msgspec
@@ -38,6 +39,7 @@ PARTS = tuple(_PARTS)
 _DECODERS = {part: msgspec.msgpack.Decoder(kind) for part, kind in _PARTS.items()}
 _ENCODER = msgspec.msgpack.Encoder()
 _OUTLINES = msgspec.msgpack.Decoder(list[Outline | None])
+_HOMES = msgspec.msgpack.Decoder(dict[int, bytes])
 _LINKS = msgspec.msgpack.Decoder(list[Links | None])
 
 
@@ -108,6 +110,20 @@ def encode_links(links: list[Links | None]) -> bytes:
 
 def decode_links(blob: bytes) -> list[Links | None]:
     return _LINKS.decode(unpack(blob))
+
+
+def encode_homes(homes: dict[int, set[int]]) -> tuple[bytes, bytes]:
+    """What the parts of a file depend on: all keys, ascending (see the table `link`), and of each part which ones."""
+    keys = sorted(set().union(*homes.values()))
+    at = {key: number for number, key in enumerate(keys)}
+    numbers = {home: array("I", sorted([at[key] for key in found])).tobytes() for home, found in sorted(homes.items())}
+    return array("Q", keys).tobytes(), pack(_ENCODER.encode(numbers))
+
+
+def decode_homes(keys: bytes, blob: bytes) -> dict[int, set[int]]:
+    """The inverse of encode_homes."""
+    known = array("Q", keys)
+    return {home: {known[at] for at in array("I", numbers)} for home, numbers in _HOMES.decode(unpack(blob)).items()}
 
 
 def decode_facts(parts: dict[str, bytes]) -> FileFacts:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from cq.model.errors import StoreError
+from cq.store.lock import remove_file, take_lock
+from cq.store.prefix import name_file
 
-SCHEMA = 7
+SCHEMA = 8
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError
 _APPLICATION_ID = 0x63715F31  # "cq_1": another program's file is never taken for ours
@@ -19,7 +22,7 @@ BUSY_MS = 10_000
 
 def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
     """A connection to an existing index. Readers see one generation per transaction and never wait for the writer."""
-    uri = f"file:{_quote(path)}?mode={'rw' if write else 'ro'}"
+    uri = name_file(os.fspath(path.absolute())) + (b"?mode=rw" if write else b"?mode=ro")
     try:
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:
@@ -27,7 +30,8 @@ def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
     connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
     connection.execute("PRAGMA cache_size=-32768")
     if not write:
-        connection.execute("PRAGMA mmap_size=268435456")
+        if sys.platform != "win32":  # there nobody could shorten a file that someone has mapped
+            connection.execute("PRAGMA mmap_size=268435456")
     else:
         # A power cut may lose the last commit, never the file; the index can be made again.
         connection.execute("PRAGMA synchronous=NORMAL")
@@ -99,22 +103,16 @@ def check(path: Path, root: str) -> None:
 
 def remove(path: Path) -> None:
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-        name.unlink(missing_ok=True)
+        remove_file(name, BUSY_MS / 1000)
 
 
 @contextlib.contextmanager
 def writer_lock(path: Path, *, wait: bool) -> Iterator[bool]:
     """The one writer's lock; yields whether it was had. The system drops it with the process that held it."""
-    import fcntl
-
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            had = True
-        except BlockingIOError:
-            had = False
+        had = take_lock(handle, wait=wait)
         _held.add(handle)
         if had:
             os.ftruncate(handle, 0)
@@ -144,11 +142,6 @@ def drop_inherited_locks() -> None:
 _held: set[int] = set()
 
 
-def tree_key(root: str) -> str:
-    """The root as it is stored: a name that is no UTF-8 in escapes."""
-    return root.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def _statements() -> Iterator[str]:
     from importlib import resources
 
@@ -159,9 +152,3 @@ def _statements() -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _quote(path: Path) -> str:
-    from urllib.parse import quote
-
-    return quote(os.fspath(path))

@@ -14,9 +14,11 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from cq.model.answer import ArtifactRef
+from cq.store.lock import replace_file
 
 FOLDER = "answers"
 KEPT = 200
+_SPARE = 50  # beyond those before the oldest go
 
 
 class StoredArtifact(msgspec.Struct, frozen=True):
@@ -73,9 +75,11 @@ class FileStore:
             return artifact_id
         draft = self._folder / f".{artifact_id}.{os.getpid()}"
         draft.write_bytes(payload)
-        draft.replace(path)
-        for old in sorted(self._folder.glob("*.json"), key=_age, reverse=True)[KEPT:]:
-            old.unlink(missing_ok=True)
+        replace_file(draft, path)
+        kept = list(self._folder.glob("*.json"))
+        if len(kept) > KEPT + _SPARE:  # their ages cost more than the answer
+            for old in sorted(kept, key=_age, reverse=True)[KEPT:]:
+                old.unlink(missing_ok=True)
         return artifact_id
 
     def retrieve(self, storage_path: str) -> bytes:

@@ -18,8 +18,18 @@ from cq.model.edge import Candidate, Links
 from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
-from cq.store.codec import PARTS, Document, decode_facts, decode_links, decode_names, decode_part, unpack
-from cq.store.database import has_words, tree_key
+from cq.store import prefix as prefix_of
+from cq.store.codec import (
+    PARTS,
+    Document,
+    decode_facts,
+    decode_homes,
+    decode_links,
+    decode_names,
+    decode_part,
+    unpack,
+)
+from cq.store.database import has_words
 from cq.store.trace import Trace, TracedConnection
 from cq.store.trigrams import find_bits
 
@@ -36,6 +46,8 @@ _EVIDENCE = (  # that still holds
 )
 _METHODS = msgspec.msgpack.Decoder(list[tuple[int, str, tuple[Parameter, ...]]])
 _NAME_WORD = re.compile(r"[A-Za-z0-9_$\x80-\U0010ffff]+")  # as the tokenizer of `name` splits
+_MOST_TRIGRAMS = 64_000_000  # bytes of bitmaps that are held
+_MOST_LITERALS = 64  # whose contents are remembered
 _LASTING = ("files", "decoded")  # in a memory: what is keyed by the very bytes or the hash of what it is made of
 _MOST_DECODED = 10_000  # blobs
 _BYTES = [bytes(byte for byte in range(256) if byte >> bit & 1) for bit in range(8)]  # that have a bit
@@ -80,7 +92,7 @@ class Reader:
 
     def __init__(self, connection: sqlite3.Connection, root: str) -> None:
         self._db = connection
-        self._root = tree_key(root)
+        self._root = prefix_of.tree_key(root)
         self._evidence: dict[int, bool] = {}
         # Of a reader that is kept for the next question: what may be kept with it, while nothing is written.
         self.memory: dict[Any, Any] | None = None
@@ -291,22 +303,9 @@ class Reader:
         )
         return [SymbolRow(*row) for row in rows]
 
-    def find_prefix(self, tree: int, prefix: str, limit: int) -> list[str]:
-        """Names of definitions that begin so."""
-        rows = self._db.execute(
-            "SELECT DISTINCT s.name FROM symbol s WHERE s.name>=? AND s.name<? AND EXISTS"
-            " (SELECT 1 FROM file f WHERE f.content=s.content AND f.tree=?) ORDER BY s.name LIMIT ?",
-            (prefix, prefix + "\U0010ffff", tree, limit),
-        )
-        return [row[0] for row in rows]
-
-    def find_paths(self, tree: int, prefix: str, limit: int) -> list[str]:
-        """Paths that begin so, in their order."""
-        rows = self._db.execute(
-            "SELECT path FROM file WHERE tree=? AND path>=? AND path<? ORDER BY path LIMIT ?",
-            (tree, prefix, prefix + "\U0010ffff", limit),
-        )
-        return [row[0] for row in rows]
+    def complete(self, tree: int, prefix: str, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """See store.prefix."""
+        return prefix_of.complete(self._db, tree, prefix, limit)
 
     def find_kinds(self, tree: int, kinds: Sequence[str]) -> list[tuple[int, str, str]]:
         """(content, name, qualified name) of every definition of these kinds, parameters and locals apart."""
@@ -447,6 +446,11 @@ class Reader:
     def linked_paths(self, tree: int) -> list[str]:
         return [row[0] for row in self._db.execute("SELECT path FROM link WHERE tree=? ORDER BY path", (tree,))]
 
+    def homes(self, tree: int, path: str) -> dict[int, set[int]]:
+        """What each part of a file's code depends on; see cq.graph.unit.Unit.home."""
+        row = self._db.execute("SELECT keys, homes FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+        return decode_homes(*row) if row else {}
+
     def find_dependents(self, tree: int, keys: set[int]) -> Iterator[str]:
         """The files whose links depend on one of these parts of others; by path."""
         # Few keys are searched for as bytes: a hit that begins inside a key is one file too many, at worst.
@@ -538,8 +542,42 @@ class Reader:
         if not bits:
             return None
         tests = " AND ".join(["instr(?, substr(bits, 1 + (? & (length(bits) - 1)), 1))"] * len(bits))
-        values = [value for place, bit in bits for value in (_BYTES[bit], place)]
-        return [row[0] for row in self._db.execute(f"SELECT content FROM trigram WHERE {tests}", tuple(values))]
+        values = tuple(value for place, bit in bits for value in (_BYTES[bit], place))
+        sql = f"SELECT content FROM trigram WHERE {tests} ORDER BY content"
+        rows = self.plain._find_held(literal, bits)
+        if rows is None:
+            rows = self._db.execute(sql, values).fetchall()
+        elif isinstance(self._db, TracedConnection):
+            self._db.note(sql, values, rows)
+        return [row[0] for row in rows]
+
+    def _find_held(self, literal: str, bits: list[tuple[int, int]]) -> list[tuple[int]] | None:
+        """The rows of find_trigram by bitmaps that are held, where there is a memory and they are not too many."""
+        if self.memory is None:
+            return None
+        known: dict[str, list[tuple[int]]] = self.memory.setdefault("holding", {})
+        if literal in known:
+            return known[literal]
+        if "trigrams" not in self.memory:
+            size = self._db.execute("SELECT total(length(bits)) FROM trigram").fetchone()[0]
+            rows = self._db.execute("SELECT content, bits FROM trigram ORDER BY content")
+            self.memory["trigrams"] = rows.fetchall() if size <= _MOST_TRIGRAMS else None
+        table: list[tuple[int, bytes]] | None = self.memory["trigrams"]
+        if table is None:
+            return None
+        tests = [(place, 1 << bit) for place, bit in bits]
+        found: list[tuple[int]] = []
+        for content, held in table:
+            last = len(held) - 1
+            for place, flag in tests:
+                if not held[place & last] & flag:
+                    break
+            else:
+                found.append((content,))
+        if len(known) >= _MOST_LITERALS:
+            del known[next(iter(known))]
+        known[literal] = found
+        return found
 
     def find_names(self, name: str, column: str = "defined called used") -> list[int]:
         """Contents that define, call or use an identifier, any case; of a name of several words, all the words."""

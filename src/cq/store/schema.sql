@@ -88,7 +88,8 @@ CREATE TABLE link (
     tree INTEGER NOT NULL,
     path TEXT NOT NULL,
     links BLOB NOT NULL,           -- Links of every document
-    keys BLOB NOT NULL,            -- uint64 each, ascending: what they depend on in other files
+    keys BLOB NOT NULL,            -- uint64 each, ascending: what they depend on in this and other files
+    homes BLOB NOT NULL,           -- msgpack in zstd: of every function, and of the rest, which of these keys (uint32 each)
     targets BLOB NOT NULL,         -- int64 each: its rows in `target`
     UNIQUE (tree, path)
 );

@@ -52,6 +52,10 @@ class TracedConnection:
             self._trace.note(sql, tuple(values), rows)
         return _Rows(rows)
 
+    def note(self, sql: str, values: tuple[Any, ...], rows: list[Any]) -> None:
+        """As if it had been asked, for who has the rows already."""
+        self._trace.note(sql, values, rows)
+
 
 class _Rows:
     def __init__(self, rows: list[Any]) -> None:

@@ -11,7 +11,8 @@ import msgspec
 from cq.model.edge import Candidate
 from cq.model.source import Problem, Skip
 from cq.store.codec import unpack
-from cq.store.database import BUSY_MS, has_words, tree_key
+from cq.store.database import BUSY_MS, has_words
+from cq.store.prefix import tree_key
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 KEPT_DEAD = 500  # contents of no file that are kept at least: branches are come back to
@@ -60,6 +61,7 @@ class LinkRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     path: str
     links: bytes
     keys: bytes
+    homes: bytes
     targets: list[tuple[int, bytes]]  # key, calls
 
 
@@ -79,7 +81,7 @@ class Writer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db, self._has_words = connection, has_words(connection)
         self._next_content = self._value("SELECT coalesce(max(id), 0) + 1 FROM content")
-        self._next_chunk = self._value("SELECT coalesce(max(chunk_base + 0), 1) FROM content")
+        self._next_chunk = 1
         row = connection.execute("SELECT chunk_base, counts FROM content ORDER BY id DESC LIMIT 1").fetchone()
         if row is not None:
             self._next_chunk = row[0] + msgspec.msgpack.decode(row[1])["chunks"]
@@ -210,8 +212,8 @@ class Writer:
             self.drop_links(tree, [row.path])
             targets = array("q", [key for key, _ in row.targets]).tobytes()
             number = self._db.execute(
-                "INSERT INTO link (tree, path, links, keys, targets) VALUES (?,?,?,?,?)",
-                (tree, row.path, row.links, row.keys, targets),
+                "INSERT INTO link (tree, path, links, keys, homes, targets) VALUES (?,?,?,?,?,?)",
+                (tree, row.path, row.links, row.keys, row.homes, targets),
             ).lastrowid
             self._db.executemany(
                 "INSERT INTO target VALUES (?,?,?)", [(key, number, calls) for key, calls in row.targets]
@@ -278,6 +280,9 @@ class Writer:
             "INSERT OR REPLACE INTO vector (tree, path, content, identity, rows) VALUES (?,?,?,?,?)",
             [(tree, path, content, identity, blob) for path, content, blob in rows],
         )
+
+    def drop_vectors(self, tree: int) -> None:
+        self._db.execute("DELETE FROM vector WHERE tree=?", (tree,))
 
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))

@@ -29,6 +29,10 @@ INTERRUPT = b"i"  # what it is told
 
 def main() -> int:
     argv = sys.argv[1:]
+    if argv[:3] == ["completion", "words", "--"] and len(argv) > 4:
+        status = _complete(argv[3:])
+        if status is not None:
+            return status
     before = 2 if argv[:1] == ["--color"] else 1 if argv and argv[0].startswith("--color=") else 0
     if not AT_HOME.intersection(argv[before : before + 1]):
         status = _ask_daemon(argv)
@@ -45,16 +49,37 @@ def main() -> int:
     return run(argv)
 
 
+def _complete(words: list[str]) -> int | None:
+    """Offers the names of the index; None for what is no name, or takes more to tell. A shell waits at a key for it, so
+    neither the daemon nor the command itself is asked."""
+    command, last = words[0], words[-1]
+    if not last or not command.isalpha() or command == "help" or last[0] == "-" or words[-2].startswith("--"):
+        return None
+    from cq.surfaces.names import find_names
+
+    found = find_names(command, last)
+    if found is None:
+        return None
+    try:
+        os.write(1, "".join(f"{name}\n" for name in found).encode("utf-8", "surrogateescape"))
+    except OSError:
+        return 2
+    return 0 if found else 1
+
+
 def find_socket() -> str:
-    """In a directory that is the user's alone; "" where the system has no place for one."""
+    """In a directory that is the user's alone; "" where there is no daemon: on other systems than Linux."""
+    if sys.platform != "linux":
+        return ""
     base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     path = f"{base}/cq/daemon/socket"
-    return path if path.startswith("/") and len(os.fsencode(path)) < 100 and sys.platform == "linux" else ""
+    return path if path.startswith("/") and len(os.fsencode(path)) < 100 else ""
 
 
 def find_settings() -> str:
     """The user's own settings, which no repository decides about."""
-    return f"{os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')}/cq/settings.toml"  # noqa: PTH111
+    given = os.environ.get("XDG_CONFIG_HOME") or (os.environ.get("APPDATA") if sys.platform == "win32" else "")
+    return f"{given or os.path.expanduser('~/.config')}/cq/settings.toml"  # noqa: PTH111
 
 
 def read_mode() -> str:
@@ -117,7 +142,7 @@ def spawn_daemon(path: str, options: tuple[str, ...] = ()) -> int:
     import subprocess
 
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
-    log = os.open(f"{path}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    log = os.open(f"{path}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "cq", "daemon", "run", *options],

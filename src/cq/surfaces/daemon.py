@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import resource
 import select
 import selectors
 import signal
@@ -26,6 +25,7 @@ from typing import Any, NoReturn, cast
 import msgspec
 
 from cq.model.errors import DaemonError
+from cq.store.lock import take_lock
 from cq.surfaces.client import DONE, IDENTITY, MAX_REQUEST, REFUSE, REPLACE, WRITING
 
 IDLE_SECONDS = 1800.0
@@ -131,6 +131,8 @@ class Daemon:
             raise DaemonError(f"{folder} belongs to someone else", hint="remove it, or set XDG_RUNTIME_DIR")
         folder.chmod(0o700)
         lock = _take_lock(f"{self._path}.lock")
+        import resource  # not everywhere; where there is no daemon its command still says so
+
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         self._stamp = _stamp_code()
@@ -479,16 +481,11 @@ def _answer(request: Request, link: socket.socket, streams: list[int], parent: s
 
 def _take_lock(path: str) -> int:
     """Held while the daemon lives, and dropped by the system when it dies: whoever has it may replace the socket."""
-    import fcntl
-
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     for _ in range(50):  # a predecessor that was told to leave may need a moment
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.1)
-        else:
+        if take_lock(lock, wait=False):
             return lock
+        time.sleep(0.1)
     os.close(lock)
     raise DaemonError("a daemon runs already", hint="`cq daemon status` shows it")
 

@@ -109,7 +109,7 @@ def _root_pieces(
     tops = [index for index, draft in enumerate(drafts) if draft.parent < 0 and draft.kind != ANONYMOUS]
     modules = {item.start: item.module for item in reversed(imports)}
     at = 0
-    for node in root.children:
+    for node in language.root_nodes(root):
         start, end = node.start_byte, node.end_byte
         if end > start and text[end - 1] == 10:
             # Some grammars give line comments and headings their line end.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value
@@ -176,20 +177,20 @@ class CodeDraft:
             if definition.symbol >= 0:
                 for parameter in definition.parameters:
                     counts[definition.symbol, parameter.name] = 1
-        statements = sorted({bind[1] for bind in self.binds} | {bind[3][1] for bind in self.binds if _is_at(bind[3])})
-        placed = dict(zip(statements, scopes.find(statements), strict=True))
         found: list[tuple[int, str, Value, int, int, Value, int]] = []
-        for start, statement, name, value, inner in sorted(self.binds, key=_places):
-            scope = placed[statement]
+        self.binds.sort(key=_places)
+        owners = scopes.find([bind[1] for bind in self.binds])
+        types = self.types
+        for (start, statement, name, value, inner), scope in zip(self.binds, owners, strict=True):
             word = foreign.get((scope, name)) if foreign else None
             if word == "global":
                 scope = -1
             elif word == "nonlocal":
                 scope = self._holder(definitions, scope, name, found)
-            kind = None if inner >= 0 else self.types.get(statement)
-            if _is_at(value):
+            kind = None if inner >= 0 else types.get(statement)
+            if type(value) is list and value[0] == "at":
                 _, at, value = value
-                kind, value = self.types.get(at), ["at", placed[at], at, value]
+                kind, value = types.get(at), ["at", scopes.find([at])[0], at, value]
             found.append((start, name, value, scope, statement, kind, inner))
             if inner < 0:
                 counts[scope, name] = counts.get((scope, name), 0) + 1
@@ -233,13 +234,5 @@ Keywords = tuple[tuple[str, Value], ...]
 _SIGNATURE_TEXT = 80
 
 
-def _is_at(value: Value) -> bool:
-    return type(value) is list and value[0] == "at"
-
-
-def _first(item: tuple[int, ...] | tuple[object, ...]) -> int:
-    return item[0]  # pyright: ignore[reportReturnType]
-
-
-def _places(bind: tuple[int, int, str, Value, int]) -> tuple[int, int, str]:
-    return bind[0], bind[1], bind[2]
+_first = itemgetter(0)
+_places = itemgetter(0, 1, 2)

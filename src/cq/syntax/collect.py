@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from cq.model.code import Value
@@ -242,22 +243,27 @@ _LAST_NAME = re.compile(rb"(?<![\w$\x80-\xff])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*
 
 
 class Scopes:
-    """Which definition's code an offset runs in; asked in ascending order."""
+    """Which definition's code an offset runs in."""
 
     def __init__(self, drafts: list[Draft]) -> None:
-        self._opens = sorted((d.scope_start, -d.end, i) for i, d in enumerate(drafts) if d.scope_start >= 0)
-
-    def find(self, offsets: list[int]) -> list[int]:
-        """For ascending offsets the innermost scope of each, -1 at root level."""
-        opens, found, stack, at = self._opens, [], [], 0
-        for offset in offsets:
-            while at < len(opens) and opens[at][0] <= offset:
-                start, end, index = opens[at]
+        opens = sorted((d.scope_start, -d.end, i) for i, d in enumerate(drafts) if d.scope_start >= 0)
+        # What is innermost changes only where a scope begins or ends: it is worked out there, once, and looked up for
+        # everything between. A document asks about a dozen lists of places.
+        self._edges = sorted({edge for start, minus_end, _ in opens for edge in (start, -minus_end)})
+        self._owners = [-1]  # before the first edge, then behind each
+        stack: list[tuple[int, int]] = []
+        at = 0
+        for edge in self._edges:
+            while at < len(opens) and opens[at][0] <= edge:
+                start, minus_end, index = opens[at]
                 while stack and stack[-1][0] <= start:
                     stack.pop()
-                stack.append((-end, index))
+                stack.append((-minus_end, index))
                 at += 1
-            while stack and stack[-1][0] <= offset:
+            while stack and stack[-1][0] <= edge:
                 stack.pop()
-            found.append(stack[-1][1] if stack else -1)
-        return found
+            self._owners.append(stack[-1][1] if stack else -1)
+
+    def find(self, offsets: list[int]) -> list[int]:
+        """The innermost scope of each, -1 at root level."""
+        return list(map(self._owners.__getitem__, map(bisect_right, repeat(self._edges), offsets)))

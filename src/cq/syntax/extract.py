@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, compress, repeat
-from operator import add, attrgetter, itemgetter, le, sub
+from operator import add, attrgetter, itemgetter, le, lt, sub
 from typing import TYPE_CHECKING, Any
 
 from cq.model.code import Site
@@ -380,6 +380,14 @@ def _find_names(language: Language, collector: Collector) -> tuple[list[int], li
 def _pack_quiet(collector: Collector) -> Quiet:
     """Strings and comments without the code inside them; the spans are sorted, outer before inner."""
     comments, docs = {start for start, _ in collector.comments}, collector.docs
+    starts, ends = [span[0] for span in collector.opaque], [-span[1] for span in collector.opaque]
+    if all(map(lt, starts, ends)) and all(map(le, ends, starts[1:])):
+        # None holds another, as in nearly every document: they are the stretches.
+        kinds = bytearray(0 if start in comments else 2 for start in starts)
+        for first, last in docs:
+            for at in range(bisect_left(starts, first), bisect_right(ends, last)):
+                kinds[at] = min(kinds[at], 1)
+        return Quiet(array("I", starts).tobytes(), array("I", ends).tobytes(), bytes(kinds))
     pieces: list[tuple[int, int, int]] = []
     stack: list[tuple[int, int, int]] = []  # start of what is left of it, end, kind; -1 is code
     for start, minus_end, hole in collector.opaque:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import importlib
 import re
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -368,6 +369,10 @@ class Language:
 
     def value_kind(self, node: Node) -> str:
         return self.argument_ids.get(node.kind_id, "other")
+
+    def root_nodes(self, root: Node) -> Sequence[Node]:
+        """What stands at root level, in the order of the text."""
+        return root.children
 
     def chunk_kind(self, node: Node) -> str:
         """What a node at root level is. `attribute` joins what stands behind it."""

@@ -37,7 +37,7 @@ from cq.model.artifact import (
 )
 from cq.model.embedding import EmbeddingState
 from cq.model.errors import UsageError
-from cq.source.git import find_common_dir
+from cq.source.repository import find_common_dir
 from cq.store.artifacts import ArtifactWriter, Caps, replace_export, write_json, write_manifest
 from cq.store.database import SCHEMA
 from cq.store.read import Reader, Tree

@@ -292,45 +292,58 @@ def _assemble(
     structure: Structure, options: FindOptions, rows: Sequence[Found], summary: dict[str, str | int],
     events: list[Degraded], cut: list[Truncation], generation: int,
 ) -> FindAnswer:  # fmt: skip
-    """As many of the rows, best first, as the budget holds: graph and snapshots together; at least one."""
+    """The rows, best first, and the code of as many as the budget holds, at least of one: graph and snapshots together.
+    What is left of a budget that holds no more code still says where the others are."""
     budget = options.budget or 0
     run = Run(generation=generation)
     kept: list[Found] = []
+    shown: list[Found] = []  # those of them with their code
     nodes: list[Node] = []
     shots: dict[tuple[str, int], Snapshot] = {}
     spent, omitted = 0, 0
     for row in rows:
-        if budget and spent > budget * 0.95:
-            omitted += 1
-            continue
-        key = (row.file.path, row.document)
-        group = [*(other for other in kept if (other.file.path, other.document) == key), row]
-        snapshot = _shoot(group, budget, {id(other): rank_ for rank_, other in enumerate([*kept, row], 1)})
-        node = _describe(structure, len(kept) + 1, row)
-        cost = snapshot.tokens - (shots[key].tokens if key in shots else 0) + _NODE_TOKENS
-        if budget and kept and spent + cost > budget:
+        if budget and kept and spent + _NODE_TOKENS > budget:
             omitted += 1
             continue
         kept.append(row)
-        nodes.append(node)
+        nodes.append(_describe(structure, len(kept), row))
+        spent += _NODE_TOKENS
+        if budget and len(kept) > 1 and spent > budget * 0.95:
+            continue
+        key = (row.file.path, row.document)
+        group = [*(other for other in shown if (other.file.path, other.document) == key), row]
+        snapshot = _shoot(group, budget, {id(other): rank_ for rank_, other in enumerate(kept, 1)})
+        cost = snapshot.tokens - (shots[key].tokens if key in shots else 0)
+        if budget and shown and spent + cost > budget:
+            continue
+        shown.append(row)
         shots[key] = snapshot
         spent += cost
     answer = _build(options, run, summary, kept, nodes, shots, structure)
     # The estimate above leaves out patterns; the true number decides.
     while budget and len(kept) > 1 and count_all(answer, budget) > budget:
-        last = kept.pop()
-        nodes.pop()
-        omitted += 1
+        if len(shown) > 1 and shown[-1] is not kept[-1]:
+            last = shown.pop()  # its code costs more than a line of one that has none
+        else:
+            last = kept.pop()
+            nodes.pop()
+            omitted += 1
+            shown = [row for row in shown if row is not last]
         key = (last.file.path, last.document)
-        group = [other for other in kept if (other.file.path, other.document) == key]
+        group = [other for other in shown if (other.file.path, other.document) == key]
         if group:
             shots[key] = _shoot(group, budget, {id(other): rank_ for rank_, other in enumerate(kept, 1)})
         else:
-            del shots[key]
+            shots.pop(key, None)
         answer = _build(options, run, summary, kept, nodes, shots, structure)
     tokens = count_all(answer, budget)
     if omitted:
         cut.append(Truncation("answer", "budget", budget, len(rows), omitted))
+    if len(shown) < len(kept):
+        bare = len(kept) - len(shown)
+        cut.append(Truncation("code.answer", "budget", budget, len(kept), bare))
+        message = f"{bare} of {len(kept)} results stand here without their code, for which the budget has no room"
+        events.append(Degraded("find", "info", "budget", message))
     summary |= {"results": len(kept), "files": len({row.file.path for row in kept}), "tokens": tokens, "budget": budget}
     return msgspec.structs.replace(
         answer, summary=summary, degraded=tuple(events), truncated=(*cut, *structure.truncated), found=len(kept)

@@ -39,9 +39,7 @@ _ASKED = re.compile(
 )
 _DATA_PRIOR = 0.6
 # Code of languages that are read as plain text.
-_UNREAD = re.compile(
-    r"\.(?:exs?|hs|zig|mli?|clj[cs]?|erl|hrl|jl|nim|dart|r|pl|pm|f90|groovy|fs|d|v|el|rkt|elm|cr)$", re.IGNORECASE
-)
+_UNREAD = re.compile(r"\.(?:mli?|clj[cs]?|erl|hrl|jl|nim|dart|r|pl|pm|f90|groovy|fs|d|v|el|rkt|elm|cr)$", re.IGNORECASE)
 _PASSED_ON = [CHUNK_KINDS.index(kind) for kind in ("import", "export")]
 _LOOSE_PRIOR = 0.7  # of a statement that defines nothing
 _IDENTIFIER = re.compile(r"[\w$#]+(?:(?:\.|::|->|/)[\w$#]+)*\(?\)?\Z")

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 # What scores one half by words: a share of the question's words together with what speaks for the file. On the tuning
 # half of the public questions .5 then shows what is right, and nothing to half of the questions about something else.
 _EVEN = 0.3
-# Least scores where nobody set one. A chance never comes near 1 and is small for most right answers: at .02 the tuning
-# sets keep 98 % of the right answers among the first ten (docs/find.md).
-LEAST, LEAST_CHANCE = 0.5, 0.02
+# Least scores where nobody set one. A chance never comes near 1 and is small for most right answers: of the right
+# answers among the first ten .005 keeps nearly all, and shows nothing to one in seven questions about something else.
+LEAST, LEAST_CHANCE = 0.5, 0.005
 # How much surer the best candidate is by what speaks for its file beyond what some file always has, and how far apart
 # the others are from it. Chosen so that the tuning half of the public questions shows what is right (docs/find.md).
 LIFT, USUAL, APART = 4.0, 0.1, 0.6

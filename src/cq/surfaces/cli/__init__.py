@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
@@ -73,6 +74,7 @@ GROUPS = {
 
 # The process whose user waits, as /proc names it; the daemon sets it to its client's, "" where that goes on.
 asker = "self"
+started = time.perf_counter()  # where the system does not say when a process began
 
 EXAMPLES = """\
   cq                                   what is here, and where to start
@@ -203,20 +205,14 @@ def _print_query_help() -> int:
 
 
 def _run_command(name: str, argv: list[str]) -> int:
-    from argparse import ArgumentParser, RawDescriptionHelpFormatter
     from importlib import import_module
-
-    class Parser(ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise _usage_error(message, name)
 
     module, line = COMMANDS[name] if name else ("cq.surfaces.cli.welcome", "what is here, and what to ask next")
     command = cast("Command", cast("object", import_module(module)))
-    # An abbreviated option would change its meaning the day a longer one is added.
-    parser = Parser(
-        prog=f"cq {name}".strip(), description=line, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    command.configure(parser)
+    key = command, os.environ.get("CQ_FORMAT", "")  # which is among the defaults
+    parser = _parsers.get(key)
+    if parser is None:
+        parser = _parsers[key] = _make_parser(command, name, line)
     try:
         args, unknown = parser.parse_known_args(argv)
     except SystemExit:
@@ -232,6 +228,25 @@ def _run_command(name: str, argv: list[str]) -> int:
             raise UsageError(f"{asked} is no UTF-8", hint="names and text are compared as UTF-8")
     return command.run(args)
 
+
+def _make_parser(command: Command, name: str, line: str) -> ArgumentParser:
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter
+
+    class Parser(ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise _usage_error(message, name)
+
+    # An abbreviated option would change its meaning the day a longer one is added.
+    parser = Parser(
+        prog=f"cq {name}".strip(), description=line, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    command.configure(parser)
+    return parser
+
+
+_parsers: dict[
+    tuple[Command, str], ArgumentParser
+] = {}  # a process of the daemon runs the same command again and again
 
 # What is asked about; the others are names of files, which may be anything.
 _TEXTS = ("text", "query", "target", "targets", "source")
@@ -308,8 +323,9 @@ def _abandon_stdout() -> None:
 def _prepare_streams() -> None:
     """Source text and file names leave as they came in, in any locale: UTF-8, and undecodable bytes unchanged."""
     # A stream that the caller closed (`cq … >&-`) is None.
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(encoding="utf-8", errors="surrogateescape")
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors=errors, newline="\n")  # on Windows as well: source is not changed

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from argparse import REMAINDER, SUPPRESS, ArgumentParser, Namespace
 
 from cq.surfaces.cli import COMMANDS
+from cq.surfaces.names import MOST, choose_names
 
 _EXAMPLES = """\
 examples:
@@ -36,10 +36,6 @@ if [[ "$funcstack[1]" == _cq ]]; then _cq "$@"; else compdef _cq cq; fi
 complete -c cq -f -a '(cq completion words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
 """,
 }
-# Commands whose argument is a symbol or a path: the names of the index are offered.
-_NAMES = frozenset({"search", "calls", "read", "neighborhood", "nb", "graph", "impact", "path", "types", "context"})
-_PATHS = frozenset({"facts", "read"})
-_MOST = 50
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -90,15 +86,13 @@ def _find_options(command: str) -> tuple[list[str], dict[str, tuple[str, ...]]]:
 
 
 def _find_names(command: str, prefix: str) -> list[str]:
+    """By the settings of the repository; the client has asked where they say nothing."""
     from cq.model.errors import CqError
     from cq.workspace import Workspace
 
     try:
         with Workspace.open(auto_refresh=False) as workspace:
-            found = workspace.complete(prefix, limit=_MOST)
+            found = workspace.complete(prefix, limit=MOST)
     except (CqError, OSError):
         return []
-    names = [name for name in found.names if name.isidentifier()] if command in _NAMES else []  # keys are no code
-    paths = found.paths if command in _PATHS or command in _NAMES else ()
-    # What a shell would read as more than a word is not offered.
-    return [*names, *(path for path in paths if re.fullmatch(r"[\w./@+,:=-]+", path))]
+    return choose_names(command, found.names, found.paths)

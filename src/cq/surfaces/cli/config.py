@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from cq.model.errors import UsageError
-from cq.surfaces.client import MODES, find_settings, read_mode
+from cq.store.lock import replace_file
+from cq.surfaces.client import MODES, find_settings, find_socket, read_mode
 
 _EXAMPLES = """\
 examples:
@@ -42,7 +43,8 @@ def run(args: Namespace) -> int:
     path = Path(find_settings())
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = path.with_suffix(".new")
-    fresh.write_text(f'# written by `cq config`\n{args.name} = "{value}"\n', "utf-8")
-    fresh.replace(path)
-    print(f"{args.name} is {value}", file=sys.stderr)
+    fresh.write_bytes(f'# written by `cq config`\n{args.name} = "{value}"\n'.encode())
+    replace_file(fresh, path)
+    idle = "" if find_socket() else "; there is no daemon on this system, so it changes nothing here"
+    print(f"{args.name} is {value}{idle}", file=sys.stderr)
     return 0

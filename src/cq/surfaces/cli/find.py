@@ -42,7 +42,7 @@ def configure(parser: ArgumentParser) -> None:
         "--budget", metavar="TOKENS", type=read_count, help="how long the answer may be (default: 8000)"
     )
     parser.add_argument("--all", action="store_true", help="everything that is relevant, however long")
-    least = "least score, 0 to 1 (default: 0.02 with vectors, else 0.5)"
+    least = "least score, 0 to 1 (default: 0.005 with vectors, else 0.5)"
     parser.add_argument("--threshold", metavar="SCORE", type=_read_share, help=least)
     parser.add_argument("--candidates", metavar="N", type=read_count, help="how many are ranked (default: 40)")
     parser.add_argument("--weights", metavar="R,V", type=_read_weights, help="of the reranker and of the first stage")

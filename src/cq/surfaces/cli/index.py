@@ -103,11 +103,14 @@ def run(args: Namespace) -> int:
 
 
 def _measure_cost(started: float) -> Cost:
-    import resource
     from multiprocessing import active_children
 
     for child in active_children():
         child.join(1)  # a worker counts once it has ended
+    try:
+        import resource
+    except ImportError:  # Windows
+        return Cost(round(time.monotonic() - started, 3), 0, 0)
     unit = 1 if sys.platform == "darwin" else 1024
     own, workers = (
         resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

@@ -161,14 +161,16 @@ def find_folders(given: list[str] | None, root: Path, option: str = "--in") -> t
 
 def find_target(text: str, root: Path) -> str:
     """A path in front of a colon may count from the working directory, or be absolute: told as the index tells it."""
-    path, colon, rest = text.partition(":")
+    drive, text_below = os.path.splitdrive(text)  # `C:` is no path in front of a colon
+    path, colon, rest = text_below.partition(":")
+    path = drive + path
     if not colon or rest.startswith(":"):
         return text
     here = Path(os.path.abspath(path))  # noqa: PTH100  a link stays the link that the index knows
     if here.is_file() and here.is_relative_to(root):
         return f"{here.relative_to(root).as_posix()}:{rest}"
     _refuse_outside(path, root)
-    return f"{os.path.normpath(path)}:{rest}" if "/" in path else text
+    return f"{os.path.normpath(path)}:{rest}".replace(os.sep, "/") if "/" in path or os.sep in path else text
 
 
 def find_part(text: str, root: Path) -> str:
@@ -181,7 +183,7 @@ def find_part(text: str, root: Path) -> str:
 
 
 def _refuse_outside(path: str, root: Path) -> None:
-    if path.startswith("/") and os.path.exists(path) and not Path(path).is_relative_to(root):  # noqa: PTH110
+    if Path(path).is_absolute() and Path(path).exists() and not Path(path).is_relative_to(root):
         raise UsageError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
 
 
@@ -260,7 +262,7 @@ def _process_ms() -> float:
         started = int(stat[19]) / os.sysconf("SC_CLK_TCK")
         return round((time.clock_gettime(time.CLOCK_BOOTTIME) - started) * 1000, 1)
     except (OSError, ValueError, IndexError, AttributeError):
-        return round(time.process_time() * 1000, 1)
+        return round((time.perf_counter() - cli.started) * 1000, 1)
 
 
 def read_count(text: str) -> int:

@@ -15,6 +15,7 @@ import anyio
 import msgspec
 from anyio.abc import Process
 
+from cq.source.program import kill_group
 from cq.surfaces.client import DONE, INTERRUPT, WRITING, connect, find_socket, pack_request, read_mode, send_request
 
 Told = Callable[[str, int, int], Awaitable[None]]  # stage, done, total
@@ -142,9 +143,19 @@ async def _read(stream: Any) -> AsyncIterator[bytes]:
 
 
 async def _end(process: Process) -> None:
-    for number in (signal.SIGINT, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with anyio.move_on_after(2):
-            await process.wait()
-            return
+    """Asked first, where the system lets one process ask another; then with all that it started."""
+    for end in (_interrupt, kill_group):
+        with suppress(ProcessLookupError, PermissionError):
+            end(process.pid)
+            with anyio.move_on_after(2):
+                await process.wait()
+                return
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
+
+
+def _interrupt(pid: int) -> None:
+    if sys.platform == "win32":
+        raise PermissionError(pid)
+    os.killpg(pid, signal.SIGINT)

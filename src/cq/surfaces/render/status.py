@@ -21,7 +21,8 @@ _MOST_LANGUAGES = 30  # rows; a status is read at one glance
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What an indexing run took. Memory is the highest of the process, and of its largest worker beside it."""
+    """What an indexing run took. Memory is the highest of the process, and of its largest worker beside it; 0
+    where the system does not tell."""
 
     seconds: float
     peak_bytes: int
@@ -115,8 +116,9 @@ def render_summary(report: Report, status: Status, cost: Cost) -> str:
         f"- {report.added:,} added, {report.changed:,} changed, {report.removed:,} removed: {did}",
         f"- {_describe_files(status)}",
         f"- {_describe_counts(status.counts)}",
-        f"- {cost.seconds:.2f} s, peak memory {render_bytes(cost.peak_bytes)}{worker},"
-        f" index {render_bytes(status.index_bytes)}, generation {status.freshness.generation}",
+        f"- {cost.seconds:.2f} s,"
+        + (f" peak memory {render_bytes(cost.peak_bytes)}{worker}," if cost.peak_bytes else "")
+        + f" index {render_bytes(status.index_bytes)}, generation {status.freshness.generation}",
     ]
     lines += _language_lines(status)
     lines += _skip_lines(status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -22,7 +23,7 @@ def show_place(path: str, line: int, col: int) -> str:
     text = _paint(text, _PLACE)
     if not _follows_links():
         return text
-    target = f"file://{os.uname().nodename}{quote(os.fspath(root / path))}"
+    target = _name_host() + quote((root / path).as_posix(), safe="/:")
     return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
@@ -56,6 +57,12 @@ def highlight(source: str, language: str) -> str:
         else:
             break
     return "".join(parts) + text[done:].decode("utf-8", "surrogateescape")
+
+
+@cache
+def _name_host() -> str:
+    """What a link begins with. With the host's name a terminal knows that the file is on another machine."""
+    return "file:///" if sys.platform == "win32" else f"file://{os.uname().nodename}"
 
 
 def _find_style(kind: str, *, named: bool, leaf: bool) -> str:

@@ -1,0 +1,93 @@
+"""Where a repository is and what its index is called. Imports next to nothing: shells that complete a word ask it."""
+
+# Names here may be no UTF-8.
+# ruff: noqa: PTH110, PTH111, PTH112, PTH113, PTH117, PTH118, PTH119, PTH120, PTH123
+
+from __future__ import annotations
+
+import os
+import sys
+
+from xxhash import xxh3_64_hexdigest
+
+INDEX_NAME = "index.db"
+_MARKS = (".git", ".jj", ".hg")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_MOST = 40  # characters of a name that are kept
+
+
+def is_repository(folder: str) -> bool:
+    return any(os.path.exists(os.path.join(folder, mark)) for mark in _MARKS)
+
+
+def find_root(start: str) -> str:
+    """The nearest directory at or above that holds a repository, else `start` itself, as it really is."""
+    folder = start = os.path.realpath(start)
+    while not is_repository(folder):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return start
+        folder = parent
+    return folder
+
+
+def find_common_dir(top: str) -> tuple[str, str] | None:
+    """(the work tree's own git directory, the one that all work trees of the repository share)."""
+    path = os.path.join(top, ".git")
+    if os.path.isfile(path):
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                line = file.read(4096)
+        except OSError:
+            return None
+        if not line.startswith("gitdir:"):
+            return None
+        path = os.path.join(top, line[7:].strip())
+    if not os.path.isdir(path):
+        return None
+    common = path
+    try:
+        with open(os.path.join(path, "commondir"), encoding="utf-8", errors="surrogateescape") as file:
+            common = os.path.join(path, file.read(4096).strip())
+    except OSError:
+        pass
+    return os.path.realpath(path), os.path.realpath(common)
+
+
+def find_repository(root: str) -> str:
+    """What the roots that share one index have in common: git's common directory, else the root itself."""
+    top = root
+    while not os.path.lexists(os.path.join(top, ".git")):
+        parent = os.path.dirname(top)
+        if parent == top:
+            return root
+        top = parent
+    found = find_common_dir(top)
+    return found[1] if found else root
+
+
+def find_key(root: str) -> str:
+    """The name of the index's directory: readable, and different for every repository."""
+    repository = find_repository(root)
+    above, name = os.path.split(repository)
+    plain = ""
+    for char in os.path.basename(above) if name == ".git" else name:
+        if char in _PLAIN:
+            plain += char
+        elif not plain.endswith("\0"):
+            plain += "\0"  # a run of others, which is told by one dash
+    plain = plain.replace("\0", "-")[:_MOST].strip(".-")
+    return f"{plain or 'root'}-{xxh3_64_hexdigest(os.fsencode(repository))}"
+
+
+def find_cache_dir() -> str:
+    """The user's own, "" where there is no home directory."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(given):  # a relative one is to be ignored, says the XDG standard
+        return os.path.join(given, "cq")
+    if sys.platform == "win32" and os.path.isabs(local := os.environ.get("LOCALAPPDATA", "")):
+        return os.path.join(local, "cq", "cache")
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        return ""
+    return os.path.join(home, "Library/Caches" if sys.platform == "darwin" else ".cache", "cq")

@@ -1,0 +1,148 @@
+"""Haskell: functions with their signature and all equations, types, classes, instances, imports, applications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cq.model.facts import Argument
+from cq.syntax.collect import DEFINED
+from cq.syntax.excerpt import clip
+from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cq.syntax.collect import Collector
+
+# What holds definitions or stands alone: only there a binding is one of the module's, not local to a function.
+_PLACES = frozenset({"declarations", "class_declarations", "instance_declarations", "foreign_import"})
+_BODIES = ("type", "trait", "impl")
+
+
+class Haskell(Language):
+    id = "haskell"
+    label = "Haskell"
+    grammar_module = "tree_sitter_haskell"
+    argument_kinds = {
+        "string": "string", "char": "string", "integer": "number", "float": "number", "variable": "name",
+        "constructor": "name", "qualified": "attribute", "apply": "call", "list": "array", "tuple": "array",
+        "lambda": "function",
+    }  # fmt: skip
+    root_kinds = {"import": "import", "pragma": "comment"}
+    comment_kinds = ("comment", "haddock")
+    doc_prefixes = (b"-- |", b"-- ^", b"--", b"{-")
+    method_owners = frozenset({"trait", "impl"})
+    stub = ""
+
+    def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
+        name, start, end = captures["name"][0], node.start_byte, node.end_byte
+        if kind in ("function", "signature") and (node.parent is None or node.parent.type not in _PLACES):
+            return None  # of a `where` or `let`
+        draft = Draft(
+            kind,
+            collector.slice(name.start_byte, name.end_byte).strip("()` "),
+            start,
+            end,
+            name.start_byte,
+            name.end_byte,
+        )
+        inner = node.child_by_field_name("match") or node.child_by_field_name("declarations")
+        if kind in _BODIES or kind == "function":
+            draft.body_start = inner.start_byte if inner is not None else draft.name_end
+            draft.body_end, draft.scope_start = end, start
+            head = draft.body_start if inner is not None else end
+            draft.signature = collector.fold(start, head)[:200].rstrip(" =|").removesuffix("where").rstrip()
+        else:
+            draft.signature = clip(collector.text, start, end, 200)
+        collector.symbols.append(draft)
+        return draft
+
+    def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        module, names, bindings = captures["module"][0], node.child_by_field_name("names"), []
+        for item in names.named_children if names is not None else ():
+            inner = item.named_child(0) if item.type == "import_name" and item.named_child_count else None
+            if inner is not None:
+                name = collector.slice(inner.start_byte, inner.end_byte)
+                bindings.append((name, name, inner.start_byte, inner.end_byte, False))
+        collector.add_import(
+            "import", collector.slice(module.start_byte, module.end_byte), node.start_byte, node.end_byte, bindings
+        )
+
+    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """`f a b` applies f to a, and what that gives to b: one call with two arguments. `f $ a` is one too."""
+        arguments, whole = [node.child_by_field_name("argument") or node.child_by_field_name("right_operand")], node
+        while whole.type == "apply" and whole.parent is not None and whole.parent.type == "apply":
+            around = whole.parent
+            if around.child_by_field_name("function") != whole:
+                break
+            arguments.append(around.child_by_field_name("argument"))
+            whole = around
+        raw, name, receiver, name_start = collector.split_callee(self, captures["callee"][0])
+        if name_start >= 0:
+            collector.marks[name_start] = ROLE_NUMBER["call"]
+        kinds, given = self.argument_ids, [argument for argument in arguments if argument is not None]
+        summary = tuple(
+            Argument(self._argument_kind(item, kinds), clip(collector.text, item.start_byte, item.end_byte, ARG_TEXT))
+            for item in given[:MAX_ARGS]
+        )
+        collector.calls.append(
+            (whole.start_byte, whole.end_byte, name_start, "call", raw, name, receiver, summary, len(given), ())
+        )
+
+    def _argument_kind(self, node: Node, kinds: dict[int, str]) -> str:
+        inner = first_child(node) if node.type == "literal" else None
+        return kinds.get((inner or node).kind_id, "other")
+
+    def finish(self, collector: Collector) -> None:
+        """
+        size :: [a] -> Int
+        size [] = 0
+        size (_ : xs) = 1 + size xs
+
+        is one function: it has the signature of the first line, and its equations follow.
+        """
+        kept: list[Draft] = []
+        last: Draft | None = None
+        for draft in sorted(collector.symbols, key=lambda d: (d.start, -d.end, d.name_start)):
+            if draft.kind not in ("signature", "function"):
+                kept.append(draft)
+                continue
+            if last is not None and last.name == draft.name and self._follows(collector, last.end, draft.start):
+                if last.kind == "signature" and draft.kind == "function":
+                    last.kind, last.body_start, last.scope_start = "function", draft.body_start, last.start
+                if draft.kind == "function":
+                    last.end = last.body_end = draft.end
+                    collector.marks[draft.name_start] = DEFINED
+                    continue
+            kept.append(draft)
+            last = draft
+        for draft in kept:
+            if draft.kind == "signature":
+                draft.kind = "function"  # of a class, or foreign
+        collector.symbols = kept
+
+    def _follows(self, collector: Collector, end: int, start: int) -> bool:
+        """Whether nothing but comments and pragmas stands between."""
+        between = collector.fold(end, start) if start > end else ""
+        return not between.strip() or (between.startswith("{-#") and between.endswith("#-}"))
+
+    def finish_nested(self, collector: Collector) -> None:
+        exported = {name for _, name, *_ in collector.exports}
+        for draft in collector.symbols:
+            draft.exported = not exported or draft.name in exported
+
+    def root_nodes(self, root: Node) -> Sequence[Node]:
+        """Imports and declarations stand in a node each that holds all of them."""
+        lists = ("imports", "declarations")
+        return [node for part in root.children for node in (part.children if part.type in lists else (part,))]
+
+    def clean_doc(self, comment: str) -> str:
+        if comment.startswith("{-"):
+            comment = comment.removeprefix("{-").removesuffix("-}")
+            return "\n".join(line.strip() for line in comment.splitlines()).strip().removeprefix("|").strip()
+        lines = super().clean_doc(comment).splitlines()
+        return "\n".join(line.strip().removeprefix("|").removeprefix("^").strip() for line in lines)
+
+    def is_doc_comment(self, comment: bytes) -> bool:
+        return comment.startswith((b"--", b"{-")) and not comment.startswith((b"{-#", b"-- ^", b"-----"))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.things import Class, Container, External, Function, Thing
-from cq.model.code import Site, Value
+from cq.model.code import Definition, Site, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -24,12 +24,15 @@ class Dialect:
 
     languages: ClassVar[tuple[str, ...]] = ()
     constructors: ClassVar[tuple[str, ...]] = ()  # the member that runs when a class is called
+    made_constructors: ClassVar[tuple[str, ...]] = ()  # what a constructor runs that the language writes itself
     # What an operation on an instance calls: iter next enter item call and operators, each a member's name.
     protocols: ClassVar[dict[str, str]] = {}
     # The language's own functions that call what they are given -> the argument, by position or keyword.
     runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # operation of Code.runs -> the methods it runs
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # function -> the methods of its argument that it runs
     callers: ClassVar[dict[str, int | str]] = {}
+    class_hooks: ClassVar[tuple[str, ...]] = ()  # methods of the bases that run when a class is defined
+    root_members: ClassVar[frozenset[str]] = frozenset()  # what every instance and class has from the language itself
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding
     core: ClassVar[str] = "builtins"  # the module of the language's own names
     # A language whose types are written: names, members and results are found by its own rules (`find_name`,
@@ -50,6 +53,10 @@ class Dialect:
     def order_bases(self, linker: Linker, kind: Class) -> tuple[Thing | None, ...]:
         """The class and what it inherits from, in the order of lookup; None for a base nobody knows."""
         return (kind, *(None for _ in kind.definition.bases))
+
+    def find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
+        """The class of the repository that a class is an instance of."""
+        return None
 
     def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
         """What a value is by names, imports and aliases alone, without any flow; None: nobody knows."""
@@ -134,6 +141,12 @@ class Dialect:
     def keeps_decorated(self, thing: Thing) -> bool:
         """Whether what a decorator gives takes the place of what it decorates."""
         return False
+
+    def give_decorated(
+        self, linker: Linker, thing: External, unit: Unit, definition: Definition, found: Values
+    ) -> Values:
+        """What a decorator from outside makes of a definition, where that is more than itself."""
+        return {}
 
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
         """What a call to the language's own function gives, where it passes values on; None: it does not."""

@@ -472,6 +472,8 @@ class Linker:
             names = [function.owner.definition.name, *self._find_heirs(function.owner)]
         holder = unit.by_symbol.get(definition.scope)
         giver = holder.name if holder is not None and holder.kind == "function" else ""
+        if function.owner is not None and definition.name == self.dialect(unit).protocols.get("call"):
+            giver = function.owner.definition.name  # `@Retry(3)` over a function calls what it makes
         names += [giver] if giver and giver not in names else []
         self.record(unit.name_key("()"))
         places: list[tuple[Unit, int]] = []
@@ -506,17 +508,66 @@ class Linker:
         return self.read(cell)
 
     def _find_receivers(self, method: Function) -> Values:
+        """UNKNOWN among them: there may be others."""
         found: Values = {}
-        for unit, number in self._find_places(method):
+        places = self._find_places(method)
+        for unit, number in places:
             for thing in self.link(unit, number):
                 kind: Class | None = None
                 if isinstance(thing, Bound) and thing.function is method:
-                    kind = thing.receiver.type if isinstance(thing.receiver, Instance) else None
+                    receiver = thing.receiver if isinstance(thing.receiver, Instance) else None
+                    around = self.method_around(unit, unit.code.sites[number].scope)
+                    if receiver is not None and receiver.own:
+                        if around is not None and around is not method:
+                            # Whatever `self` is there it is here too.
+                            below = (k for k in self.receivers(around) if k is UNKNOWN or self._is_below(k, method))
+                            found |= dict.fromkeys(below, PARAMETER)
+                        if receiver.type is method.owner:
+                            continue
+                    kind = None if receiver is None else receiver.type
+                elif (
+                    type(thing) is Bound and type(thing.receiver) is Instance and thing.receiver.own
+                    and self._is_overridden(thing.function, method)
+                ):  # fmt: skip
+                    # `self.f()` above runs it where `self` is of its class.
+                    around = self.method_around(unit, unit.code.sites[number].scope)
+                    below = self.receivers(around) if around is not None and around is not method else ()
+                    found |= dict.fromkeys((k for k in below if self._is_below(k, method)), PARAMETER)
                 elif self._skipped(thing, method) == 1:
                     kind = thing if isinstance(thing, Class) else None
-                if kind is not None and kind is not method.owner:
+                elif thing is UNKNOWN or thing is TOP:
+                    found[UNKNOWN] = PARAMETER
+                if kind is not None:
                     found[kind] = PARAMETER
-        return found
+        return found if places else self.unknown
+
+    def _is_overridden(self, other: Thing, method: Function) -> bool:
+        """Whether a method takes the place of another in a class below."""
+        if not isinstance(other, Function) or other.definition.name != method.definition.name:
+            return False
+        return method.owner is not None and other.owner in self.order(method.owner)[1:]
+
+    def _is_below(self, kind: Thing, method: Function) -> bool:
+        """Whether a class has a method from the class that it is defined in."""
+        return isinstance(kind, Class) and self.find_member(kind, method.definition.name)[0] is method.owner
+
+    def method_around(self, unit: Unit, scope: int) -> Function | None:
+        """The method whose code holds a scope, through functions in it."""
+        method = unit.by_symbol.get(scope)
+        while method is not None and (method.kind != "function" or unit.by_symbol.get(method.scope) is None):
+            method = unit.by_symbol.get(method.scope)
+        around = None if method is None else self.thing(unit, method.start)
+        return around if isinstance(around, Function) and around.owner is not None else None
+
+    def is_made(self, kind: Class) -> bool:
+        """Whether a call may make an instance of just this class."""
+        name = kind.definition.name
+        self.record(called_key(name))
+        units = self.corpus.calling(name)
+        if units is None:
+            return True
+        sites = [(unit, number) for unit in units for number in unit.sites_by_name.get(name, ())]
+        return len(sites) > MAX_CALLERS or any(kind in self.link(unit, number) for unit, number in sites)
 
     def imply(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> Values:
         """The methods of those names that the values of an expression have. Most operators are between numbers and
@@ -527,15 +578,27 @@ class Linker:
         for thing, level in self.evaluate(unit, scope, value, start).items():
             if isinstance(thing, Instance):
                 for name in names:
-                    inner = self.protocol(thing, "iter", level) if name == "__next__" else {thing: level}
+                    way = _NEXT.get(name)
+                    inner = {thing: level} if way is None else self.protocol(thing, way, level)
                     for other, at in inner.items():
                         if isinstance(other, Instance):
                             members = self.member(other, name, at)
+                            if name == "__iter__" and UNKNOWN in members and self._iterates_by_number(other):
+                                members = self.member(other, "__getitem__", at)
                             found.update({m: x for m, x in members.items() if isinstance(m, (Bound, Function))})
         return found
 
+    def _iterates_by_number(self, thing: Instance) -> bool:
+        """What has no `__iter__` is asked for elements by number."""
+        dialect = self.dialect(thing.type.unit)
+        name, other = dialect.protocols.get("iter", ""), dialect.protocols.get("item", "")
+        has_none = not name or self.find_member(thing.type, name)[0] is None
+        return has_none and bool(other) and isinstance(self.find_member(thing.type, other)[0], Class)
+
     def _may_be_made(self, unit: Unit, scope: int, start: int, value: Value) -> bool:
         """Whether a value is what a call gives, directly or through a variable."""
+        if type(value) is list and value[0] == "op":
+            return self._may_be_made(unit, scope, start, value[2])
         if type(value) is not str or "." in value:
             return type(value) is int
         binds = unit.find(scope, value, start)
@@ -574,10 +637,24 @@ class Linker:
             for thing, level in self.evaluate(unit, definition.scope, decorators[at], definition.start).items():
                 if isinstance(thing, (Class, OwnClass)):
                     given = join(given, self.made({thing: level}))
-                elif isinstance(thing, (Function, Bound)) and self.dialect(unit).keeps_decorated(thing):
-                    given = join(given, self._give_decorated(thing, unit, site))
+                elif isinstance(thing, External):
+                    given = join(given, self.dialect(unit).give_decorated(self, thing, unit, definition, found))
+                for called in self.find_called({thing: level}) if self.dialect(unit).keeps_decorated(thing) else ():
+                    given = join(given, self._give_decorated(called, unit, site))
             given = {thing: level for thing, level in given.items() if thing is not UNKNOWN}
             found = given or found
+        return found
+
+    def find_called(self, values: Values) -> dict[Function | Bound, int]:
+        """The functions among values, and the methods that calling an instance among them runs."""
+        found: dict[Function | Bound, int] = {}
+        for thing, level in values.items():
+            if isinstance(thing, (Function, Bound)):
+                found[thing] = level
+            elif isinstance(thing, Instance):
+                name = self.dialect(thing.type.unit).protocols.get("call")
+                inner = self.member(thing, name, level) if name is not None else NOTHING
+                found |= {m: at for m, at in inner.items() if isinstance(m, (Function, Bound))}
         return found
 
     def _give_decorated(self, thing: Function | Bound, unit: Unit, site: Site) -> Values:
@@ -605,6 +682,9 @@ class Linker:
             kind = thing if isinstance(thing, Class) else thing.type
             if function.definition.name in self.dialect(kind.unit).constructors:
                 return 1 if self.find_member(kind, function.definition.name)[0] is function.owner else None
+        name = function.definition.name
+        if isinstance(thing, Instance) and name == self.dialect(thing.type.unit).protocols.get("call"):
+            return 1 if function.owner and self.find_member(thing.type, name)[0] is function.owner else None
         return None
 
     # -- what was looked at ----------------------------------------------------------------------
@@ -739,6 +819,16 @@ class Linker:
             found = self._containers[key] = Container(kind, unit, scope, position, value, typed=typed)
         return found
 
+    def held(self, unit: Unit, number: int, value: Value) -> Container:
+        """A container that a call gives, as one written in its place."""
+        site = unit.code.sites[number]
+        key = (unit, number)
+        known = self._made_up.get(key)
+        if known is None:
+            known = self._made_up[key] = value
+            unit.name_result(site.end, value)
+        return self.container(known[1] if known[0] == "each" else known[0], unit, site.scope, site.start, known)
+
     def argument(self, function: Function, number: int) -> Argument:
         key = (function, number)
         found = self._arguments.get(key)
@@ -837,6 +927,9 @@ class Linker:
                     found = self.exported(inner, name, seen | {inner})
                     if found is not None:
                         return found
+                    module = None if public is None else self.dialect(unit).find_submodule(self, thing.path, name)
+                    if module is not None:  # named in `__all__`, it is imported too
+                        return {module: IMPORT}
                 elif isinstance(thing, External) and name not in self.dialect(unit).builtins:
                     # Nothing in the repository has the name, so it can only come from there.
                     return {self.external(f"{thing.name}.{name}"): IMPORT}
@@ -875,6 +968,11 @@ class Linker:
         if isinstance(thing, OwnClass):
             return self._class_member(thing.type, name, thing, level, on_class=True)
         if isinstance(thing, Super):
+            holder = self.find_member(thing.type, name, behind=True)[0]
+            if holder is None and name in self.dialect(thing.type.unit).root_members:
+                order = self.order(thing.type)
+                if all(isinstance(base, Class) or (base is not None and _is_plain(base)) for base in order):
+                    return {self.external(f"builtins.object.{name}"): level}
             return self._class_member(
                 thing.type, name, thing.receiver, level, on_class=isinstance(thing.receiver, OwnClass), behind=True
             )
@@ -1091,7 +1189,9 @@ class Linker:
             values = [value[2]]
         elif value[0] == "dict":
             pairs = list(zip(value[1::2], value[2::2], strict=True))
-            values = [inner for at, inner in pairs if at is not None and (key is None or at == key)]
+            values = [inner for at, inner in pairs if at is not None and (key is None or as_key(at) == key)]
+            if not values and key is not None:  # `{START: f}`
+                values = [inner for at, inner in pairs if self._is_key(unit, scope, at, position, key)]
             for at, inner in pairs if key is None or not values else ():
                 if at is None:
                     found = join(found, self._find_spread(unit, scope, inner, position, key))
@@ -1103,12 +1203,35 @@ class Linker:
             for store in unit.find_items(value):
                 if _may_be(store, key):
                     found = join(found, raised(self.stored(unit, store), ELEMENT))
+        for other, store in self._find_passed_items(unit, value):
+            if _may_be(store, key):
+                found = join(found, raised(self.stored(other, store), ELEMENT))
         for inner in values:
             if type(inner) is list and inner[0] == "*":
                 inner = ["iter", inner[1]]
             found = join(found, self.evaluate(unit, scope, inner, position))
         # What is written as elements may be joined by others later; what a comprehension or generator makes, not.
         return raised(found, INFERRED if value[0] == "each" else ELEMENT)
+
+    def _is_key(self, unit: Unit, scope: int, at: Value, position: int, key: str) -> bool:
+        """Whether a name that stands for a key is this constant."""
+        is_name = type(at) is str and at[0] not in "'#=("
+        return is_name and key in (self.find_keys_of(unit, scope, at, position) or ())
+
+    def _find_passed_items(self, unit: Unit, value: Value) -> Iterator[tuple[Unit, Store]]:
+        """What functions put into a container that is handed to them by its name."""
+        for number, at in unit.find_passing(value):
+            for thing in self.link(unit, number):
+                function = thing.function if isinstance(thing, Bound) else thing
+                if not isinstance(function, Function) or not function.unit.item_stores:
+                    continue
+                at += self._skipped(thing, function) or 0
+                parameters = function.definition.parameters
+                if 0 <= at < len(parameters):
+                    self.record(function.unit.home_of(function.definition))
+                    for store in function.unit.item_stores.get(parameters[at].name, ()):
+                        if store.scope == function.definition.symbol:
+                            yield function.unit, store
 
     def _find_spread(self, unit: Unit, scope: int, value: Value, position: int, key: str | None) -> Values:
         """What `{**value}` has under a key."""
@@ -1148,6 +1271,9 @@ class Linker:
 
     def find_keys_of(self, unit: Unit, scope: int, value: Value, position: int, depth: int = 0) -> list[str] | None:
         """The constants that a key can be: itself, what its name is bound to, what calls pass; None: nobody knows."""
+        if type(value) is list:
+            written = as_key(value)
+            return None if written is None else [written]
         if type(value) is not str or depth > MAX_KEYS:
             return None
         if value[0] in "'#":
@@ -1162,6 +1288,10 @@ class Linker:
                 inner = (
                     self._find_passed_keys(function, bind.value[2], depth) if isinstance(function, Function) else None
                 )
+            elif type(bind.value) is list and bind.value[0] == "iter" and type(bind.value[1]) is list:
+                given = [as_key(part) for part in bind.value[1][1:]] if bind.value[1][0] in _WRITTEN else []
+                inner = [key for key in given if key is not None and key[0] in "'#("]
+                inner = inner if inner and len(inner) == len(given) else None
             elif type(bind.value) is str and bind.value[0] != "=":
                 inner = self.find_keys_of(unit, bind.scope, bind.value, bind.start - 1, depth + 1)
             if inner is None:
@@ -1191,7 +1321,10 @@ class Linker:
                 else:
                     found = join(found, raised(self.elements(thing), level))
             elif isinstance(thing, Instance):
-                for inner, at in self.protocol(thing, "iter", level).items():
+                given = self.protocol(thing, "iter", level)
+                if UNKNOWN in given and self._iterates_by_number(thing):
+                    found, given = join(found, self.protocol(thing, "item", level)), NOTHING
+                for inner, at in given.items():
                     if isinstance(inner, Instance):
                         found = join(found, self.protocol(inner, "next", at))
                     else:
@@ -1302,12 +1435,28 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
     at = number - skipped
     if at < 0:
         return None
-    for place, value in enumerate(site.args[: at + 1]):
+    args = _written_out(site.args)
+    for place, value in enumerate(args[: at + 1]):
         if type(value) is list and value[0] == "*":
-            return ["[]", value[1], f"#{at - place}"] if place == len(site.args) - 1 else None
-    if at < len(site.args):
-        return site.args[at]
+            if place < len(args) - 1:
+                return None
+            named = _spread(site, parameter.name) if parameter.kind != "/" else None
+            inner: Value = ["[]", value[1], f"#{at - place}"]
+            return inner if named is None else ["|", inner, named]
+    if at < len(args):
+        return args[at]
     return None if parameter.kind == "/" else _spread(site, parameter.name)
+
+
+def _written_out(args: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Arguments with those in their places that are spread as written: `f(*[a, b], c)`."""
+    for at, value in enumerate(args):
+        if type(value) is list and value[0] == "*":
+            inner = value[1]
+            if type(inner) is not list or inner[0] not in ("list", "tuple"):
+                return args
+            return (*args[:at], *_written_out((*inner[1:], *args[at + 1 :])))
+    return args
 
 
 def _spread(site: Site, name: str) -> Value:
@@ -1320,7 +1469,7 @@ def find_rest(function: Function, site: Site, number: int, skipped: int) -> Valu
     """What a call passes beyond the other parameters, as a container; empty when nothing."""
     parameters = function.definition.parameters
     if parameters[number].kind == "*":
-        return ["list", *site.args[max(0, number - skipped) :]]
+        return ["list", *_written_out(site.args)[max(0, number - skipped) :]]
     names = {parameter.name for parameter in parameters if parameter.kind not in ("*", "**", "/")}
     found: list[Value] = ["dict"]
     for name, value in site.keywords:
@@ -1404,6 +1553,8 @@ def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
     return binds
 
 
+_NEXT = {"__next__": "iter", "__anext__": "aiter"}  # called on what another operation gives
+_WRITTEN = frozenset({"list", "tuple", "set"})
 _GIVEN = frozenset({"[]", "iter", "enter", "await", "|"})
 _OWN_CONTAINERS = ("builtins.list()", "builtins.dict()", "builtins.set()", "builtins.tuple()", "builtins.frozenset()")
 
@@ -1439,9 +1590,23 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
     return join(found, linker.items(unit, scope, value[1], position, keys))
 
 
+def as_key(value: Value) -> str | None:
+    """A constant by which elements are told apart: a text, a number, a tuple of such; None for what is none."""
+    if type(value) is str:
+        return value
+    if type(value) is list and value[0] == "tuple":
+        parts = [as_key(inner) for inner in value[1:]]
+        if all(part is not None and part[0] in "'#(" for part in parts):
+            return f"({', '.join(map(str, parts))})"
+    return None
+
+
 def _may_be(store: Store, key: str | None) -> bool:
     """Whether an element that is put into a container may be the one under a key."""
-    return key is None or store.key == key or type(store.key) is not str or store.key[0] not in "'#"
+    if key is None or store.key == key:
+        return True
+    known = as_key(store.key)
+    return known is None or known[0] not in "'#(" or known == key
 
 
 def find_index(values: Sequence[Value], key: str | None) -> int | None:
@@ -1498,15 +1663,19 @@ def _operate(linker: Linker, unit: Unit, scope: int, value: Value, position: int
     for thing, level in linker.evaluate(unit, scope, value[2], position).items():
         if isinstance(thing, Instance):
             found = join(found, linker.protocol(thing, value[1], level))
-        elif isinstance(thing, Container) and value[1] in ("+", "|", "*"):
+        elif isinstance(thing, Container) and value[1] in ("+", "|", "*", "-", "&", "^"):
             found = join(found, {thing: max(level, INFERRED)})
-            for other, at in linker.evaluate(unit, scope, value[3], position).items() if value[1] != "*" else ():
+            for other, at in linker.evaluate(unit, scope, value[3], position).items() if value[1] in "+|^" else ():
                 found = join(found, {other: max(at, INFERRED)} if isinstance(other, Container) else NOTHING)
         elif isinstance(thing, External):
             found = join(found, {thing: level})
         else:
             found = join(found, EVERYTHING if thing is TOP else linker.unknown)
     return found
+
+
+def _all_of(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.elements(value[1])
 
 
 def _slice(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
@@ -1563,6 +1732,7 @@ _OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {
     "made": _make,
     "op": _operate,
     "slice": _slice,
+    "all": _all_of,
     "seen": _seen,
     "gives": _give,
     "decorated": _decorate,

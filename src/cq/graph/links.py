@@ -112,7 +112,9 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
                     replaced.append(number)
             called = resolver.callbacks(unit, number, cell.values) if number in calling else None
             if called is not None:
-                beside["callbacks"][number] = add(make_ref(site.name, called))
+                beside["callbacks"][number] = add(make_ref(site.name, called[0]))
+                if called[1] is not None:
+                    beside["runs"].setdefault(number, add(make_ref(site.name, called[1])))
         if calls[-1] in by_name:
             shapes[number] = find_shape(site)
     relations = _find_relations(resolver, unit, homes)

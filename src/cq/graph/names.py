@@ -31,6 +31,7 @@ def given_parameters(definition: Definition) -> tuple[Parameter, ...]:
     """Those that a call on a receiver gives."""
     parameters = definition.parameters
     is_bare = "static" in definition.modifiers or "member" in definition.modifiers
+    is_bare = is_bare and not (parameters and parameters[0].name == "this")
     if parameters and not is_bare and parameters[0].kind in ("", "/"):
         parameters = parameters[1:]
     return tuple(Parameter(p.name, p.kind, optional=p.optional) for p in parameters)

@@ -16,12 +16,13 @@ from cq.graph.things import (
     External,
     Function,
     Instance,
+    Keys,
     Module,
     Thing,
 )
 from cq.graph.unit import ANYWHERE, ROOT, Unit
-from cq.graph.values import EVERYTHING, NOTHING, Values, join
-from cq.model.code import Bind, Value
+from cq.graph.values import EVERYTHING, IMPORT, NOTHING, PARAMETER, Values, join
+from cq.model.code import Bind, Definition, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -32,8 +33,10 @@ MAX_ALIASES = 30  # steps from a name of a base to its class
 class PythonDialect(Dialect):
     languages = ("python",)
     constructors = ("__init__", "__new__")
+    made_constructors = ("__post_init__",)  # of a dataclass
     protocols: ClassVar[dict[str, str]] = {
-        "iter": "__iter__", "next": "__next__", "enter": "__enter__", "item": "__getitem__", "call": "__call__",
+        "iter": "__iter__", "next": "__next__", "aiter": "__aiter__",
+        "enter": "__enter__", "item": "__getitem__", "call": "__call__",
         "+": "__add__", "-": "__sub__", "*": "__mul__", "/": "__truediv__", "//": "__floordiv__", "%": "__mod__",
         "|": "__or__", "&": "__and__", "^": "__xor__", "@": "__matmul__", "**": "__pow__", "<<": "__lshift__",
         ">>": "__rshift__",
@@ -43,9 +46,13 @@ class PythonDialect(Dialect):
         "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
         "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
         "multiprocessing.Process": "target", "atexit.register": 0, "builtins.list().sort": "key",
+        "collections.defaultdict": 0, "threading.Timer": 1, "re.sub": 1, "re.subn": 1, "functools.cmp_to_key": 0,
+        "itertools.accumulate": 1, "heapq.nlargest": "key", "heapq.nsmallest": "key", "signal.signal": 1,
+        "weakref.finalize": 1,
     }  # fmt: skip
     runs: ClassVar[dict[str, tuple[str, ...]]] = {
-        "with": ("__enter__", "__exit__", "__aenter__", "__aexit__"), "iter": ("__iter__", "__next__", "__aiter__"),
+        "with": ("__enter__", "__exit__", "__aenter__", "__aexit__"),
+        "iter": ("__iter__", "__next__", "__aiter__", "__anext__"),
         "[]": ("__getitem__",), "[]=": ("__setitem__",), "+=": ("__iadd__",),
         "-=": ("__isub__",), "|=": ("__ior__",), "&=": ("__iand__",), "*=": ("__imul__",), "<": ("__lt__",),
         ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",),
@@ -54,6 +61,8 @@ class PythonDialect(Dialect):
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {
         f"builtins.{name}": (f"__{name}__",) for name in ("len", "str", "repr", "iter", "next", "bool", "hash", "abs")
     }
+    class_hooks = ("__init_subclass__",)
+    root_members = frozenset(dir(object))
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -62,6 +71,7 @@ class PythonDialect(Dialect):
         self._projects = {"", "src", "lib", "python"}  # folders that modules are named from, wherever they are imported
         self._found: dict[tuple[str, str], str | None] = {}
         self._strings: dict[str, Value] = {}
+        self._metaclasses: dict[Class, tuple[Class | None, Keys]] = {}
         self._made_up: dict[tuple[Unit, int], Value] = {}
         for path in paths:
             folder, _, name = path.rpartition("/")
@@ -176,6 +186,28 @@ class PythonDialect(Dialect):
             list(linker.order(base)) if isinstance(base, Class) else [base] for base in bases if base is not kind
         ]
         return (kind, *_merge([*orders, [base for base in bases if base is not kind]]))
+
+    def find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
+        known = self._metaclasses.get(kind)
+        if known is None:
+            keys = Keys()
+            with linker.recording(keys):
+                known = self._metaclasses[kind] = (self._find_metaclass(linker, kind), keys)
+        else:
+            linker.record(known[1])
+        return known[0]
+
+    def _find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
+        order, definition = linker.order(kind), kind.definition
+        for name, value in definition.keywords:
+            if name == "metaclass":
+                found = self.find_static(linker, kind.unit, definition.scope, value, definition.start)
+                return found if isinstance(found, Class) else None
+        for holder in order[1:2] if kind.is_line else order[1:]:
+            found = self.find_metaclass(linker, holder) if isinstance(holder, Class) else None
+            if found is not None:
+                return found
+        return None
 
     def find_static(
         self, linker: Linker, unit: Unit, scope: int, value: Value, position: int, steps: int = MAX_ALIASES
@@ -298,6 +330,27 @@ class PythonDialect(Dialect):
     def keeps_decorated(self, thing: Thing) -> bool:
         return True
 
+    def give_decorated(
+        self, linker: Linker, thing: External, unit: Unit, definition: Definition, found: Values
+    ) -> Values:
+        """`@singledispatch` runs one of those that are registered with it."""
+        if thing.name not in _DISPATCHERS:
+            return {}
+        given = dict(found)
+        registering = f"{definition.name}.register"
+        for other in unit.code.definitions:
+            for value in other.decorators:
+                number = unit.site_at.get(value) if type(value) is int else None
+                callee = value if number is None else unit.code.sites[number].callee
+                if callee == registering and other.scope == definition.scope:
+                    given[linker.bind(linker.thing(unit, other.start), None)] = PARAMETER
+        return given
+
+    def function_member(self, linker: Linker, function: Function | Class, name: str) -> Values | None:
+        if isinstance(function, Function) and name in _WRAPPED and function.definition.decorators:
+            return {linker.external(f"builtins.function().{name}"): IMPORT}
+        return None
+
     # -- annotations -----------------------------------------------------------------------------
 
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
@@ -387,39 +440,48 @@ class PythonDialect(Dialect):
         if name == "builtins.super":
             return self._super(linker, unit, number)
         if name == "builtins.dict":
+            if len(args) == 1 and not self._is_mapping(linker, unit, number):
+                return self._held(linker, unit, number, ["each", "dict", ["[]", ["iter", args[0]], "#1"]])
             pairs = [part for key, inner in site.keywords for part in (None if key == "**" else f"'{key}", inner)]
-            return self._contain(
-                linker, unit, number, ["dict", *(part for arg in args for part in (None, arg)), *pairs]
-            )
+            return self._held(linker, unit, number, ["dict", *(part for arg in args for part in (None, arg)), *pairs])
         if name == "builtins.globals":
             return {linker.module(unit.path): 1}
+        if name == "collections.defaultdict" and args:
+            return self._held(linker, unit, number, ["each", "dict", ["gives", args[0]]])
         if not args:
-            return None
+            return self._held(linker, unit, number, [_EACH[name]]) if name in _FILLED else None
 
         def value(at: int) -> Values:
             return linker.evaluate(unit, site.scope, args[at], site.start)
 
         if name == "builtins.getattr" and len(args) > 1:
-            if type(args[1]) is str and args[1][0] == "'" and args[1][1:].isidentifier():
-                found = linker.attribute(value(0), args[1][1:])
-                return join(found, value(2)) if len(args) > 2 else found
-            return linker.unknown
+            names = linker.find_keys_of(unit, site.scope, args[1], site.start) or [""]
+            found = NOTHING
+            for text in names:
+                is_name = text[:1] == "'" and text[1:].isidentifier()
+                found = join(found, linker.attribute(value(0), text[1:]) if is_name else linker.unknown)
+            return join(found, value(2)) if len(args) > 2 and names != [""] else found
         if name == "builtins.type" and len(args) == 1:
             found = NOTHING
             for inner, level in value(0).items():
                 found = join(found, linker.member(inner, "__class__", level))
             return found
+        if name == "itertools.chain" and len(args) > 1:
+            given = ["|", *(["iter", arg[1] if type(arg) is list and arg[0] == "*" else arg] for arg in args)]
+            return self._held(linker, unit, number, ["each", "list", given])
+        if name == "itertools.chain.from_iterable":
+            return self._held(linker, unit, number, ["each", "list", ["iter", ["iter", args[0]]]])
         if name in _EACH:
-            return self._contain(linker, unit, number, ["each", _EACH[name], ["iter", args[0]]])
+            return self._held(linker, unit, number, ["each", _EACH[name], ["iter", args[0]]])
         if name == "builtins.filter" and len(args) == 2:
-            return self._contain(linker, unit, number, ["each", "list", ["iter", args[1]]])
+            return self._held(linker, unit, number, ["each", "list", ["iter", args[1]]])
         if name == "builtins.enumerate":
-            return self._contain(linker, unit, number, ["each", "list", ["tuple", "=int", ["iter", args[0]]]])
+            return self._held(linker, unit, number, ["each", "list", ["tuple", "=int", ["iter", args[0]]]])
         if name == "builtins.zip":
             pairs = [["iter", arg] for arg in args]
-            return self._contain(linker, unit, number, ["each", "list", ["tuple", *pairs]])
+            return self._held(linker, unit, number, ["each", "list", ["tuple", *pairs]])
         if name in ("builtins.map", "itertools.starmap"):
-            return self._contain(linker, unit, number, ["each", "list", ["gives", args[0]]])
+            return self._held(linker, unit, number, ["each", "list", ["gives", args[0]]])
         if name == "functools.reduce":
             return linker.called(value(0))
         if name in ("builtins.next", "builtins.max", "builtins.min"):
@@ -439,20 +501,26 @@ class PythonDialect(Dialect):
             return self._partial(linker, value(0), int(name.endswith("classmethod")))
         if name == "builtins.property":
             return linker.unknown
-        if name == "importlib.import_module" and type(args[0]) is str and args[0][0] == "'":
-            source = self.find_module(linker, unit, args[0][1:])
-            return linker.unknown if source is None else {source: 1}
+        if name in ("importlib.import_module", "builtins.__import__"):
+            found = NOTHING
+            for text in linker.find_keys_of(unit, site.scope, args[0], site.start) or [""]:
+                source = self.find_module(linker, unit, text[1:]) if text[:1] == "'" else None
+                found = join(found, linker.unknown if source is None else {source: 1})
+            return found
         if name == "builtins.eval" and type(args[0]) is str and args[0][0] == "'" and args[0][1:].isidentifier():
             return linker.evaluate(unit, site.scope, args[0][1:], site.start)
-        if name in ("builtins.vars", "builtins.eval", "importlib.import_module"):
+        if name in ("builtins.vars", "builtins.eval"):
             return linker.unknown
         return None
 
-    def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
+    def _is_mapping(self, linker: Linker, unit: Unit, number: int) -> bool:
+        """Whether `dict(x)` copies a dictionary; else x has pairs."""
         site = unit.code.sites[number]
-        value = self._made_up.setdefault((unit, number), value)
-        kind = value[1] if value[0] == "each" else value[0]
-        return {linker.container(kind, unit, site.scope, site.start, value): 0}
+        given = linker.evaluate(unit, site.scope, site.args[0], site.start)
+        return not any(isinstance(thing, Container) and thing.kind != "dict" for thing in given)
+
+    def _held(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
+        return {linker.held(unit, number, value): 0}
 
     def _partial(self, linker: Linker, values: Values, skipped: int) -> Values:
         if values is EVERYTHING:
@@ -494,22 +562,22 @@ class PythonDialect(Dialect):
         site = unit.code.sites[number]
         if name in ("get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__next__"):
             key = site.args[0] if owner.kind == "dict" and site.args else None
-            constant = key if type(key) is str and key[0] in "'#" else None
-            found = linker.elements(owner, constant)
+            found = NOTHING
+            for constant in linker.find_keys_of(unit, site.scope, key, site.start) or [None]:
+                found = join(found, linker.elements(owner, constant))
             if len(site.args) > 1:
                 found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
             return found
-        if name == "copy":
+        if name in ("copy", "difference", "intersection", "union", "symmetric_difference"):
             return {owner: 0}
         if owner.kind == "dict" and name in ("values", "items") and not owner.typed:
-            elements = owner.value[2::2] if owner.value[0] == "dict" else [owner.value[2]]
-            inner: Value = ["|", *elements]
+            inner: Value = ["all", owner]
             value = ["each", "list", ["tuple", "=str", inner] if name == "items" else inner]
             value = self._made_up.setdefault((unit, number), value)
             return {linker.container("list", owner.unit, owner.scope, owner.position, value): 0}
         if owner.kind == "dict" and name == "values":
             return {linker.container("list", owner.unit, owner.scope, owner.position, owner.value, typed=True): 0}
-        return linker.unknown
+        return linker.unknown if owner.kind in ("dict", "generator") or owner.typed else None
 
 
 def _merge(orders: list[list[Thing | None]]) -> list[Thing | None]:
@@ -561,6 +629,9 @@ def _common(one: str, other: str) -> int:
     return count
 
 
+_DISPATCHERS = ("functools.singledispatch", "functools.singledispatchmethod")
+# What decorators of the language give to a function: of singledispatch, of a property, of a cache.
+_WRAPPED = frozenset({"register", "dispatch", "setter", "getter", "deleter", "cache_clear", "cache_info"})
 _CLASS_METHODS = ("__new__", "__init_subclass__", "__class_getitem__")
 _UNIONS = frozenset({"Union", "Optional"})
 _WRAPPERS = frozenset({"Annotated", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "InitVar"})
@@ -581,6 +652,7 @@ _EACH = {
     "builtins.sorted": "list", "builtins.reversed": "list", "builtins.iter": "list", "itertools.chain": "list",
     "collections.deque": "list",
 }  # fmt: skip
+_FILLED = frozenset({"builtins.list", "builtins.set", "collections.deque"})  # made empty, to be filled
 _SAME = frozenset({
     "copy.copy", "copy.deepcopy", "dataclasses.replace", "asyncio.run", "asyncio.create_task", "asyncio.wait_for",
     "asyncio.shield", "contextlib.closing", "weakref.proxy",

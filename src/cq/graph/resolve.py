@@ -47,6 +47,7 @@ class Resolver:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
+        self._defined: dict[tuple[Unit, int], list[Place]] = {}  # by the start of a class
 
     def visit(self, unit: Unit, kept: Collection[int] = ()) -> None:
         """Asks everything once, so that settling makes all answers final; but for homes that are kept."""
@@ -255,12 +256,12 @@ class Resolver:
             if cell is not None and (site.kind == "decorator" or cell in found)
         }
 
-    def callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
-        """Functions that a call of these hands over: `map(f, …)`."""
+    def callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, Meaning | None] | None:
+        """Functions that a call of these hands over: `map(f, …)`; of classes among them the constructors as well."""
         home = unit.home(unit.code.sites[number].scope)
         return self.linker.ask(home, lambda: self._find_callbacks(unit, number, values))
 
-    def _find_callbacks(self, unit: Unit, number: int, values: Values) -> Meaning | None:
+    def _find_callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, Meaning | None] | None:
         linker = self.linker
         found: Values = {}
         dialect = self.linker.dialects[unit.language]
@@ -282,14 +283,11 @@ class Resolver:
         site = unit.code.sites[number]
         if site.kind == "decorator" and unit.decorated_at.get(site.end, (None, 0, False))[2]:
             # `@f(x)`: what the call gives is called with what it decorates.
-            given = linker.result(unit, number)
-            found = join(
-                found, {thing: level for thing, level in given.items() if isinstance(thing, (Function, Bound))}
-            )
+            found = join(found, {**linker.find_called(linker.result(unit, number))})
         if not found:
             return None
         meaning = self.mean(found)
-        return meaning if meaning.places else None
+        return (meaning, self.construct(found)) if meaning.places else None
 
     def find_running(self, cells: Sequence[Cell | None]) -> set[Cell]:
         """Callees that `run` has something to say about; few of all."""
@@ -322,10 +320,14 @@ class Resolver:
                     if len(ran) > 1 or any(_is_disguised(other) for other in others):
                         kept.add(function)
                     continue
-            if "abstract" not in function.definition.modifiers:
-                kept.add(function)
+            others: Values = {}
+            is_all = False
             if isinstance(thing, Bound) and isinstance(thing.receiver, Instance) and thing.receiver.own:
-                found |= self._dispatch(unit, unit.code.sites[number], function)
+                others = self._dispatch(unit, unit.code.sites[number], function)
+                is_all = others.pop(function, None) is None and bool(others)
+                found |= others
+            if "abstract" not in function.definition.modifiers and not is_all:
+                kept.add(function)
         if not found:
             return None
         meaning = self.mean(found)
@@ -335,32 +337,42 @@ class Resolver:
 
     def _dispatch(self, unit: Unit, site: Site, function: Function) -> Values:
         """Methods that take the place of one called on `self` or `super()`, in the classes that calls are known to hand
-        over as `self`."""
-        linker, method = self.linker, unit.by_symbol.get(site.scope)
-        while method is not None and (method.kind != "function" or unit.by_symbol.get(method.scope) is None):
-            method = unit.by_symbol.get(method.scope)
-        around = None if method is None else linker.thing(unit, method.start)
-        if not isinstance(around, Function) or around.owner is None or function.owner is None:
+        over as `self`; itself among them unless it is known that it never runs here."""
+        linker = self.linker
+        around = linker.method_around(unit, site.scope)
+        if around is None or around.owner is None or function.owner is None:
             return {}
         is_super = type(site.callee) is list
+        name = function.definition.name
         found: Values = {}
-        for kind in linker.receivers(around):
+        receivers = linker.receivers(around)
+        for kind in receivers:
             if not isinstance(kind, Class):
                 continue
             order = linker.order(kind)
             behind = order.index(around.owner) + 1 if is_super and around.owner in order else 0
             for holder in order[behind:]:
                 if not isinstance(holder, Class):
+                    found[function] = PARAMETER
                     break
-                linker.record(holder.unit.member_key(holder.definition.symbol, function.definition.name))
-                binds = holder.unit.scopes.get(holder.definition.symbol, {}).get(function.definition.name, ())
-                if binds:
-                    value = binds[-1].value
-                    other = linker.thing(holder.unit, value[1]) if type(value) is list and value[0] == "def" else None
-                    if isinstance(other, Function) and other is not function:
-                        found[other] = PARAMETER
+                other = self._find_own(holder, name)
+                if other is not None:
+                    found[other] = PARAMETER
                     break
+        if UNKNOWN in receivers or (found and function not in found and linker.is_made(around.owner)):
+            found[function] = PARAMETER
         return found
+
+    def _find_own(self, holder: Class, name: str) -> Function | None:
+        """The method of that name that a class defines itself, be it through its prototype."""
+        unit, symbol = holder.unit, holder.definition.symbol
+        bound = unit.scopes.get(symbol, {}).get(name, ()) if holder.definition.kind != "prototype" else ()
+        self.linker.record(unit.member_key(symbol, name))
+        for place in (*bound, *unit.own_stores(symbol).get(name, ()))[-1:]:
+            value = place.value
+            other = self.linker.thing(unit, value[1]) if type(value) is list and value[0] in ("def", "lambda") else None
+            return other if isinstance(other, Function) else None
+        return None
 
     def implied(self, unit: Unit, kept: Collection[int] = ()) -> Iterator[tuple[int, int, Meaning]]:
         """Scope, place and methods of what runs without a call: `with x`, `for … in x`, `x + y`."""
@@ -377,6 +389,10 @@ class Resolver:
             meaning = linker.ask(home, lambda found=found: self.mean(found)) if found else UNRESOLVED
             if meaning.places:
                 yield scope, start, meaning
+        for definition in unit.code.definitions:
+            if definition.kind == "class" and (definition.bases or definition.keywords):
+                for place in self._define(unit, definition) if unit.home(definition.scope) not in kept else ():
+                    yield definition.scope, definition.start, Meaning("resolved", "mro", (place,))
         for scope, start, value in unit.code.raises:
             home = unit.home(scope)
             if home not in kept and type(value) is str:  # `raise Wrong` makes one
@@ -386,20 +402,55 @@ class Resolver:
                 if made is not None:
                     yield scope, start, made
 
+    def _define(self, unit: Unit, definition: Definition) -> list[Place]:
+        """What a class statement runs: methods of its bases and of its metaclass that the language calls."""
+        known = self._defined.get((unit, definition.start))
+        if known is not None:
+            return known
+        linker, kind = self.linker, self.linker.thing(unit, definition.start)
+        places: list[Place | None] = []
+
+        def find() -> Values:
+            if not isinstance(kind, Class):
+                return {}
+            dialect = linker.dialect(unit)
+            for name in dialect.class_hooks:
+                base = linker.order(kind)[1] if kind.is_line else None
+                is_line = isinstance(base, Class)
+                places.append(self._find_method(base if is_line else kind, name, behind=not is_line))
+            meta = dialect.find_metaclass(linker, kind)
+            places.extend([] if meta is None else [self._find_method(meta, name) for name in dialect.constructors])
+            return {}
+
+        linker.ask(unit.home(definition.scope), find)
+        found = self._defined[unit, definition.start] = [place for place in places if place is not None]
+        return found
+
     def construct(self, values: Values) -> Meaning | None:
         """The constructor that runs when a call makes an instance of a class of the repository."""
         places: dict[Place, None] = {}  # several classes may have one of a base
         for thing in values:
             kind = thing.type if isinstance(thing, OwnClass) else thing
             if isinstance(kind, Class):
-                for name in self.linker.dialect(kind.unit).constructors:
-                    holder, binds, _, _ = self.linker.find_member(kind, name)
-                    value = binds[0].value if isinstance(holder, Class) and binds else None
-                    if isinstance(holder, Class) and type(value) is list and value[0] == "def":
-                        places[holder.unit, holder.unit.definitions[value[1]].symbol] = None
+                meta = self.linker.dialect(kind.unit).find_metaclass(self.linker, kind)
+                called = None if meta is None else self._find_method(meta, "__call__")
+                dialect = self.linker.dialect(kind.unit)
+                found = [self._find_method(kind, name) for name in dialect.constructors if called is None]
+                if not any(found) and called is None:
+                    found = [self._find_method(kind, name) for name in dialect.made_constructors]
+                for place in (called, *found):
+                    if place is not None:
+                        places[place] = None
         if not places:
             return None
         return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
+
+    def _find_method(self, kind: Class, name: str, *, behind: bool = False) -> Place | None:
+        holder, binds, _, _ = self.linker.find_member(kind, name, behind=behind)
+        value = binds[0].value if isinstance(holder, Class) and binds else None
+        if isinstance(holder, Class) and type(value) is list and value[0] == "def":
+            return (holder.unit, holder.unit.definitions[value[1]].symbol)
+        return None
 
 
 def _runs_more(thing: Thing) -> bool:
@@ -411,9 +462,18 @@ def _runs_more(thing: Thing) -> bool:
 
 
 def _is_disguised(thing: Thing) -> bool:
-    """Whether a wrapper says to be what it wraps: `@wraps(f)`."""
+    """Whether a wrapper is decorated itself, by more than `@wraps(f)`: something else may run."""
     function = thing.function if isinstance(thing, Bound) else thing
-    return isinstance(function, Function) and bool(function.definition.decorators)
+    if not isinstance(function, Function):
+        return False
+    unit = function.unit
+    names = [unit.code.sites[unit.site_at[v]].name if v in unit.site_at else "" for v in _numbers(function.definition)]
+    return any(name != "wraps" for name in names)
+
+
+def _numbers(definition: Definition) -> list[int]:
+    """Decorators that are calls; -1 for others."""
+    return [value if type(value) is int else -1 for value in definition.decorators]
 
 
 def _single(thing: Thing | None) -> Values:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 30  # from a name to what it stands for
 MAX_LOOKUPS = 500  # for one type or base: `type A = B | B; type B = C | C; …` doubles with every step
+MAX_STORES = 10  # elements that are put under one key
 MAX_DERIVED = 20  # classes that a call on an interface may mean
 
 # Values and types that need no declaration.
@@ -338,7 +339,8 @@ class TypeScriptDialect(Dialect):
         parameters = function.definition.parameters
         if function.owner is None or not parameters or parameters[0].name != "this":
             return None
-        return function.owner.self_instance
+        is_static = "static" in function.definition.modifiers
+        return function.owner.self_class if is_static else function.owner.self_instance
 
     def access(self, linker: Linker, function: Function, receiver: Thing, *, on_class: bool) -> Values:
         definition, owner = function.definition, function.owner
@@ -527,7 +529,9 @@ class TypeScriptDialect(Dialect):
         if not isinstance(kind, Class):
             return linker.unknown
         if operation == "super":
-            return {linker.super_of(kind, kind.self_instance): MRO}
+            method = linker.method_around(unit, scope)
+            is_static = method is not None and "static" in method.definition.modifiers
+            return {linker.super_of(kind, kind.self_class if is_static else kind.self_instance): MRO}
         base = next(iter(linker.order(kind)[1:]), None)
         owner, binds, _, _ = linker.find_member(kind, "constructor", behind=True)
         if isinstance(owner, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
@@ -563,7 +567,12 @@ class TypeScriptDialect(Dialect):
         for store in stores:
             if container in linker.evaluate(unit, store.scope, store.base, store.start):
                 found = join(found, linker.stored(unit, store))
-        if not (written or spread or stores) or any(at == "=str" for at, _ in pairs):
+        put = [store for stores in unit.item_stores.values() for store in stores if store.key == key]
+        for store in put[:MAX_STORES]:
+            linker.record(unit.name_key(f"[]{unit.find_base(store.base).rpartition('.')[2]}"))
+            if container in linker.evaluate(unit, store.scope, store.base, store.start):
+                found = join(found, linker.stored(unit, store))
+        if not (written or spread or stores or put) or any(at == "=str" for at, _ in pairs):
             found = join(found, linker.unknown)
         return raised(found, ATTRIBUTE)
 
@@ -609,7 +618,7 @@ class TypeScriptDialect(Dialect):
             keys = linker.find_keys_of(unit, site.scope, site.args[0], site.start) or [None]
             return linker.items(unit, site.scope, site.callee.rpartition(".")[0], site.start, keys) or None
         if not site.args:
-            return None
+            return self._contain(linker, unit, number, ["list"]) if name in _FILLED else None
         first = site.args[0]
         if name in ("builtins.require", "builtins.import"):
             if type(first) is not str or first[0] != "'":
@@ -617,6 +626,8 @@ class TypeScriptDialect(Dialect):
             if name == "builtins.require":
                 return self.resolve_import(linker, unit, 0, first[1:], "=")
             return self._contain(linker, unit, number, ["each", "promise", ["import", 0, first[1:], "*"]])
+        if name == "builtins.Object.assign" and type(first) is list and first[0] == "dict":
+            return self._contain(linker, unit, number, ["dict", *(part for arg in site.args for part in (None, arg))])
         if name in _SAME_VALUE:
             return linker.evaluate(unit, site.scope, first, site.start)
         if name == "builtins.Object.keys":
@@ -627,8 +638,12 @@ class TypeScriptDialect(Dialect):
             return self._contain(linker, unit, number, ["each", "list", ["[]", first, None]])
         if name == "builtins.Object.entries":
             return self._contain(linker, unit, number, ["each", "list", ["list", "=str", ["[]", first, None]]])
-        if name in ("builtins.Array.from", "builtins.Set", "builtins.Array.of"):
+        if name == "builtins.Array.of":
+            return self._contain(linker, unit, number, ["list", *site.args])
+        if name in ("builtins.Array.from", "builtins.Set"):
             return self._contain(linker, unit, number, ["each", "list", ["iter", first]])
+        if name in ("builtins.Promise", "builtins.Promise.reject"):
+            return self._contain(linker, unit, number, ["each", "promise", None])
         if name == "builtins.Promise.resolve":
             return self._contain(linker, unit, number, ["each", "promise", ["awaited", first]])
         if name == "builtins.Promise.all":
@@ -639,10 +654,8 @@ class TypeScriptDialect(Dialect):
     def _bind(self, linker: Linker, unit: Unit, number: int) -> Values:
         """`f.bind(receiver, a)` is f with its first parameters given."""
         site = unit.code.sites[number]
-        callee = site.callee
-        base = callee.rpartition(".")[0] if type(callee) is str else callee[1] if callee[2] == "bind" else None
         found: Values = {}
-        for thing, level in linker.evaluate(unit, site.scope, base, site.start).items():
+        for thing, level in linker.evaluate(unit, site.scope, _base(site.callee), site.start).items():
             if isinstance(thing, Function):
                 found[linker.bind(thing, None, max(0, len(site.args) - 1))] = level
             else:
@@ -650,9 +663,7 @@ class TypeScriptDialect(Dialect):
         return found
 
     def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
-        site = unit.code.sites[number]
-        value = self._made_up.setdefault((unit, number), value)
-        return {linker.container(value[1], unit, site.scope, site.start, value): 0}
+        return {linker.held(unit, number, value): 0}
 
     def _call_method(self, linker: Linker, owner: Container, name: str, unit: Unit, number: int) -> Values | None:
         site = unit.code.sites[number]
@@ -666,6 +677,12 @@ class TypeScriptDialect(Dialect):
         if name in ("map", "flatMap"):
             called = ["called", first]
             return self._contain(linker, unit, number, ["each", "list", ["iter", called] if name != "map" else called])
+        if name == "entries" and owner.kind == "list":
+            return self._contain(linker, unit, number, ["each", "list", ["list", "=int", ["iter", _base(site.callee)]]])
+        if name == "concat" and owner.kind == "list":
+            return self._contain(
+                linker, unit, number, ["list", ["*", _base(site.callee)], *(["*", a] for a in site.args)]
+            )
         if name in _SAME_CONTAINER or (name == "values" and owner.kind != "map"):
             return {owner: 0}
         if name in _ONE_ELEMENT:
@@ -720,6 +737,15 @@ class TypeScriptDialect(Dialect):
         return found or linker.unknown
 
 
+def _base(callee: Value) -> Value:
+    """What a method is called on."""
+    if type(callee) is str:
+        return callee.rpartition(".")[0] or None
+    path = callee[2].rpartition(".")[0]
+    return [".", callee[1], path] if path else callee[1]
+
+
+_FILLED = frozenset({"builtins.Set", "builtins.Array"})  # made empty, to be filled
 _TYPED = {"=>": "function", "new": "function", "object": "dict", "tuple": "list"}
 # Types that have the members of what they are given.
 _SAME_MEMBERS = frozenset(

@@ -20,11 +20,16 @@ _ADDING: dict[str, tuple[int, int]] = {
     "append": (0, -1), "add": (0, -1), "appendleft": (0, -1), "push": (0, -1), "unshift": (0, -1), "insert": (1, -1),
     "extend": (0, -1), "set": (1, 0), "setdefault": (1, 0), "update": (0, -1),
 }  # fmt: skip
+MAX_PASSING = 10  # calls that a container is handed to
 _CONTAINERS = frozenset({"list", "dict", "set", "tuple", "each"})
 _CALLING = frozenset({"call", "apply"})
 _SELF = ("self", "this")
 _start = attrgetter("start")
 _OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside sees the names of
+
+
+def _is_defined(bind: Bind) -> bool:
+    return type(bind.value) is list and bind.value[0] in ("def", "import")
 
 
 def part_key(*names: str) -> int:
@@ -127,7 +132,7 @@ class Unit:
             if store.name is None and (base := self.find_base(store.base)):
                 self.item_stores.setdefault(base, []).append(store)
         for site in code.sites:
-            if site.name in _ADDING and site.args:
+            if site.name in _ADDING and (site.args or site.name == "update"):
                 self._add_items(site)
         for scope, start, operation, value in code.runs:
             is_added = operation == "+=" and type(value) is list and value[0] == "augment"
@@ -146,11 +151,13 @@ class Unit:
         at, key_at = _ADDING[site.name]
         found: list[tuple[Value, Value]] = [(None, ["*", value]) for _, value in site.keywords] if at else []
         if site.name in ("update", "extend"):
-            given = site.args[0]
+            given = site.args[0] if site.args else "=None"
             if type(given) is list and given[0] == "dict":
                 found = [*zip(given[1::2], given[2::2], strict=True)]
             elif site.name == "extend" or type(given) is not str:
                 found = [(None, ["iter", given])]
+            elif given[0] not in "'#=":
+                found = [(None, ["[]", given, None])]
             found += [(f"'{name}", value) for name, value in site.keywords if name != "**"]
         elif len(site.args) > at and (key_at >= 0 or at or len(site.args) == 1):
             found = [(site.args[key_at] if key_at >= 0 else None, site.args[at])]
@@ -169,7 +176,7 @@ class Unit:
             return next((inner for choice in value[1:] if (inner := self.find_base(choice))), "")
         if type(value) is int and value in self.site_at:
             site = self.code.sites[self.site_at[value]]
-            if site.name == "setdefault" and type(site.callee) is str:
+            if site.name in ("setdefault", "get") and type(site.callee) is str and "." in site.callee:
                 return f"{site.callee.rpartition('.')[0]}[]"
         return ""
 
@@ -192,14 +199,83 @@ class Unit:
             if type(store.value) is list and store.value[0] in _CONTAINERS:
                 name = store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]"
                 found[id(store.value)] = (name, None)
+        for bind in self.code.binds:
+            if id(bind.value) in found:
+                for inner in bind.value[1:]:
+                    if type(inner) is list and inner[0] in _CONTAINERS:
+                        found.setdefault(id(inner), (f"{bind.name}[]", None))
+        for base, stores in self.item_stores.items():
+            for store in stores:
+                if type(store.value) is list and store.value[0] in _CONTAINERS:
+                    found.setdefault(id(store.value), (f"{base.rpartition('.')[2]}[]", None))
         return found
 
+    @cached_property
+    def _result_names(self) -> dict[int, tuple[str, Bind | None]]:
+        """End of a call -> the name its result is bound to, None for an attribute."""
+        found: dict[int, tuple[str, Bind | None]] = {
+            bind.value: (bind.name, bind) for bind in self.code.binds if type(bind.value) is int
+        }
+        for store in self.code.stores:
+            if type(store.value) is int:
+                found[store.value] = (store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]", None)
+        return found
+
+    def name_result(self, end: int, value: Value) -> None:
+        """A call that ends there gives a container: `jobs = deque()`."""
+        known = self._result_names.get(end)
+        if known is not None:
+            self.container_names[id(value)] = known
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[Bind]]:
+        """Name -> bindings of others to it."""
+        found: dict[str, list[Bind]] = {}
+        for bind in self.code.binds:
+            if type(bind.value) is str and bind.value[0] not in "'#=" and "." not in bind.value:
+                found.setdefault(bind.value, []).append(bind)
+        return found
+
+    @cached_property
+    def _passing(self) -> dict[str | int, list[tuple[int, int]]]:
+        """Name, or identity of a container as written -> calls that it is handed to, and at which place."""
+        found: dict[str | int, list[tuple[int, int]]] = {}
+        for number, site in enumerate(self.code.sites):
+            for at, value in enumerate(site.args):
+                if type(value) is str and value[0] not in "'#=" and "." not in value:
+                    found.setdefault(value, []).append((number, at))
+                elif type(value) is list and value[0] in _CONTAINERS:
+                    found[id(value)] = [(number, at)]
+        return found
+
+    def find_passing(self, value: Value) -> list[tuple[int, int]]:
+        """The calls that get a container by the name it is bound to, with the argument it is; none where many do."""
+        name, bind = self.container_names.get(id(value), ("", None))
+        if bind is None:
+            return self._passing.get(id(value), [])
+        places = self._passing.get(name, ())
+        if len(places) > MAX_PASSING:
+            return []
+        sites = self.code.sites
+        return [
+            (number, at)
+            for number, at in places
+            if any(known is bind for known in self.find(sites[number].scope, name, sites[number].start))
+        ]
+
     def find_items(self, value: Value) -> list[Store]:
-        """What is put into a container as written, through the name it is bound to."""
+        """What is put into a container as written, through the names it is bound to."""
         known = self.container_names.get(id(value))
         if known is None:
             return []
         name, bind = known
+        found = self._find_items(name, bind)
+        for alias in self._aliases.get(name, ()) if bind is not None else ():
+            if any(known is bind for known in self.find(alias.scope, name, alias.start - 1)):
+                found += self._find_items(alias.name, alias)
+        return found
+
+    def _find_items(self, name: str, bind: Bind | None) -> list[Store]:
         found: list[Store] = []
         for store in self.items_by_name.get(name, ()):
             base = self.find_base(store.base)
@@ -267,7 +343,8 @@ class Unit:
         if len(plain) < 2 or (position == ANYWHERE and is_own):
             return plain
         if not is_own:
-            if plain[0].scope != ROOT:
+            # A function may run between two assignments; definitions of one name take each other's place.
+            if plain[0].scope != ROOT or not any(map(_is_defined, plain)):
                 return plain
             position = _FOREVER
         found: list[Bind] = []

@@ -39,6 +39,9 @@
 (arrow_function parameter: (identifier)) @only
 
 (for_in_statement) @flow.for
+(for_statement) @flow.loop
+(while_statement) @flow.loop
+(do_statement) @flow.loop
 (catch_clause) @flow.catch
 (return_statement) @flow.return
 (throw_statement) @flow.raise

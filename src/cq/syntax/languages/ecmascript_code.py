@@ -46,6 +46,7 @@ _TYPES: dict[bytes, Value] = {
     b"void": "=None", b"null": "=None", b"undefined": "=None", b"never": "=None", b"true": "=bool", b"false": "=bool",
     b"any": None, b"unknown": None, b"object": None, b"const": None,
 }  # fmt: skip
+_TEXTS: Value = ["each", "list", "=str"]
 _CONTAINERS = frozenset({b"Map", b"Set", b"Array", b"WeakMap", b"WeakSet", b"Promise"})
 
 
@@ -146,6 +147,11 @@ class EcmaScriptCode(Language):
 
     def argument_values(self, collector: Collector, nodes: list[Node]) -> tuple[Value, ...]:
         return tuple(self._values(collector, nodes, 0))
+
+    def template_values(self, collector: Collector, nodes: list[Node]) -> tuple[Value, ...]:
+        """What a tag gets: the texts, then every value between them."""
+        holes = [node for node in nodes if node.type == "template_substitution"]
+        return _TEXTS, *(self._inner_value(collector, node, 0) for node in holes[:MAX_ELEMENTS])
 
     def _values(self, collector: Collector, nodes: list[Node], depth: int) -> list[Value]:
         return [self.value(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.kind_id != self.comment_id]
@@ -540,6 +546,8 @@ class EcmaScriptCode(Language):
                 for key, inner in zip(value[1::2], value[2::2], strict=True):
                     if key is not None and key[0] == "'":
                         stores.append((start, f"{holder}.prototype", key[1:], inner, None))
+                        if type(inner) is list and inner[0] == "lambda":
+                            notes.entries[inner[1]] = ["made", holder]
         stores.append((start, holder, name, value, None))
 
     def finish_code(self, collector: Collector) -> None:
@@ -564,11 +572,8 @@ class EcmaScriptCode(Language):
             is_own = False
             if draft is not None and around is not None:
                 key = draft.head
-                if "static" in draft.modifiers:
-                    this = ["def", around.head]
-                else:
-                    is_own = True
-                    parameters = (_THIS, *parameters)
+                is_own = True
+                parameters = (_THIS, *parameters)
                 code.definitions[key] = ("function", parameters, written.type, (), ())
             elif draft is not None and written.body_start in notes.bound:
                 key = draft.head

@@ -103,9 +103,8 @@ class Python(Language):
             bases, keywords = (), ()
             if text[name_end : name_end + 1] != b":":
                 draft.bases = self._find_bases(collector, node)
-                if draft.bases:
-                    arguments = node.child_by_field_name("superclasses")
-                    bases, keywords = self._argument_values(collector, arguments) if arguments else ((), ())
+                arguments = node.child_by_field_name("superclasses")
+                bases, keywords = self._argument_values(collector, arguments) if arguments else ((), ())
             collector.code.definitions[start] = ("class", (), None, bases, keywords)
         else:
             if text.startswith(b"async", start):
@@ -640,6 +639,8 @@ class Python(Language):
         elif kind == "yield":
             found = None if value is None else self.value(collector, value)
             if collector.text.startswith(b"yield from", node.start_byte):
+                if value is not None and value.type in _RECEIVERS:
+                    collector.code.runs.append((value.start_byte, "iter", found))
                 found = ["iter", found]
             collector.code.yields.append((node.start_byte, found))
 

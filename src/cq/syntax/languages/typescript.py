@@ -839,7 +839,8 @@ class EcmaScript(EcmaScriptCode):
                     if args is not None:
                         children = args.named_children
                         summary = self._read_arguments(collector, args, children)
-                        values = self.argument_values(collector, children) if text[args.start_byte] == 40 else ()
+                        is_list = text[args.start_byte] == 40
+                        values = (self.argument_values if is_list else self.template_values)(collector, children)
                 if text[start] == 96:
                     way = "template"
                 elif tail in _MODULE_CALLS:
@@ -1013,7 +1014,9 @@ class EcmaScript(EcmaScriptCode):
     # -- flows -----------------------------------------------------------------------------------
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        if kind == "assign" or kind == "for":
+        if kind == "loop":
+            collector.code.loops.append((node.start_byte, node.end_byte))
+        elif kind == "assign" or kind == "for":
             target, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if target is not None and kind == "for":
                 self._read_loop(collector, node, target, right)

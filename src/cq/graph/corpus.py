@@ -7,6 +7,7 @@ from typing import Protocol
 
 from cq.graph.unit import Unit, part_key
 
+MAX_EMBEDDED = 255  # documents of one file that are linked
 MAX_DOCUMENTS = 12  # that call or store a name: with more, nobody is asked
 MAX_HOLDERS = 60  # of languages with written types: documents that define a name, or have impls of a type or trait
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import force_setattr
 
-from cq.graph.corpus import MAX_DOCUMENTS, MAX_HOLDERS
+from cq.graph.corpus import MAX_DOCUMENTS, MAX_EMBEDDED, MAX_HOLDERS
 from cq.graph.link import Linker, find_dialect
 from cq.graph.links import Kept, find_targets, make_links
 from cq.graph.parts import find_parts
@@ -27,7 +27,6 @@ from cq.store.write import LinkRow, Writer
 
 MAX_AFFECTED = 400  # files that are linked one by one; with more, all are
 LEAST_NAMES = 2000  # that a part of the files calls: with fewer, a process costs more than it brings
-MAX_EMBEDDED = 255  # documents of one file
 # Files that decide how modules are named, whatever their text.
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "tsconfig.json", "package.json", "Cargo.toml")
 _ENCODE = msgspec.msgpack.Encoder().encode

@@ -6,6 +6,7 @@ from array import array
 
 import msgspec
 
+from cq.graph.corpus import MAX_EMBEDDED
 from cq.graph.names import given_parameters
 from cq.graph.unit import find_called, find_members, find_stored
 from cq.model.code import Parameter, qualify
@@ -42,7 +43,7 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         rows, counts = _chunk_words(source.text, document)
         words += rows
         sizes.extend(counts)
-        if document.code is not None:
+        if document.code is not None and place < MAX_EMBEDDED:
             code = document.code
             named.update((name, 0) for name in find_called(code))
             named.update((name, 1) for name in find_stored(code))

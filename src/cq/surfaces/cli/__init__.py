@@ -244,9 +244,8 @@ def _make_parser(command: Command, name: str, line: str) -> ArgumentParser:
     return parser
 
 
-_parsers: dict[
-    tuple[Command, str], ArgumentParser
-] = {}  # a process of the daemon runs the same command again and again
+# A process of the daemon runs the same command again and again.
+_parsers: dict[tuple[Command, str], ArgumentParser] = {}
 
 # What is asked about; the others are names of files, which may be anything.
 _TEXTS = ("text", "query", "target", "targets", "source")

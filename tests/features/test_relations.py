@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cq import Answer, Workspace
@@ -248,3 +249,36 @@ def test_a_call_of_a_wrapped_function_is_one_of_its_own(tmp_path: Path):
     with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
         for name in ("plain", "kept"):
             assert (name, workspace.calls(name).summary["certain"]) == (name, 1)
+
+
+def test_ids_are_targets(workspace: Workspace, tmp_path: Path):
+    workspace.export(tmp_path / "export", only=["symbols", "chunks", "call_sites"])
+    symbols, chunks, calls = (
+        [msgspec.json.decode(line) for line in (tmp_path / "export" / f"{name}.jsonl").read_bytes().splitlines()]
+        for name in ("symbols", "chunks", "call_sites")
+    )
+
+    def chosen(target: str) -> str:
+        insight = workspace.read(target).insight
+        assert insight is not None
+        assert insight.target is not None
+        return insight.target.name
+
+    for row in symbols:
+        if row["kindGroup"] != "module":
+            assert chosen(row["symbolId"]) == row["qualifiedName"]
+            assert chosen(row["symbolId"].replace(":heur:", ":scip:")) == row["qualifiedName"]
+    (save,) = (row for row in chunks if row["name"] == "save")
+    assert chosen(save["chunkUid"]) == "Store.save"
+    (call,) = (row for row in calls if row["calleeRaw"] == "self.check")
+    assert chosen(call["callSiteId"]) == "Store.save"
+    module = next(row for row in symbols if row["kindGroup"] == "module" and row["file"] == "app/base.py")
+    for whole in (module["symbolId"], module["chunkUid"]):
+        by_path = workspace.impact("app/base.py")
+        assert nodes(workspace.impact(whole), "dependents") == nodes(by_path, "dependents")
+        assert workspace.read(whole).found == workspace.read("app/base.py").found
+        with pytest.raises(UsageError, match=r"app/base\.py as a whole"):
+            workspace.calls(whole)
+    gone = "sym1:heur:" + "0" * 40
+    with pytest.raises(UsageError, match="nothing here has the id"):
+        workspace.graph(gone)

@@ -115,7 +115,7 @@ class Dialect:
 
     def find_exported(self, linker: Linker, unit: Unit, name: str) -> Values | None:
         """What a module has under a name; None when it has no such name."""
-        return linker.exported(unit, name)
+        return linker.members.exported(unit, name)
 
     def container_member(self, linker: Linker, container: Container, name: str, level: int) -> Values:
         """An attribute of a list, dictionary, …"""

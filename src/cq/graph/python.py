@@ -170,7 +170,7 @@ class PythonDialect(Dialect):
             # `from . import x` in a package's own file: the name itself is what is being bound.
             inner = self.find_submodule(linker, source.path, name)
             return linker.unknown if inner is None else {inner: 1}
-        return linker.module_member(source, name, 1)
+        return linker.members.of_module(source, name, 1)
 
     # -- classes ---------------------------------------------------------------------------------
 
@@ -183,7 +183,9 @@ class PythonDialect(Dialect):
             if not (type(value) is list and value[0] == "*")
         ]
         orders: list[list[Thing | None]] = [
-            list(linker.order(base)) if isinstance(base, Class) else [base] for base in bases if base is not kind
+            list(linker.members.order(base)) if isinstance(base, Class) else [base]
+            for base in bases
+            if base is not kind
         ]
         return (kind, *_merge([*orders, [base for base in bases if base is not kind]]))
 
@@ -198,7 +200,7 @@ class PythonDialect(Dialect):
         return known[0]
 
     def _find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
-        order, definition = linker.order(kind), kind.definition
+        order, definition = linker.members.order(kind), kind.definition
         for name, value in definition.keywords:
             if name == "metaclass":
                 found = self.find_static(linker, kind.unit, definition.scope, value, definition.start)
@@ -318,7 +320,7 @@ class PythonDialect(Dialect):
     def access(self, linker: Linker, function: Function, receiver: Thing, *, on_class: bool) -> Values:
         modifiers = function.definition.modifiers
         if "accessor" in modifiers:
-            return {function: 0} if on_class else linker.give(function, receiver, None, -1, 1)
+            return {function: 0} if on_class else linker.calls.give(function, receiver, None, -1, 1)
         if "static" in modifiers:
             return {function: 0}
         if "class" in modifiers:
@@ -455,7 +457,7 @@ class PythonDialect(Dialect):
             return linker.evaluate(unit, site.scope, args[at], site.start)
 
         if name == "builtins.getattr" and len(args) > 1:
-            names = linker.find_keys_of(unit, site.scope, args[1], site.start) or [""]
+            names = linker.containers.find_keys_of(unit, site.scope, args[1], site.start) or [""]
             found = NOTHING
             for text in names:
                 is_name = text[:1] == "'" and text[1:].isidentifier()
@@ -483,10 +485,10 @@ class PythonDialect(Dialect):
         if name in ("builtins.map", "itertools.starmap"):
             return self._held(linker, unit, number, ["each", "list", ["gives", args[0]]])
         if name == "functools.reduce":
-            return linker.called(value(0))
+            return linker.calls.called(value(0))
         if name in ("builtins.next", "builtins.max", "builtins.min"):
             if len(args) == 1 or name == "builtins.next":
-                return linker.iterate(value(0))
+                return linker.protocols.iterate(value(0))
             found = NOTHING
             for at in range(len(args)):
                 found = join(found, value(at))
@@ -503,7 +505,7 @@ class PythonDialect(Dialect):
             return linker.unknown
         if name in ("importlib.import_module", "builtins.__import__"):
             found = NOTHING
-            for text in linker.find_keys_of(unit, site.scope, args[0], site.start) or [""]:
+            for text in linker.containers.find_keys_of(unit, site.scope, args[0], site.start) or [""]:
                 source = self.find_module(linker, unit, text[1:]) if text[:1] == "'" else None
                 found = join(found, linker.unknown if source is None else {source: 1})
             return found
@@ -563,8 +565,8 @@ class PythonDialect(Dialect):
         if name in ("get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__next__"):
             key = site.args[0] if owner.kind == "dict" and site.args else None
             found = NOTHING
-            for constant in linker.find_keys_of(unit, site.scope, key, site.start) or [None]:
-                found = join(found, linker.elements(owner, constant))
+            for constant in linker.containers.find_keys_of(unit, site.scope, key, site.start) or [None]:
+                found = join(found, linker.containers.elements(owner, constant))
             if len(site.args) > 1:
                 found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
             return found

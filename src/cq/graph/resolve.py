@@ -145,7 +145,7 @@ class Resolver:
             return (thing.unit, ROOT)
         if isinstance(thing, Instance):
             name = self.linker.dialect(thing.type.unit).protocols.get("call", "")
-            holder, binds, _, _ = self.linker.find_member(thing.type, name)
+            holder, binds, _, _ = self.linker.members.find(thing.type, name)
             if isinstance(holder, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
                 return (holder.unit, holder.unit.definitions[binds[0].value[1]].symbol)
         return None
@@ -207,7 +207,7 @@ class Resolver:
             return None
         owner = function.owner
         holder, binds, _, _ = self.linker.ask(
-            unit.home_inside(definition), lambda: self.linker.find_overridden(owner, definition.name)
+            unit.home_inside(definition), lambda: self.linker.members.find_overridden(owner, definition.name)
         )
         if not isinstance(holder, Class) or not binds:
             return None
@@ -279,11 +279,11 @@ class Resolver:
                 site = unit.code.sites[number]
                 if site.args:
                     names = dialect.builtin_runs[thing.name]
-                    found = join(found, linker.imply(unit, site.scope, site.start, names, site.args[0]))
+                    found = join(found, linker.protocols.imply(unit, site.scope, site.start, names, site.args[0]))
         site = unit.code.sites[number]
         if site.kind == "decorator" and unit.decorated_at.get(site.end, (None, 0, False))[2]:
             # `@f(x)`: what the call gives is called with what it decorates.
-            found = join(found, {**linker.find_called(linker.result(unit, number))})
+            found = join(found, {**linker.calls.find_called(linker.calls.result(unit, number))})
         if not found:
             return None
         meaning = self.mean(found)
@@ -310,7 +310,7 @@ class Resolver:
                 continue
             is_bare = isinstance(thing, Bound) and thing.receiver is None
             if function.definition.decorators and not is_bare:
-                ran = self.linker.ran(function)
+                ran = self.linker.decorators.ran(function)
                 others = {
                     o: max(at, level, INFERRED) for o, at in ran.items() if self._target(o) != self._target(thing)
                 }
@@ -339,17 +339,17 @@ class Resolver:
         """Methods that take the place of one called on `self` or `super()`, in the classes that calls are known to hand
         over as `self`; itself among them unless it is known that it never runs here."""
         linker = self.linker
-        around = linker.method_around(unit, site.scope)
+        around = linker.callers.method_around(unit, site.scope)
         if around is None or around.owner is None or function.owner is None:
             return {}
         is_super = type(site.callee) is list
         name = function.definition.name
         found: Values = {}
-        receivers = linker.receivers(around)
+        receivers = linker.callers.receivers(around)
         for kind in receivers:
             if not isinstance(kind, Class):
                 continue
-            order = linker.order(kind)
+            order = linker.members.order(kind)
             behind = order.index(around.owner) + 1 if is_super and around.owner in order else 0
             for holder in order[behind:]:
                 if not isinstance(holder, Class):
@@ -359,7 +359,7 @@ class Resolver:
                 if other is not None:
                     found[other] = PARAMETER
                     break
-        if UNKNOWN in receivers or (found and function not in found and linker.is_made(around.owner)):
+        if UNKNOWN in receivers or (found and function not in found and linker.callers.is_made(around.owner)):
             found[function] = PARAMETER
         return found
 
@@ -384,7 +384,10 @@ class Resolver:
             if type(value) is list and value[0] == "augment":
                 value = value[1]
             found = linker.ask(
-                home, lambda s=scope, v=value, at=start, o=operation: linker.imply(unit, s, at, names.get(o, ()), v)
+                home,
+                lambda s=scope, v=value, at=start, o=operation: linker.protocols.imply(
+                    unit, s, at, names.get(o, ()), v
+                ),
             )
             meaning = linker.ask(home, lambda found=found: self.mean(found)) if found else UNRESOLVED
             if meaning.places:
@@ -415,7 +418,7 @@ class Resolver:
                 return {}
             dialect = linker.dialect(unit)
             for name in dialect.class_hooks:
-                base = linker.order(kind)[1] if kind.is_line else None
+                base = linker.members.order(kind)[1] if kind.is_line else None
                 is_line = isinstance(base, Class)
                 places.append(self._find_method(base if is_line else kind, name, behind=not is_line))
             meta = dialect.find_metaclass(linker, kind)
@@ -446,7 +449,7 @@ class Resolver:
         return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
 
     def _find_method(self, kind: Class, name: str, *, behind: bool = False) -> Place | None:
-        holder, binds, _, _ = self.linker.find_member(kind, name, behind=behind)
+        holder, binds, _, _ = self.linker.members.find(kind, name, behind=behind)
         value = binds[0].value if isinstance(holder, Class) and binds else None
         if isinstance(holder, Class) and type(value) is list and value[0] == "def":
             return (holder.unit, holder.unit.definitions[value[1]].symbol)

@@ -233,6 +233,34 @@ def test_callers_depend_on_what_a_function_gives_not_on_its_variables(
     assert linked == [count]
 
 
+@pytest.mark.parametrize(
+    ("after", "linked"),
+    [("x = C()\n    return x or C()", ["a.py"]), ("return D()", ["a.py", "b.py"]), ("return [C()]", ["a.py", "b.py"])],
+)
+def test_who_gets_the_same_as_before_is_not_linked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str, linked: list[str]
+) -> None:
+    root = tmp_path / "repo"
+    root.mkdir()
+    text = "class C:\n    def run(self): ...\nclass D(C): ...\ndef f():\n    return C()\n"
+    (root / "a.py").write_text(text)
+    (root / "b.py").write_text("from a import f\ndef g():\n    f().run()\n")
+    build(tmp_path / "i" / "index.db", root, jobs=1)
+    visited: list[str] = []
+    visit = Resolver.visit
+
+    def note(self: Resolver, unit: Unit, kept: Collection[int] = ()) -> None:
+        visited.append(unit.path)
+        visit(self, unit, kept)
+
+    monkeypatch.setattr(Resolver, "visit", note)
+    (root / "a.py").write_text(text.replace("return C()", after))
+    build(tmp_path / "i" / "index.db", root, jobs=1)
+    assert visited == linked
+    build(tmp_path / "f" / "index.db", root, jobs=1)
+    assert dump(tmp_path / "i" / "index.db", root) == dump(tmp_path / "f" / "index.db", root)
+
+
 def check_edits(paths: list[str], texts: list[list[str]], edits: list[tuple[str, str, list[str]]]) -> None:
     folder = Path(tempfile.mkdtemp())
     try:

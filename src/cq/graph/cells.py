@@ -30,7 +30,8 @@ class Cell:
         self.keys: int | Keys | set[int | Keys] | None = None
         self.values: Values = NOTHING
         self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
-        self.reads: list[Cell] | None = None  # when it was last computed, as `keys`: values that grow lead elsewhere
+        # When it was last computed, as `keys`: values that grow lead elsewhere. Most read one.
+        self.reads: Cell | list[Cell] | None = None
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
         self.is_queued = False
 
@@ -44,7 +45,9 @@ class Cells:
         self._work: list[Cell] = []
         self._recording: list[tuple[Keys, Cell | None]] = []  # with the cell that asked
         self.nesting = 0  # how many answers that are remembered are being found inside one another
-        self._flat: dict[Keys, tuple[set[int], list[Cell]]] = {}  # what Keys come to, once all has been asked
+        self._flat: dict[
+            Keys, tuple[tuple[int, ...], tuple[Cell, ...]]
+        ] = {}  # what Keys come to, once all has been asked
         self._askers: dict[int, Cell] = {}  # by home: see ask
 
     def read(self, cell: Cell) -> Values:
@@ -59,10 +62,13 @@ class Cells:
         # Told only of what comes later: what the cell has by now is read here.
         current = self._current
         if current is not None:
-            if current.reads is None:
-                current.reads = [cell]
-            else:
-                current.reads.append(cell)
+            reads = current.reads
+            if reads is None:
+                current.reads = cell
+            elif isinstance(reads, list):
+                reads.append(cell)
+            elif reads is not cell:
+                current.reads = [reads, cell]
             readers = cell.readers
             if readers is None:
                 cell.readers = current
@@ -171,19 +177,19 @@ class Cells:
                         found.add(key)
                     else:
                         more, cells = self._flatten(key)
-                        found |= more
+                        found.update(more)
                         for inner in cells:
                             if inner not in seen:
                                 seen.add(inner)
                                 todo.append(inner)
-            if cell.reads is not None:
-                for inner in cell.reads:
-                    if inner not in seen:
-                        seen.add(inner)
-                        todo.append(inner)
+            reads = cell.reads
+            for inner in () if reads is None else reads if isinstance(reads, list) else (reads,):
+                if inner not in seen:
+                    seen.add(inner)
+                    todo.append(inner)
         return found
 
-    def _flatten(self, keys: Keys) -> tuple[set[int], list[Cell]]:
+    def _flatten(self, keys: Keys) -> tuple[tuple[int, ...], tuple[Cell, ...]]:
         found = self._flat.get(keys)
         if found is None:
             found = self._flat[keys] = _flatten(keys)
@@ -206,7 +212,7 @@ def _find_readers(cell: Cell) -> Iterable[Cell]:
     return () if readers is None else readers if isinstance(readers, dict) else (readers,)
 
 
-def _flatten(keys: Keys) -> tuple[set[int], list[Cell]]:
+def _flatten(keys: Keys) -> tuple[tuple[int, ...], tuple[Cell, ...]]:
     found: set[int] = set()
     cells: dict[Cell, None] = {}
     seen = {keys}
@@ -219,7 +225,7 @@ def _flatten(keys: Keys) -> tuple[set[int], list[Cell]]:
         elif key not in seen:
             seen.add(key)
             todo += key
-    return found, list(cells)
+    return tuple(found), tuple(cells)
 
 
 def _no_values() -> Values:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
 from cq.graph.corpus import called_key, stored_key
@@ -24,6 +25,7 @@ class Parts(NamedTuple):
     digests: dict[int, int]  # key of each part (see Unit.name_key) -> a digest of what it says
     homes: dict[int, int]  # home (see Unit.home) -> a digest of all that is linked in it
     named: dict[int, tuple[str, int]]  # key of what stands for a name anywhere -> the name, 0 called or 1 stored
+    bare: dict[int, tuple[str, int]]  # home of a function -> its name, a digest of what it says beside what it returns
 
 
 def find_parts(unit: Unit, *, closed: bool) -> Parts:
@@ -32,7 +34,7 @@ def find_parts(unit: Unit, *, closed: bool) -> Parts:
     reader = _Reader(unit, closed)
     said = reader.read()
     homes = {home: _digest(items) for home, items in reader.read_homes().items()}
-    return Parts({key: _digest(what) for key, what in said.items()}, homes, reader.named)
+    return Parts({key: _digest(what) for key, what in said.items()}, homes, reader.named, reader.read_bare(said))
 
 
 class _Reader:
@@ -106,6 +108,17 @@ class _Reader:
         # What stands in no function is reached through names; nothing depends on the rest.
         found.pop(unit.home(ROOT), None)
         return found
+
+    def read_bare(self, found: dict[int, list[Said]]) -> dict[int, tuple[str, int]]:
+        """Of functions, behind `read`. What they yield stays."""
+        bare: dict[int, tuple[str, int]] = {}
+        for definition in self.unit.code.definitions:
+            if definition.symbol >= 0 and definition.kind == "function":
+                key = self.unit.home_of(definition)
+                said = self._close(lambda d=definition: self._definition(replace(d, returns=())))
+                # The first that is said of a function is its definition.
+                bare[key] = self.unit.qualified_names[definition.symbol], _digest((said, found[key][1:]))
+        return bare
 
     def _add_items(self, found: dict[int, list[Said]]) -> None:
         """What is put into containers, by the last name of what holds it and by its key; who else gets a container."""

@@ -72,6 +72,7 @@ class Linked:
     """The links of some files as a question sees them; the Index of cq.graph.edges."""
 
     def __init__(self, files: dict[str, str]) -> None:
+        self._files = files
         self.facts = {path: check_document(text.encode(), detect_language(path)) for path, text in files.items()}
         units = [Unit(path, facts.code) for path, facts in self.facts.items() if facts.code is not None]
         self._links = {unit.path: links for unit, links in link_units(units, files).items()}
@@ -96,6 +97,12 @@ class Linked:
 
     def references(self, path: str) -> Sequence[References]:
         return [self.facts[path].references]
+
+    def text(self, path: str) -> bytes:
+        return self._files[path].encode()
+
+    def find_users(self, name: str) -> Sequence[str]:
+        return sorted(self.facts)
 
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]:
         return []

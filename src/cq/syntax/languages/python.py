@@ -302,8 +302,8 @@ class Python(Language):
                 if written:
                     if len(lists) >= _MAX_KNOWN:
                         lists.clear()
-                    # Only what holds no call is the same wherever it stands.
-                    moves = b"(" in written[1:] or b"lambda" in written
+                    # Only what holds no call, lambda or comprehension is the same wherever it stands.
+                    moves = b"(" in written[1:] or _PLACED.search(written)
                     lists[written] = (*found[:3], None, ()) if moves else found
             elif found[3] is None:
                 found = (*found[:3], *self._argument_values(collector, args))
@@ -910,7 +910,7 @@ class Python(Language):
             )
             place = dedent.search(text, start)
             found = -1 if place is None else place.start()
-        return found
+        return found if found >= 0 else len(text)
 
     def finish(self, collector: Collector) -> None:
         decorators = sorted(collector.decorators)
@@ -1043,6 +1043,7 @@ _PUBLIC_CALLS = (b"__all__.extend", b"__all__.append")
 _NOTHING: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
 _MAX_KNOWN = 100_000
 _STRING_TEXT = 120
+_PLACED = re.compile(rb"\b(?:lambda|for)\b")  # what in a list of arguments depends on its place
 _DOTTED = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _LITERALS = {
     "concatenated_string": "=str", "integer": "=int", "float": "=float", "true": "=bool", "false": "=bool",

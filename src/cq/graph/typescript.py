@@ -568,6 +568,7 @@ class TypeScriptDialect(Dialect):
         for store in stores:
             if container in linker.evaluate(unit, store.scope, store.base, store.start):
                 found = join(found, linker.stored(unit, store))
+        linker.record(unit.name_key(f"[]{key}"))
         put = [store for stores in unit.item_stores.values() for store in stores if store.key == key]
         for store in put[:MAX_STORES]:
             linker.record(unit.name_key(f"[]{unit.find_base(store.base).rpartition('.')[2]}"))

@@ -12,7 +12,7 @@ from cq.graph.links import link_units
 from cq.graph.names import Method, find_imported, find_methods
 from cq.graph.unit import Unit
 from cq.model.code import Code, Parameter, qualify
-from cq.model.edge import Links
+from cq.model.edge import Candidate, Links
 from cq.model.facts import Call, References, Symbol
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
@@ -140,4 +140,14 @@ class Linked:
                             every.add(call)
                             if edge.ref.status == "resolved":
                                 certain.add(call)
+            for target in self._find_accessors(path):
+                for read in self.edges.find_reads(target):
+                    call = (name_of(read.source.path, read.source.name), name_of(path, target.name))
+                    every.add(call)
+                    if read.ref.status == "resolved":
+                        certain.add(call)
         return every, certain
+
+    def _find_accessors(self, path: str) -> list[Candidate]:
+        symbols, names = self.facts[path].symbols, self.names(path)[0]
+        return [Candidate(path, 0, name) for number, name in names.items() if symbols[number].kind == "accessor"]

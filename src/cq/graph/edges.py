@@ -515,7 +515,7 @@ class Edges:
     def _calls(self, source: Candidate, links: Links, number: int, possible: bool) -> Iterator[Edge]:
         """The edges of one call: what it runs or makes, the constructor, and what it hands on to be called."""
         ref = links.refs[links.calls[number]]
-        if possible:
+        if possible and number not in links.replaced:
             ref = self._fill(source.path, source.document, number, links, ref)
         kind = "calls"
         if number in links.constructors:

@@ -452,10 +452,13 @@ class Unit:
 
     @cached_property
     def indirect(self) -> list[int]:
-        """Calls of plain names that are no definition or import: parameters and variables that hold functions."""
+        """Calls of plain names that are no definition or import: parameters and variables that hold functions; and of
+        functions that stand there."""
         found: list[int] = []
         for number, site in enumerate(self.code.sites):
-            if type(site.callee) is str and "." not in site.callee:
+            if type(site.callee) is list and site.callee[0] == "lambda":
+                found.append(number)
+            elif type(site.callee) is str and "." not in site.callee:
                 for bind in self.find(site.scope, site.callee, site.start):
                     if type(bind.value) is not list or bind.value[0] not in ("def", "import"):
                         found.append(number)

@@ -570,12 +570,12 @@ class TypeScriptDialect(Dialect):
         linker.record(stored_key(name))
         stores = unit.stores_by_name.get(name, ())
         for store in stores:
-            if container in linker.evaluate(unit, store.scope, store.base, store.start):
+            if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
         put = [store for stores in unit.item_stores.values() for store in stores if store.key == key]
         for store in put[:MAX_STORES]:
             linker.record(unit.name_key(f"[]{unit.find_base(store.base).rpartition('.')[2]}"))
-            if container in linker.evaluate(unit, store.scope, store.base, store.start):
+            if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
         if not (written or spread or stores or put) or any(at == "=str" for at, _ in pairs):
             found = join(found, linker.unknown)

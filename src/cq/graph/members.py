@@ -242,7 +242,7 @@ class Members:
         found = linker.unknown
         if len(places) <= MAX_STORES:
             for unit, store in places:
-                for base in linker.evaluate(unit, store.scope, store.base, store.start):
+                for base in linker.store_base(unit, store):
                     if isinstance(base, Bound) and base.receiver is None:
                         base = base.function  # what a decorator gets
                     if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):

@@ -59,11 +59,11 @@ class _Reader:
                     found.setdefault(key, []).extend(self._store(store) for store in stores)
         for bind in code.binds:
             found.setdefault(unit.scope_key(bind.scope, bind.name), []).append(self._bind(bind))
+        for name, stores in unit.stores_by_name.items():
+            key = stored_key(name)
+            self.named[key] = (name, 1)
+            found.setdefault(key, []).extend(self._store(store) for store in stores)
         for store in code.stores:
-            if store.name is not None and store.base not in ("self", "this"):
-                key = stored_key(store.name)
-                self.named[key] = (store.name, 1)
-                found.setdefault(key, []).append(self._store(store))
             found.setdefault(unit.home(store.scope), []).append(self._store(store))
         for name, stores in unit.items_by_name.items():
             found.setdefault(unit.name_key(f"[]{name}"), []).extend(self._store(store) for store in stores)

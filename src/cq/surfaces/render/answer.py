@@ -153,7 +153,8 @@ def render_finding(finding: Finding) -> list[str]:
         caller = f" ({details.caller})" if details.caller else ""
         # How the index itself came to know is in JSON; that someone else said so is worth a word.
         by = "".join(f" by {source}" for source in details.evidence if source.startswith(("lsp.", "scip")))
-        return [f"{_INDENT}{place} {details.status}{by}{caller}: {text.strip()}"]
+        what = f" {details.call_kind}" if details.call_kind in ("read", "write", "update") else ""
+        return [f"{_INDENT}{place} {details.status}{what}{by}{caller}: {text.strip()}"]
     if isinstance(details, ReferenceDetails):
         scope = f" ({details.scope})" if details.scope else ""
         return [f"{_INDENT}{place} {details.status}, {' '.join(details.sources)}{scope}: {text.strip()}"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from cq.graph.cells import Cell
 from cq.graph.corpus import called_key
 from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, Function, Instance, OwnClass, Thing
 from cq.graph.unit import Unit
-from cq.graph.values import PARAMETER, Values
+from cq.graph.values import NAME, NOTHING, PARAMETER, Values, join
 from cq.model.code import Site, Value
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ class Callers:
         return places
 
     def receivers(self, method: Function) -> Values:
-        """The classes below its own that calls are known to hand to a method as `self`."""
+        """The classes below its own that calls are known to hand to a method as `self`; as NAME those that only have
+        the method that calls it on its own `self`. UNKNOWN among them: there may be others."""
         cell = self._receivers.get(method)
         if cell is None:
             cell = self._receivers[method] = Cell(
@@ -89,39 +90,45 @@ class Callers:
         return self.linker.read(cell)
 
     def _find_receivers(self, method: Function) -> Values:
-        """UNKNOWN among them: there may be others."""
         linker = self.linker
         found: Values = {}
         places = self._find_places(method)
         for unit, number in places:
+            site = unit.code.sites[number]
             for thing in linker.link(unit, number):
-                kind: Class | None = None
-                if isinstance(thing, Bound) and thing.function is method:
-                    receiver = thing.receiver if isinstance(thing.receiver, Instance) else None
-                    around = self.method_around(unit, unit.code.sites[number].scope)
-                    if receiver is not None and receiver.own:
-                        if around is not None and around is not method:
-                            # Whatever `self` is there it is here too.
-                            below = (k for k in self.receivers(around) if k is UNKNOWN or self._is_below(k, method))
-                            found |= dict.fromkeys(below, PARAMETER)
-                        if receiver.type is method.owner:
-                            continue
-                    kind = None if receiver is None else receiver.type
-                elif (
-                    type(thing) is Bound and type(thing.receiver) is Instance and thing.receiver.own
-                    and self._is_overridden(thing.function, method)
-                ):  # fmt: skip
-                    # `self.f()` above runs it where `self` is of its class.
-                    around = self.method_around(unit, unit.code.sites[number].scope)
-                    below = self.receivers(around) if around is not None and around is not method else ()
-                    found |= dict.fromkeys((k for k in below if self._is_below(k, method)), PARAMETER)
-                elif self.skipped(thing, method) == 1:
-                    kind = thing if isinstance(thing, Class) else None
-                elif thing is UNKNOWN or thing is TOP:
-                    found[UNKNOWN] = PARAMETER
-                if kind is not None:
-                    found[kind] = PARAMETER
+                receiver = thing.receiver if isinstance(thing, Bound) else thing
+                function = thing.function if isinstance(thing, Bound) else thing
+                kind = receiver.type if isinstance(receiver, Instance) else receiver
+                if thing is UNKNOWN or thing is TOP:
+                    found = join(found, {UNKNOWN: PARAMETER})
+                elif is_own(receiver) and (function is method or self._is_overridden(function, method)):
+                    found = join(found, self._find_own(unit, site, receiver, method, is_same=function is method))
+                elif is_own(thing) and self.skipped(thing, method) == 1:  # `cls()`
+                    found = join(found, self._find_own(unit, site, thing, method, is_same=True))
+                elif thing is method:  # `Base.f(self)`
+                    around = self.method_around(unit, site.scope)
+                    if around is not None and site.args[:1] == (around.definition.parameters[0].name,):
+                        owner: Values = {} if around.owner is None else {around.owner: NAME}
+                        found = join(join(found, owner), self.receivers(around) if around is not method else owner)
+                elif isinstance(kind, Class) and (function is method or self.skipped(thing, method) == 1):
+                    found = join(found, {kind: PARAMETER})
         return found if places else linker.unknown
+
+    def _find_own(
+        self, unit: Unit, site: Site, receiver: Instance | OwnClass, method: Function, *, is_same: bool
+    ) -> Values:
+        """The classes of `self` at a call of a method on it, on `super()` or on its class, and so in the method; where
+        what is called is above (not `is_same`), those that have the method in its place."""
+        around = self.method_around(unit, site.scope)
+        if around is method:
+            return {}
+        behind = around.owner if around is not None and site.kind == "super" else None
+        found: Values = {receiver.type: NAME} if is_same and receiver.type is not method.owner else {}
+        known = self.receivers(around) if around is not None else NOTHING
+        return join(
+            found,
+            {k: level for k, level in known.items() if (k is UNKNOWN and is_same) or self._has(k, method, behind)},
+        )
 
     def _is_overridden(self, other: Thing, method: Function) -> bool:
         """Whether a method takes the place of another in a class below."""
@@ -129,9 +136,14 @@ class Callers:
             return False
         return method.owner is not None and other.owner in self.linker.members.order(method.owner)[1:]
 
-    def _is_below(self, kind: Thing, method: Function) -> bool:
-        """Whether a class has a method from the class that it is defined in."""
-        return isinstance(kind, Class) and self.linker.members.find(kind, method.definition.name)[0] is method.owner
+    def _has(self, kind: Thing, method: Function, behind: Class | None) -> bool:
+        """Whether a class has a method from the class that it is defined in; `behind`: on `super()` in that one."""
+        if not isinstance(kind, Class):
+            return False
+        name = method.definition.name
+        if behind is None:
+            return self.linker.members.find(kind, name)[0] is method.owner
+        return self.linker.members.find_behind(kind, name, behind)[0] is method.owner
 
     def method_around(self, unit: Unit, scope: int) -> Function | None:
         """The method whose code holds a scope, through functions in it."""
@@ -174,6 +186,11 @@ class Callers:
         if isinstance(thing, Instance) and name == linker.dialect(thing.type.unit).protocols.get("call"):
             return 1 if function.owner and linker.members.find(thing.type, name)[0] is function.owner else None
         return None
+
+
+def is_own(thing: Thing | None) -> TypeGuard[Instance | OwnClass]:
+    """Whether it is `self` or `cls`: of a class, or of one below it that the caller knows."""
+    return isinstance(thing, OwnClass) or (isinstance(thing, Instance) and thing.own)
 
 
 def find_argument(function: Function, site: Site, number: int, skipped: int) -> Value:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cq.graph.callers import find_argument
 from cq.graph.cells import Cell
+from cq.graph.corpus import stored_key
 from cq.graph.things import Bound, Container, Function
 from cq.graph.unit import ROOT, Unit
 from cq.graph.values import ELEMENT, INFERRED, NOTHING, Values, join, raised
@@ -67,7 +68,7 @@ class Containers:
         for store in unit.find_items(value):
             if _may_be(store, key):
                 found = join(found, raised(linker.stored(unit, store), ELEMENT))
-        for other, store in self._find_passed_items(unit, value):
+        for other, store in (*self._find_passed_items(unit, value), *self._find_foreign_items(container)):
             if _may_be(store, key):
                 found = join(found, raised(linker.stored(other, store), ELEMENT))
         for inner in values:
@@ -99,6 +100,18 @@ class Containers:
                     for store in function.unit.item_stores.get(name, ()):
                         if store.scope == function.definition.symbol:
                             yield function.unit, store
+
+    def _find_foreign_items(self, container: Container) -> Iterator[tuple[Unit, Store]]:
+        """What other documents put into a container that they reach by its name: `lib.jobs.append(f)`."""
+        linker, unit = self.linker, container.unit
+        name, bind = unit.container_names.get(id(container.value), ("", None))
+        if not name or (bind is not None and unit.is_local(bind.scope)):
+            return
+        linker.record(stored_key(f"[]{name}"))
+        for other in linker.corpus.storing(f"[]{name}") or ():
+            for store in other.stores_by_name.get(f"[]{name}", ()) if other is not unit else ():
+                if container in linker.evaluate(other, store.scope, store.base, store.start):
+                    yield other, store
 
     def _find_spread(self, unit: Unit, scope: int, value: Value, position: int, key: str | None) -> Values:
         """What `{**value}` has under a key."""

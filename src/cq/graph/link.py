@@ -11,7 +11,7 @@ from cq.graph.containers import Containers
 from cq.graph.corpus import Corpus
 from cq.graph.decorators import Decorators
 from cq.graph.dialect import Dialect
-from cq.graph.members import Members, is_plain
+from cq.graph.members import Members
 from cq.graph.operations import MAX_PATH, OPERATIONS
 from cq.graph.protocols import Protocols
 from cq.graph.python import PythonDialect
@@ -73,12 +73,13 @@ class Linker(Cells):
         self.unknown: Values = {UNKNOWN: SCOPE}
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}
+        self._bases: dict[int, Cell] = {}
         self._callees: dict[Unit, list[Cell | None]] = {}
         self._heads: dict[Unit, dict[tuple[int, str], Thing | int | None]] = {}  # see _find_head
         self._shared: dict[tuple[Unit, int, str] | tuple[Thing, str], Cell] = {}
         self._externals: dict[tuple[str, Container | None], External] = {}
         self._bounds: dict[tuple[Thing, Thing | None, int], Bound] = {}
-        self._supers: dict[tuple[Class, Thing], Super] = {}
+        self._supers: dict[tuple[Class, Thing, Function | None], Super] = {}
         self._containers: dict[tuple[str, Unit, int, int, str | int], Container] = {}
         self._made_up: dict[tuple[object, ...], Value] = {}  # containers that stand nowhere in the code
         self._arguments: dict[tuple[Function, int], Argument] = {}
@@ -157,6 +158,10 @@ class Linker(Cells):
                 return receiver
         return binds[0].scope
 
+    def is_on_self(self, cell: Cell) -> bool:
+        """Whether it is the callee of calls of one name on `self`."""
+        return cell.compute is Linker._follow and "." not in str(cell.args[-1])
+
     def _follow(self, values: Values, path: str) -> Values:
         for name in path.split(".")[: MAX_PATH - 1] if path else ():
             values = self.attribute(values, name)
@@ -202,6 +207,16 @@ class Linker(Cells):
                 return made
         return self.evaluate(unit, store.scope, store.value, store.start)
 
+    def store_base(self, unit: Unit, store: Store) -> Values:
+        """What has the attribute that is assigned. `node.next.next = node` asks for what it assigns."""
+        if type(store.base) is str and "." not in store.base:
+            return self.evaluate(unit, store.scope, store.base, store.start)
+        cell = self._bases.get(id(store))
+        if cell is None:
+            args = (self, unit, store.scope, store.base, store.start)
+            cell = self._bases[id(store)] = Cell(unit.home(store.scope), Linker.evaluate, *args)
+        return self.read(cell)
+
     def dialect(self, unit: Unit) -> Dialect:
         return self.dialects[unit.language]
 
@@ -239,11 +254,11 @@ class Linker(Cells):
             found = self._bounds[key] = Bound(function, receiver, skipped)
         return found
 
-    def super_of(self, kind: Class, receiver: Thing) -> Super:
-        key = (kind, receiver)
+    def super_of(self, kind: Class, receiver: Thing, method: Function | None = None) -> Super:
+        key = (kind, receiver, method)
         found = self._supers.get(key)
         if found is None:
-            found = self._supers[key] = Super(kind, receiver)
+            found = self._supers[key] = Super(kind, receiver, method)
         return found
 
     def container(
@@ -367,14 +382,7 @@ class Linker(Cells):
         if isinstance(thing, OwnClass):
             return self.members.of_class(thing.type, name, thing, level, on_class=True)
         if isinstance(thing, Super):
-            holder = self.members.find(thing.type, name, behind=True)[0]
-            if holder is None and name in self.dialect(thing.type.unit).root_members:
-                order = self.members.order(thing.type)
-                if all(isinstance(base, Class) or (base is not None and is_plain(base)) for base in order):
-                    return {self.external(f"builtins.object.{name}"): level}
-            return self.members.of_class(
-                thing.type, name, thing.receiver, level, on_class=isinstance(thing.receiver, OwnClass), behind=True
-            )
+            return self.members.of_super(thing, name, level)
         if isinstance(thing, Container):
             return self.dialect(thing.unit).container_member(self, thing, name, level)
         if isinstance(thing, Function):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cq.graph.corpus import stored_key
-from cq.graph.things import Bound, Class, External, Function, Instance, Keys, Module, OwnClass, Thing
+from cq.graph.things import Bound, Class, External, Function, Instance, Keys, Module, OwnClass, Super, Thing
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.graph.values import ATTRIBUTE, EVERYTHING, IMPORT, MRO, NOTHING, PARAMETER, SCOPE, Values, join, raised
 from cq.model.code import Bind, Store, Value
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # The class that has a member, its bindings and stores there, and how sure that is.
 Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
+
+_NOWHERE: Member = (None, (), (), SCOPE)
 
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_BASES = 100  # classes above one another
@@ -100,7 +102,7 @@ class Members:
         dialect = linker.dialect(holder.unit)
         step = max(level, MRO) if isinstance(receiver, (Instance, OwnClass)) else level
         for bind in binds:
-            if type(bind.value) is list and bind.value[0] == "def":
+            if _is_defined(bind):
                 thing = linker.thing(holder.unit, bind.value[1])
                 if isinstance(thing, Function):
                     found = join(found, raised(dialect.access(linker, thing, receiver, on_class=on_class), step))
@@ -119,6 +121,34 @@ class Members:
                 found = join(found, values)
         for store in stores:
             found = join(found, raised(linker.stored(holder.unit, store), max(level, ATTRIBUTE)))
+        return found
+
+    def of_super(self, thing: Super, name: str, level: int) -> Values:
+        linker, kind = self.linker, thing.type
+        holder = self.find(kind, name, behind=True)[0]
+        if holder is None:
+            below = self._find_below(thing, name)
+            if below:
+                return raised(below, level)
+            is_closed = all(isinstance(b, Class) or (b is not None and _is_plain(b)) for b in self.order(kind))
+            if is_closed and name in linker.dialect(kind.unit).root_members:
+                return {linker.external(f"builtins.object.{name}"): level}
+        on_class = isinstance(thing.receiver, OwnClass)
+        return self.of_class(kind, name, thing.receiver, level, on_class=on_class, behind=True)
+
+    def _find_below(self, thing: Super, name: str) -> Values:
+        """What `super().name` means in a class that does not inherit it: what stands behind that class in the order of
+        those that calls hand over as `self`."""
+        linker, found = self.linker, NOTHING
+        on_class = isinstance(thing.receiver, OwnClass)
+        for kind in linker.callers.receivers(thing.method) if thing.method is not None else ():
+            holder, binds, _, _ = self.find_behind(kind, name, thing.type) if isinstance(kind, Class) else _NOWHERE
+            if isinstance(holder, Class):
+                for bind in filter(_is_defined, binds):
+                    method = linker.thing(holder.unit, bind.value[1])
+                    if isinstance(method, Function):
+                        values = linker.dialect(holder.unit).access(linker, method, thing.receiver, on_class=on_class)
+                        found = join(found, raised(values, PARAMETER))
         return found
 
     def find(self, kind: Class, name: str, *, behind: bool = False) -> Member:
@@ -141,9 +171,10 @@ class Members:
         linker.record(known[1])
         return known[0]
 
-    def find_overridden(self, kind: Class, name: str) -> Member:
-        """What stands behind the class itself. Not remembered: most names are asked for once."""
-        return self._find_in_order(self.order(kind)[1:], name)
+    def find_behind(self, kind: Class, name: str, other: Class) -> Member:
+        """What stands behind another class in the order of a class. Not remembered: most names are asked for once."""
+        order = self.order(kind)
+        return self._find_in_order(order[order.index(other) + 1 if other in order else 0 :], name)
 
     def _find_in_line(self, kind: Class, base: Class, name: str) -> Member:
         """Of a class whose order is that of its base, behind it: what the base has is found only once."""
@@ -162,7 +193,7 @@ class Members:
         for holder in order:
             if not isinstance(holder, Class):
                 is_open = is_open or holder is None
-                if outside is None and holder is not None and not is_plain(holder):
+                if outside is None and holder is not None and not _is_plain(holder):
                     outside = holder
                 continue
             binds, stores = self._own_members(holder, name)
@@ -211,7 +242,7 @@ class Members:
         found = linker.unknown
         if len(places) <= MAX_STORES:
             for unit, store in places:
-                for base in linker.evaluate(unit, store.scope, store.base, store.start):
+                for base in linker.store_base(unit, store):
                     if isinstance(base, Bound) and base.receiver is None:
                         base = base.function  # what a decorator gets
                     if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):
@@ -220,7 +251,7 @@ class Members:
         return found
 
 
-def is_plain(base: External) -> bool:
+def _is_plain(base: External) -> bool:
     """Bases that have no names of their own that anyone would call."""
     return base.name in (
         "builtins.object",
@@ -229,6 +260,10 @@ def is_plain(base: External) -> bool:
         "typing.Protocol",
         "typing_extensions.Protocol",
     )
+
+
+def _is_defined(bind: Bind) -> bool:
+    return type(bind.value) is list and bind.value[0] == "def"
 
 
 def _is_blank(value: Value) -> bool:
@@ -248,7 +283,7 @@ def _only_solid(
 
 def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
     """Of several definitions in one class body the last one counts (overloads); of an accessor's the first: it gets."""
-    if len(binds) > 1 and all(type(bind.value) is list and bind.value[0] == "def" for bind in binds):
+    if len(binds) > 1 and all(map(_is_defined, binds)):
         is_accessor = "accessor" in unit.definitions[binds[0].value[1]].modifiers
         return binds[:1] if is_accessor else binds[-1:]
     return binds

@@ -81,13 +81,12 @@ class _Reader:
         for bind in code.binds:
             if bind.scope not in self._closed:
                 found.setdefault(unit.scope_key(bind.scope, bind.name), []).append(self._bind(bind))
+        for name, stores in unit.stores_by_name.items():
+            key = stored_key(name)
+            self.named[key] = (name, 1)
+            found.setdefault(key, []).extend(map(self._store, stores))
         for store in code.stores:
-            said = self._store(store)
-            if store.name is not None and store.base not in ("self", "this"):
-                key = stored_key(store.name)
-                self.named[key] = (store.name, 1)
-                found.setdefault(key, []).append(said)
-            found.setdefault(unit.home(store.scope), []).append(said)
+            found.setdefault(unit.home(store.scope), []).append(self._store(store))
         self._add_items(found)
         for number in unit.indirect:
             found.setdefault(unit.name_key("()"), []).append(self.placed[code.sites[number].end])

@@ -41,26 +41,40 @@ class PythonDialect(Dialect):
         "|": "__or__", "&": "__and__", "^": "__xor__", "@": "__matmul__", "**": "__pow__", "<<": "__lshift__",
         ">>": "__rshift__",
     }  # fmt: skip
-    callers: ClassVar[dict[str, int | str]] = {
+    callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {
         "builtins.map": 0, "builtins.filter": 0, "functools.reduce": 0, "builtins.sorted": "key", "builtins.max": "key",
         "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
         "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
         "multiprocessing.Process": "target", "atexit.register": 0, "builtins.list().sort": "key",
         "collections.defaultdict": 0, "threading.Timer": 1, "re.sub": 1, "re.subn": 1, "functools.cmp_to_key": 0,
         "itertools.accumulate": 1, "heapq.nlargest": "key", "heapq.nsmallest": "key", "signal.signal": 1,
-        "weakref.finalize": 1,
+        "weakref.finalize": 1, "contextlib.ExitStack().callback": 0, "contextlib.AsyncExitStack().callback": 0,
+        "contextlib.AsyncExitStack().push_async_callback": 0, "asyncio.to_thread": 0, "timeit.timeit": 0,
+        "concurrent.futures.ThreadPoolExecutor().submit": 0, "concurrent.futures.ThreadPoolExecutor().map": 0,
+        "concurrent.futures.ProcessPoolExecutor().submit": 0, "concurrent.futures.ProcessPoolExecutor().map": 0,
+        "multiprocessing.Pool().map": 0, "json.dumps": "default", "json.loads": "object_hook",
+        "bisect.insort": "key",
     }  # fmt: skip
     runs: ClassVar[dict[str, tuple[str, ...]]] = {
         "with": ("__enter__", "__exit__", "__aenter__", "__aexit__"),
         "iter": ("__iter__", "__next__", "__aiter__", "__anext__"),
         "[]": ("__getitem__",), "[]=": ("__setitem__",), "+=": ("__iadd__",),
         "-=": ("__isub__",), "|=": ("__ior__",), "&=": ("__iand__",), "*=": ("__imul__",), "<": ("__lt__",),
-        ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",),
+        ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",), "!=": ("__ne__|__eq__",),
+        "in": ("__contains__|__iter__",), "unary-": ("__neg__",), "unary+": ("__pos__",), "unary~": ("__invert__",),
+        "format": ("__format__|__str__|__repr__",), "truth": ("__bool__|__len__",), "del": ("__delitem__",),
         **{sign: (name,) for sign, name in protocols.items() if not sign.isalpha()},
     }  # fmt: skip
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {
-        f"builtins.{name}": (f"__{name}__",) for name in ("len", "str", "repr", "iter", "next", "bool", "hash", "abs")
-    }
+        f"builtins.{name}": (f"__{name}__",)
+        for name in ("len", "repr", "iter", "next", "hash", "abs", "int", "float", "reversed", "round", "bytes", "dir")
+    } | {
+        "builtins.str": ("__str__|__repr__",), "builtins.print": ("__str__|__repr__",),
+        "builtins.format": ("__format__|__str__|__repr__",), "builtins.bool": ("__bool__|__len__",),
+        "contextlib.closing": ("close",), "contextlib.aclosing": ("aclose",),
+        "contextlib.ExitStack().enter_context": ("__enter__", "__exit__"),
+        "contextlib.AsyncExitStack().enter_async_context": ("__aenter__", "__aexit__"),
+    }  # fmt: skip
     class_hooks = ("__init_subclass__",)
     root_members = frozenset(dir(object))
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
@@ -495,6 +509,10 @@ class PythonDialect(Dialect):
             return found
         if name in _SAME:
             return value(0)
+        if name in _ENTERING:
+            return linker.evaluate(
+                unit, site.scope, self._made_up.setdefault((unit, number), ["enter", args[0]]), site.start
+            )
         if name in ("typing.cast", "typing_extensions.cast") and len(args) == 2:
             return linker.make(unit, site.scope, args[0], site.start)
         if name in ("functools.partial", "functools.partialmethod"):
@@ -555,7 +573,7 @@ class PythonDialect(Dialect):
             kind = named if isinstance(named, Class) else None
         if receiver is None or kind is None:
             return linker.unknown
-        return {linker.super_of(kind, receiver): 2}
+        return {linker.super_of(kind, receiver, function): 2}
 
     def _call_container(
         self, linker: Linker, thing: External, owner: Container, unit: Unit, number: int
@@ -654,6 +672,7 @@ _EACH = {
     "builtins.sorted": "list", "builtins.reversed": "list", "builtins.iter": "list", "itertools.chain": "list",
     "collections.deque": "list",
 }  # fmt: skip
+_ENTERING = ("contextlib.ExitStack().enter_context", "contextlib.AsyncExitStack().enter_async_context")
 _FILLED = frozenset({"builtins.list", "builtins.set", "collections.deque"})  # made empty, to be filled
 _SAME = frozenset({
     "copy.copy", "copy.deepcopy", "dataclasses.replace", "asyncio.run", "asyncio.create_task", "asyncio.wait_for",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from cq.graph.callers import is_own
 from cq.graph.link import Cell, Linker
 from cq.graph.things import (
     UNKNOWN,
@@ -39,6 +40,7 @@ UNRESOLVED = Meaning("unresolved", "")
 BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
 _TEXTS = ("builtins.str().", "builtins.bytes().")
 _TEXT_METHODS = frozenset(dir(str)) | frozenset(dir(bytes))
+_OWN_NAMES = ("self.", "cls.", "this.")
 _IMPORTS = 10  # how many imports of imports are followed to a value
 
 
@@ -207,7 +209,7 @@ class Resolver:
             return None
         owner = function.owner
         holder, binds, _, _ = self.linker.ask(
-            unit.home_inside(definition), lambda: self.linker.members.find_overridden(owner, definition.name)
+            unit.home_inside(definition), lambda: self.linker.members.find_behind(owner, definition.name, owner)
         )
         if not isinstance(holder, Class) or not binds:
             return None
@@ -268,12 +270,13 @@ class Resolver:
         callers = dialect.callers
         for thing in values:
             if type(thing) is External and thing.name in callers:
-                place, site = callers[thing.name], unit.code.sites[number]
-                if isinstance(place, str):
-                    value = next((value for name, value in site.keywords if name == place), None)
+                places, site = callers[thing.name], unit.code.sites[number]
+                if isinstance(places, str):
+                    given = [value for name, value in site.keywords if name == places]
                 else:
-                    value = site.args[place] if len(site.args) > place else None
-                if value is not None:
+                    at = places if isinstance(places, tuple) else (places,)
+                    given = [site.args[place] for place in at if len(site.args) > place]
+                for value in given:
                     found = join(found, linker.evaluate(unit, site.scope, value, site.start))
             elif type(thing) is External and thing.name in dialect.builtin_runs:
                 site = unit.code.sites[number]
@@ -291,7 +294,12 @@ class Resolver:
 
     def find_running(self, cells: Sequence[Cell | None]) -> set[Cell]:
         """Callees that `run` has something to say about; few of all."""
-        return {cell for cell in dict.fromkeys(cells) if cell is not None and any(map(_runs_more, cell.values))}
+        return {
+            cell
+            for cell in dict.fromkeys(cells)
+            if cell is not None
+            and (any(map(_runs_more, cell.values)) or (UNKNOWN in cell.values and self.linker.is_on_self(cell)))
+        }
 
     def run(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, bool] | None:
         """What a call runs beside what it means, and whether that is instead of it: a wrapper that a decorator put
@@ -322,12 +330,15 @@ class Resolver:
                     continue
             others: Values = {}
             is_all = False
-            if isinstance(thing, Bound) and isinstance(thing.receiver, Instance) and thing.receiver.own:
+            receiver = thing.receiver if isinstance(thing, Bound) else None
+            if is_own(receiver) or (receiver is None and _is_read_off(unit.code.sites[number], function)):
                 others = self._dispatch(unit, unit.code.sites[number], function)
                 is_all = others.pop(function, None) is None and bool(others)
                 found |= others
             if "abstract" not in function.definition.modifiers and not is_all:
                 kept.add(function)
+        if len(values) == 1 and UNKNOWN in values:
+            found = self._dispatch(unit, unit.code.sites[number], None)
         if not found:
             return None
         meaning = self.mean(found)
@@ -335,33 +346,42 @@ class Resolver:
             meaning = meaning._replace(status="ambiguous")
         return (meaning, not kept) if meaning.places else None
 
-    def _dispatch(self, unit: Unit, site: Site, function: Function) -> Values:
+    def _dispatch(self, unit: Unit, site: Site, function: Function | None) -> Values:
         """Methods that take the place of one called on `self` or `super()`, in the classes that calls are known to hand
-        over as `self`; itself among them unless it is known that it never runs here."""
+        over as `self`; itself among them unless it is known that it never runs here. Of a name that the class itself
+        does not have (None) those of all classes, or none."""
         linker = self.linker
         around = linker.callers.method_around(unit, site.scope)
-        if around is None or around.owner is None or function.owner is None:
+        if around is None or around.owner is None or (function is not None and function.owner is None):
             return {}
-        is_super = type(site.callee) is list
-        name = function.definition.name
         found: Values = {}
+        name = site.name if function is None else function.definition.name
         receivers = linker.callers.receivers(around)
-        for kind in receivers:
-            if not isinstance(kind, Class):
+        for kind, level in receivers.items():
+            if not isinstance(kind, Class) or (level == NAME and self._is_only_above(kind, receivers)):
                 continue
             order = linker.members.order(kind)
-            behind = order.index(around.owner) + 1 if is_super and around.owner in order else 0
+            behind = order.index(around.owner) + 1 if site.kind == "super" and around.owner in order else 0
+            other: Function | None = None
             for holder in order[behind:]:
-                if not isinstance(holder, Class):
-                    found[function] = PARAMETER
+                other = self._find_own(holder, name) if isinstance(holder, Class) else function
+                if other is not None or not isinstance(holder, Class):
                     break
-                other = self._find_own(holder, name)
-                if other is not None:
-                    found[other] = PARAMETER
-                    break
+            if other is not None:
+                found[other] = PARAMETER
+            elif function is None:
+                return {}
+        if function is None:
+            return {} if UNKNOWN in receivers else found
         if UNKNOWN in receivers or (found and function not in found and linker.callers.is_made(around.owner)):
             found[function] = PARAMETER
         return found
+
+    def _is_only_above(self, kind: Class, receivers: Values) -> bool:
+        """Whether another class that is handed over inherits from a class, and no call makes just that one."""
+        linker = self.linker
+        heirs = (k for k, level in receivers.items() if isinstance(k, Class) and level < NAME and k is not kind)
+        return any(kind in linker.members.order(heir) for heir in heirs) and not linker.callers.is_made(kind)
 
     def _find_own(self, holder: Class, name: str) -> Function | None:
         """The method of that name that a class defines itself, be it through its prototype."""
@@ -458,10 +478,16 @@ class Resolver:
 
 def _runs_more(thing: Thing) -> bool:
     if type(thing) is Bound:
-        if isinstance(thing.receiver, Instance) and thing.receiver.own:
+        if is_own(thing.receiver):
             return True
         thing = thing.function
     return type(thing) is Function and bool(thing.definition.decorators)
+
+
+def _is_read_off(site: Site, function: Function) -> bool:
+    """Whether a call names a method that gets no receiver on `self` or its class: `cls.helper()`."""
+    is_named = function.owner is not None and function.definition.name == site.name
+    return is_named and type(site.callee) is str and site.callee.startswith(_OWN_NAMES)
 
 
 def _is_disguised(thing: Thing) -> bool:

@@ -73,12 +73,12 @@ class Bound(Thing):
 
 
 class Super(Thing):
-    """`super()` in a method of `type`; `receiver` is that method's first parameter."""
+    """`super()` in a method of `type`, where that is known; `receiver` is that method's first parameter."""
 
-    __slots__ = ("receiver", "type")
+    __slots__ = ("method", "receiver", "type")
 
-    def __init__(self, kind: Class, receiver: Thing) -> None:
-        self.type, self.receiver = kind, receiver
+    def __init__(self, kind: Class, receiver: Thing, method: Function | None) -> None:
+        self.type, self.receiver, self.method = kind, receiver, method
 
 
 class Module(Thing):

@@ -6,13 +6,14 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cq import Answer, Workspace
 from cq.features.graph import GraphOptions, PathOptions
 from cq.features.impact import ImpactOptions, SignatureOptions, check_call, parse_signature
 from cq.features.imports import ImportsOptions
-from cq.model.answer import NodeDetails
+from cq.model.answer import CallDetails, NodeDetails
 from cq.model.errors import UsageError
 from cq.model.facts import Argument, Call
 from tests.support.fixture import parse_fixture
@@ -248,3 +249,120 @@ def test_a_call_of_a_wrapped_function_is_one_of_its_own(tmp_path: Path):
     with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
         for name in ("plain", "kept"):
             assert (name, workspace.calls(name).summary["certain"]) == (name, 1)
+
+
+def test_ids_are_targets(workspace: Workspace, tmp_path: Path):
+    workspace.export(tmp_path / "export", only=["symbols", "chunks", "call_sites"])
+    symbols, chunks, calls = (
+        [msgspec.json.decode(line) for line in (tmp_path / "export" / f"{name}.jsonl").read_bytes().splitlines()]
+        for name in ("symbols", "chunks", "call_sites")
+    )
+
+    def chosen(target: str) -> str:
+        insight = workspace.read(target).insight
+        assert insight is not None
+        assert insight.target is not None
+        return insight.target.name
+
+    for row in symbols:
+        if row["kindGroup"] != "module":
+            assert chosen(row["symbolId"]) == row["qualifiedName"]
+            assert chosen(row["symbolId"].replace(":heur:", ":scip:")) == row["qualifiedName"]
+    (save,) = (row for row in chunks if row["name"] == "save")
+    assert chosen(save["chunkUid"]) == "Store.save"
+    (call,) = (row for row in calls if row["calleeRaw"] == "self.check")
+    assert chosen(call["callSiteId"]) == "Store.save"
+    module = next(row for row in symbols if row["kindGroup"] == "module" and row["file"] == "app/base.py")
+    for whole in (module["symbolId"], module["chunkUid"]):
+        by_path = workspace.impact("app/base.py")
+        assert nodes(workspace.impact(whole), "dependents") == nodes(by_path, "dependents")
+        assert workspace.read(whole).found == workspace.read("app/base.py").found
+        with pytest.raises(UsageError, match=r"app/base\.py as a whole"):
+            workspace.calls(whole)
+    gone = "sym1:heur:" + "0" * 40
+    with pytest.raises(UsageError, match="nothing here has the id"):
+        workspace.graph(gone)
+
+
+ACCESSORS = """
+#- shop.py
+from functools import cached_property
+class Order:
+    @property
+    def total(self): return 1
+    @total.setter
+    def total(self, value): ...
+    @cached_property
+    def big(self): return self.total > 10
+class Gift(Order):
+    def wrap(self): self.total += 1
+class Cart:
+    total = 3
+    def own(self): return self.total
+#- use.py
+import os
+from shop import Cart, Order
+def typed(order: Order | None): return order.total
+def quoted(order: "Order"): return [order.total for _ in order.rows]
+def made():
+    order = Order()
+    order.total = 2
+    return lambda: order.big
+def unknown(thing): return thing.total
+def other(cart: Cart): return cart.total, os.total
+def again(order: Order):
+    order = find()
+    return order.total
+def generic(order: list[Order]): return order.total
+def name(total): return total
+#- box.ts
+export class Box {
+  get size(): number { return 1 }
+  set size(v: number) {}
+  twice() { return [1].map(() => this.size * 2) }
+}
+export class Big extends Box { grow() { this.size = 4 } }
+export function use(box: Box, other: any) { return box.size + other.size }
+export function made() { const box = new Box(); box.size++ }
+export function generic<Box>(box: Box) { return box.size }
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "certain", "possible"),
+    [
+        ("Order.total", "Gift.wrap:update Order.big:read made:write quoted:read typed:read", "again generic unknown"),
+        ("Order.big", "made:read", ""),
+        ("box.ts:3", "Big.grow:write made:update", ""),
+        ("box.ts:2", "Box.twice:read made:update use:read", "generic use"),
+    ],
+)
+def test_accessors_are_called_by_what_reads_them(target: str, certain: str, possible: str, tmp_path: Path):
+    for path, text in parse_fixture(ACCESSORS).files.items():
+        (tmp_path / path).write_text(text)
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        rows = [
+            f.details
+            for section in opened.calls(target).sections
+            for f in section.findings
+            if isinstance(f.details, CallDetails)
+        ]
+        dependents = nodes(opened.graph(GraphOptions(target, direction="dependents")), "dependents")
+    sure = {f"{row.caller}:{row.call_kind}" for row in rows if row.status == "certain"}
+    assert " ".join(sorted(sure)) == certain
+    assert " ".join(sorted({row.caller for row in rows if row.status == "possible"})) == possible
+    reads = {name.split(":")[0] for name in sure} - ({"made"} if target == "Order.total" else set())
+    assert reads <= dependents.keys()
+    assert not {"unknown", "again", "generic", "other", "Cart.own"} & dependents.keys()
+
+
+def test_code_blocks_that_are_not_linked_are_named(tmp_path: Path):
+    blocks = [f"```python\ndef f{n}(): return g{n}()\ndef g{n}(): ...\n```\n" for n in range(300)]
+    (tmp_path / "page.md").write_text("\n".join(blocks))
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        assert opened.status().counts["problems"] == 1
+        (problem,) = (f.message for s in opened.diagnostics().sections for f in s.findings if "linked" in f.message)
+        assert problem == "46 code blocks behind the first 254 of the page are not linked"
+        for ask in (opened.calls, opened.graph, opened.impact, opened.references):
+            assert "not_linked" in [event.category for event in ask("g299").degraded]
+            assert "not_linked" not in [event.category for event in ask("g7").degraded]

@@ -246,4 +246,5 @@ def test_attributes_read_off_self_a_class_or_a_module(tmp_path: Path):
         ("app.py", "LIMIT"): ["LIMIT", "LIMIT"],
         ("app.py", "size"): ["Base.size"],
     }
-    assert [f"{edge.source.path}:{edge.source.name} {edge.kind}" for edge in usages] == ["base.py:Base.count usages"]
+    users = [f"{edge.source.path}:{edge.source.name} {edge.kind}" for edge in usages]
+    assert users == ["base.py:Base.count usages", "app.py:Child.all usages"]

@@ -12,7 +12,7 @@ from cq.graph.links import link_units
 from cq.graph.names import Method, find_imported, find_methods
 from cq.graph.unit import Unit
 from cq.model.code import Code, Parameter, qualify
-from cq.model.edge import Links
+from cq.model.edge import Candidate, Links
 from cq.model.facts import Call, References, Symbol
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
@@ -72,6 +72,7 @@ class Linked:
     """The links of some files as a question sees them; the Index of cq.graph.edges."""
 
     def __init__(self, files: dict[str, str]) -> None:
+        self._files = files
         self.facts = {path: check_document(text.encode(), detect_language(path)) for path, text in files.items()}
         units = [Unit(path, facts.code) for path, facts in self.facts.items() if facts.code is not None]
         self._links = {unit.path: links for unit, links in link_units(units, files).items()}
@@ -96,6 +97,12 @@ class Linked:
 
     def references(self, path: str) -> Sequence[References]:
         return [self.facts[path].references]
+
+    def text(self, path: str) -> bytes:
+        return self._files[path].encode()
+
+    def find_users(self, name: str) -> Sequence[str]:
+        return sorted(self.facts)
 
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]:
         return []
@@ -133,4 +140,14 @@ class Linked:
                             every.add(call)
                             if edge.ref.status == "resolved":
                                 certain.add(call)
+            for target in self._find_accessors(path):
+                for read in self.edges.find_reads(target):
+                    call = (name_of(read.source.path, read.source.name), name_of(path, target.name))
+                    every.add(call)
+                    if read.ref.status == "resolved":
+                        certain.add(call)
         return every, certain
+
+    def _find_accessors(self, path: str) -> list[Candidate]:
+        symbols, names = self.facts[path].symbols, self.names(path)[0]
+        return [Candidate(path, 0, name) for number, name in names.items() if symbols[number].kind == "accessor"]

@@ -383,6 +383,15 @@ def test_what_was_read_before_does_not_matter_around_an_error():
     assert read(broken) == before
 
 
+def test_a_comprehension_that_is_passed_twice_is_seen_from_where_it_stands():
+    facts = read("show([row.name for row in rows])\nshow([row.name for row in rows])\n")
+    assert facts.code is not None
+    assert [site.args[0] for site in facts.code.sites] == [
+        ["each", "list", ["seen", 6, "row.name"]],
+        ["each", "list", ["seen", 39, "row.name"]],
+    ]
+
+
 def test_tokens_that_are_no_statement_stay_together_by_line():
     facts = read("def f(:\n  x = (\n")
     assert [(chunk.kind, chunk.name) for chunk in facts.chunks[1:]] == [

@@ -1,10 +1,12 @@
-"""Who calls a function: every call site that means it or may mean it, with what is passed and from where.
+"""Who calls a function: every call site that means it or may mean it, with what is passed and from where. An accessor
+is called by what reads it, or assigns to it.
 
 A site is `certain` where resolution leaves one meaning, `possible` where several remain or only the name fits.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
@@ -39,12 +41,15 @@ from cq.source.files import PathFilter
 
 if TYPE_CHECKING:
     from cq.features.files import Files, HeldFile
+    from cq.graph.edges import Read
 
 MAX_LISTED = 10
 MAX_CANDIDATES = 5
 _CALLABLE = frozenset({"function", "method", "class", "type"})
 # Calls that may run a function which they are given by name or as a value.
 _HAZARDS = frozenset({"attrgetter", "eval", "exec", "getattr", "methodcaller", "partial", "partialmethod"})
+_READS = ("read", "write", "update")
+_DOTTED = re.compile(rb"(\w+(?:\.\w+)*)\.\Z")  # in front of a name
 _PLAIN = ("", "operator", "functools", "builtins")
 
 
@@ -65,15 +70,15 @@ class CallsOptions(msgspec.Struct, frozen=True):
 
 
 class Site:
-    """One call, and the definitions it may mean."""
+    """One call, and the definitions it may mean. What runs an accessor is a call of kind read, write or update."""
 
     __slots__ = ("call", "candidates", "confidence", "document", "evidence", "file", "number", "status")
 
-    def __init__(self, file: HeldFile, document: int, number: int) -> None:
+    def __init__(self, file: HeldFile, document: int, number: int, read: Call | None = None) -> None:
         self.file = file
         self.document = document
         self.number = number
-        self.call: Call = file.calls[document][number]
+        self.call: Call = read or file.calls[document][number]
         self.status = "possible"
         self.evidence = "name"
         self.confidence = EVIDENCE["unresolved"]
@@ -154,6 +159,13 @@ def _find_sites(
                 site.status = "certain" if edge.ref.status == "resolved" else "possible"
                 site.evidence, site.confidence = edge.ref.evidence, edge.ref.confidence
                 add(site, row)
+            for read in relations.edges.find_reads(relations.node(row)):
+                held = relations.hold(read.source.path)
+                if held is not None and accepts(held, read.source.document):
+                    site = Site(held, read.source.document, -1 - read.start, _as_call(relations, held, read))
+                    site.status = "certain" if read.ref.status == "resolved" else "possible"
+                    site.evidence, site.confidence = read.ref.evidence, read.ref.confidence
+                    add(site, row)
     for name in sorted({row.symbol.name for row in targets} or {last_name(options.target)}):
         for file in files.calls(name):
             for document, calls in enumerate(file.calls):
@@ -173,6 +185,18 @@ def _find_sites(
                             add(site, None)
     sites = [site for site in found.values() if not options.certain or site.status != "possible"]
     return sorted(sites, key=lambda site: site.order)
+
+
+def _as_call(relations: Relations, held: HeldFile, read: Read) -> Call:
+    """`self.total` as a call without arguments."""
+    name, around = held.text[read.start : read.end], relations.definition(read.source)
+    dotted = _DOTTED.search(held.text, max(read.start - 100, 0), read.start)
+    receiver = dotted[1] if dotted is not None else b""
+    start = dotted.start() if dotted is not None else read.start
+    return Call(
+        read.kind, (receiver + b"." + name).decode(), name.decode(), receiver.decode(), start, read.end, read.start,
+        around.number if around is not None else -1,
+    )  # fmt: skip
 
 
 def _is_outside(relations: Relations | None, site: Site, target: str, linked: bool) -> bool:
@@ -274,7 +298,12 @@ class _Assembly:
         sections = [
             Section("Definitions", "definitions", len(self.all), self._definitions(), note=_left_out(len(self.all))),
             listed,
-            Section("Argument Shapes", "shapes", len(sites), _count_rows(_shape(site.call) for site in sites)),
+            Section(
+                "Argument Shapes",
+                "shapes",
+                len(sites),
+                _count_rows(_shape(site.call) for site in sites if site.call.kind not in _READS),
+            ),
             Section("Keywords", "keywords", findings=_count_rows(k for site in sites for k in site.call.keywords)),
             Section(
                 "Forwarding", "forwarding", findings=_count_rows(f for site in sites for f in _forwards(site.call))
@@ -321,7 +350,7 @@ class _Assembly:
             call.keywords,
             _forwards(call),
             self._context(site),
-            call_site_id(span, call.callee),
+            "" if call.kind in _READS else call_site_id(span, call.callee),
             file.name_chunk(site.document, caller.chunk if caller else 0),
             tuple(_candidate(row) for row in candidates[:MAX_CANDIDATES]) if len(self.targets) > 1 else (),
             (site.evidence,),
@@ -337,7 +366,8 @@ class _Assembly:
         if caller is None:
             return f"{site.file.role}: at module level"
         what = "async " if "async" in caller.modifiers else ""
-        return f"{site.file.role}: in a {what}{caller.kind}"
+        article = "an" if f"{what}{caller.kind}"[0] in "aeiou" else "a"
+        return f"{site.file.role}: in {article} {what}{caller.kind}"
 
     def _hazard_rows(self) -> tuple[Finding, ...]:
         rows: list[Finding] = []
@@ -360,7 +390,9 @@ class _Assembly:
 
     def _neighborhood(self, certain: int) -> dict[str, Slice]:
         callers = {self._caller_key(site) for site in self.sites}
-        sites = Slice(len(self.sites), f"call sites: {certain} certain, {len(self.sites) - certain} possible")
+        reads = sum(1 for site in self.sites if site.call.kind in _READS)
+        said = f"call sites{f' ({reads} read or set it)' if reads else ''}"
+        sites = Slice(len(self.sites), f"{said}: {certain} certain, {len(self.sites) - certain} possible")
         return {"call_sites": sites, "callers": Slice(len(callers), "scopes that call it")}
 
     def _risk(self) -> Risk:

@@ -153,6 +153,7 @@ class Files(Protocol):
 
     source: str
     generation: int
+    ids: dict[str, tuple[HeldFile, int, int] | None]  # that a TARGET named, looked for once
 
     def count(self) -> dict[str, int]: ...
     def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]: ...
@@ -176,6 +177,7 @@ class IndexedFiles:
             None if reader.memory is None else reader.memory["files"]
         )
         self.generation = tree.generation
+        self.ids: dict[str, tuple[HeldFile, int, int] | None] = {}
 
     def stats(self) -> dict[str, tuple[str, int, int]]:
         """path -> (name on disk, size, mtime_ns), as they were indexed."""
@@ -313,6 +315,7 @@ class DiskFiles:
         self.unread = 0
         self._room = _MOST_TEXT
         self._held: dict[str, HeldFile] = {}
+        self.ids: dict[str, tuple[HeldFile, int, int] | None] = {}
 
     def count_bytes(self) -> int:
         return sum(entry.size for entry in self._entries)

@@ -9,7 +9,7 @@ import msgspec
 from cq.features.graph import describe_link, describe_target, find_centers, walk_from
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import CALLS, KINDS, Relations, check_walk
-from cq.features.target import Definition, find_part, find_targets, say_nothing
+from cq.features.target import Definition, find_file, find_part, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice, Truncation
 from cq.model.code import Parameter
 from cq.model.edge import Candidate, Edge
@@ -43,8 +43,8 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     rows = _find_changed(relations, options.changed)
     parts: list[str] = []  # files that are targets as a whole
     for text in options.targets:
-        found = find_targets(relations.files, text)[:1]
-        part = [] if found else find_part(relations.paths(), text)
+        found = [] if find_file(relations.files, text) else find_targets(relations.files, text)[:1]
+        part = [] if found else find_part(relations.files, relations.paths(), text)
         if not found and not part:
             return say_nothing(relations.files, "impact", text)
         rows += found

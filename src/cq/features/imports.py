@@ -173,7 +173,9 @@ def _of_tree(
 
 def _of_module(relations: Relations, arrows: list[_Arrow], module: str) -> tuple[Section, ...]:
     linked = relations.paths()
-    paths = {path for path in linked if module in (path, module_name(path))} or set(find_part(linked, module))
+    paths = {path for path in linked if module in (path, module_name(path))} or set(
+        find_part(relations.files, linked, module)
+    )
     imports = [a for a in arrows if a.source in paths]
     importers = [a for a in arrows if a.target in paths or (a.external and (a.target + ".").startswith(module + "."))]
     return tuple(

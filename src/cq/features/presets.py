@@ -61,7 +61,7 @@ def find_subject(relations: Relations, kind: str, name: str) -> Subject | None:
             return None
         path = rows[0].file.path
         return Subject(kind, f"{path}:{rows[0].symbol.qualified_name}", path, tuple(rows))
-    return Subject(kind, name, name) if find_part(relations.paths(), name) else None
+    return Subject(kind, name, name) if find_part(relations.files, relations.paths(), name) else None
 
 
 def _refactor_impact(about: Subject) -> list[AnyStep]:

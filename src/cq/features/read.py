@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.features.page import Page, take
-from cq.features.target import Definition, find_targets
+from cq.features.target import Definition, find_file, find_targets
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -48,7 +48,7 @@ def read(files: Files, options: ReadOptions) -> Answer:
     text = options.target.strip()
     if found := _RANGE.match(text):
         return _read_range(files, options, found["path"], int(found["first"]), int(found["last"] or 0))
-    held = files.get(text) if text else None
+    held = find_file(files, text)
     if held is not None:
         return _outline(files, options, held)
     targets = find_targets(files, text)

@@ -12,7 +12,7 @@ from cq.features.bodies import Bodies, find_holder
 from cq.features.files import Files, HeldFile
 from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
-from cq.features.target import Definition, find_targets, say_nothing
+from cq.features.target import Definition, find_file, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, FactDetails, Finding, Insight, Run, Section, Slice
 from cq.model.location import Location
 from cq.model.provider import Scope
@@ -86,7 +86,7 @@ def find_scopes_of(files: Files, options: ScopesOptions) -> Answer:
 
 def find_code(files: Files, text: str) -> tuple[HeldFile | None, list[Definition]]:
     """The file that is meant, and in it the definitions a TARGET names; none for the path of a file."""
-    held = files.get(text)
+    held = find_file(files, text)
     if held is not None:
         return held, []
     targets = [find_holder(row) for row in find_targets(files, text)]

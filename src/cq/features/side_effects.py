@@ -70,7 +70,7 @@ class _Row(NamedTuple):
 def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
     """The strongest first; what looks pure is counted, and listed where asked for."""
     options.page.check()
-    paths = find_part(relations.paths(), options.path) if options.path else relations.paths()
+    paths = find_part(relations.files, relations.paths(), options.path) if options.path else relations.paths()
     if not paths and options.path:
         targets = find_targets(relations.files, options.path)  # a definition: its module
         if not targets:

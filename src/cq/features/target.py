@@ -1,5 +1,5 @@
-"""TARGET, the same everywhere: `path:line[:col]`, `path:Name`, `Name`, `Class.method`, `pkg.mod.Name` or
-`symbol = A > b`."""
+"""TARGET, the same everywhere: `path:line[:col]`, `path:Name`, `Name`, `Class.method`, `pkg.mod.Name`,
+`symbol = A > b`, or an id of a definition, a chunk or a call site as answers and exports have it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.identity import call_site_id, module_symbol_id
 from cq.model.answer import SCHEMA_VERSION, Answer, Run
 from cq.model.errors import UsageError
 from cq.model.facts import Symbol
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<col>\d+))?\Z")
 _NAMED = re.compile(r"(?P<path>[^:]+):(?P<name>[^:].*)\Z", re.DOTALL)
 _SYMBOL = re.compile(r"symbol\s*=\s*(?P<chain>.+)\Z", re.DOTALL)
+_ID = re.compile(r"sym1:[a-z]+:(?P<symbol>[0-9a-f]{40})|ck64:v1:[^:]*:(?P<chunk>.+)|(?P<call>sha1:[0-9a-f]{40})")
 _VALUES = frozenset({"parameter", "type_parameter", "variable", "constant", "field", "property", "key", "enum_member"})
 ROLE_ORDER = {"src": 0, "lib": 1, "generated": 2, "test": 3, "doc": 4}
 
@@ -77,9 +79,10 @@ def resolve_target(files: Files, text: str) -> Resolution:
     """As `find_targets`, but never an error: what cannot be found or read is an event, and a place that no definition
     holds is the file itself. A path or the dotted name of a module is that module."""
     text = text.strip()
-    place = _PLACE.match(text) if "::" not in text else None
-    named = _NAMED.match(text) if place is None and not _SYMBOL.match(text) else None
-    if held := files.get(text) if text else None:
+    is_id = _ID.fullmatch(text) is not None
+    place = _PLACE.match(text) if "::" not in text and not is_id else None
+    named = _NAMED.match(text) if place is None and not is_id and not _SYMBOL.match(text) else None
+    if held := find_file(files, text):
         return Resolution("file_symbol", module=held)
     path = (place or named or {"path": ""})["path"]
     held = files.get(path) if path else None
@@ -155,6 +158,8 @@ def find_targets(files: Files, text: str) -> list[Definition]:
     text = text.strip()
     if not text:
         raise UsageError("the target is empty", hint="give Name, Class.method, path:Name or path:line[:col]")
+    if _ID.fullmatch(text):
+        return [_get_named(files, text)]
     if found := _SYMBOL.match(text):
         return _find_chain(files, [part.strip() for part in found["chain"].split(">")], text)
     if (found := _PLACE.match(text)) and "::" not in text:
@@ -183,8 +188,20 @@ def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
     return (held, offset) if held.text[offset : offset + 1].isalnum() or held.text[offset] in b"_$" else None
 
 
-def find_part(paths: Sequence[str], text: str) -> list[str]:
-    """The files that a path, a directory or the dotted name of a module or package means; none where it is no such."""
+def find_file(files: Files, text: str) -> HeldFile | None:
+    """The file that a path means, or the id of a file as a whole."""
+    if not _ID.fullmatch(text):
+        return files.get(text) if text else None
+    found = _find_id(files, text)
+    return None if found is None or found[2] >= 0 else found[0]
+
+
+def find_part(files: Files, paths: Sequence[str], text: str) -> list[str]:
+    """The files that a path, a directory, the dotted name of a module or package or the id of a file means; none where
+    it is no such."""
+    if _ID.fullmatch(text):
+        held = find_file(files, text)
+        return [held.path] if held is not None else []
     name = text.rstrip("/") or "."
     if name == ".":
         return list(paths)
@@ -204,6 +221,64 @@ def say_nothing(files: Files, command: str, target: str, message: str = "") -> A
     near = tuple(other for other in files.near_names(name) if other != name)
     run = Run(generation=files.generation)
     return Answer(SCHEMA_VERSION, command, run, {"query": target}, degraded=(event,), suggestions=near)
+
+
+def _get_named(files: Files, text: str) -> Definition:
+    """The definition that bears the id, or whose code does; UsageError where there is none (any more)."""
+    found = _find_id(files, text)
+    if found is None:
+        raise UsageError(
+            f"nothing here has the id {text}", hint="an id is lost when the text it was made of changes: give the name"
+        )
+    if found[2] < 0:
+        path = found[0].path
+        raise UsageError(f"{text} is {path} as a whole, not a definition", hint=f"give path:Name or {path}:LINE")
+    return Definition(*found)
+
+
+def _find_id(files: Files, text: str) -> tuple[HeldFile, int, int] | None:
+    """(file, document, number of the definition), the number -1 for a document as a whole. Ids are hashes that no table
+    has: all files are gone through, but for a chunk, whose id tells its file."""
+    if text not in files.ids:
+        files.ids[text] = _look_for_id(files, text)
+    return files.ids[text]
+
+
+def _look_for_id(files: Files, text: str) -> tuple[HeldFile, int, int] | None:
+    wanted = _ID.fullmatch(text)
+    assert wanted is not None
+    if wanted["chunk"]:
+        parts = wanted["chunk"].partition("#seg:")[0].split(":")
+        held = next((held for end in range(len(parts), 0, -1) if (held := files.get(":".join(parts[:end])))), None)
+        candidates = [held] if held is not None else []
+    else:
+        candidates = files.candidates(None)
+    for held in candidates:
+        for document, symbols in enumerate(held.symbols):
+            number = _find_in(held, document, len(symbols), wanted)
+            if number is not None:
+                return held, document, number
+    return None
+
+
+def _find_in(held: HeldFile, document: int, count: int, wanted: re.Match[str]) -> int | None:
+    if wanted["call"]:
+        for call in held.calls[document]:
+            if call_site_id(held.locate(call.start, call.end), call.callee) == wanted[0]:
+                return call.scope
+        return None
+    chunks = held.chunks[document]
+    if wanted["chunk"]:
+        number = next((at for at in range(len(chunks)) if held.name_chunk(document, at) == wanted[0]), None)
+        while number is not None and number >= 0 and chunks[number].symbol < 0:
+            number = chunks[number].parent  # of what is no definition, the one around it
+        return number if number is None or number < 0 else chunks[number].symbol
+    own = f"sym1:heur:{wanted['symbol']}"  # imported symbols have the same hash
+    for number in range(count):
+        if held.name_symbol(document, number)[0] == own:
+            return number
+    path = held.identities[document].virtual_path if document else held.path
+    return -1 if chunks and module_symbol_id(path, held.name_chunk(document, 0)) == own else None
 
 
 def _find_dotted(files: Files, dotted: str) -> list[Definition]:

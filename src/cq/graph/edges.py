@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
+from cq.graph.link import find_dialect
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
 from cq.graph.unit import ANYWHERE, ROOT, Unit
-from cq.model.code import Code, Parameter
+from cq.model.code import Bind, Code, Parameter, Value
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Call, FileFacts, Reference, References, Symbol
 
 MAX_BASES = 50  # classes that are asked for an attribute
+_BEHIND = ("attribute", "assignment", "call")  # roles of names that may stand behind a dot
+_THIS = re.compile(rb"(?<![\w$])this\.\Z")
+_UPDATE = re.compile(rb"\s*(?:[-+*/%@&|^]|//|\*\*|<<|>>>?|&&|\|\||\?\?)=(?!=)|\+\+|--")
 
 
 class Index(Protocol):
@@ -27,9 +32,21 @@ class Index(Protocol):
     def calls(self, path: str) -> Sequence[Sequence[Call]]: ...
     def symbols(self, path: str) -> Sequence[Sequence[Symbol]]: ...
     def references(self, path: str) -> Sequence[References]: ...
+    def text(self, path: str) -> bytes: ...
+    def find_users(self, name: str) -> Sequence[str]: ...
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]: ...
     def has_referrers(self, key: int) -> bool: ...
     def find_methods(self, name: str) -> Sequence[tuple[str, int, str, tuple[Parameter, ...]]]: ...
+
+
+class Read(NamedTuple):
+    """A place in the code of `source` where the name of an attribute stands."""
+
+    source: Candidate
+    start: int
+    end: int
+    kind: str  # read write, update for both
+    ref: SymbolRef
 
 
 class Edges:
@@ -142,7 +159,40 @@ class Edges:
                     names.add(target.name.rpartition(".")[2].partition("#")[0])
                 usages = self._usages(path, document, names) if names else ()
                 found += [edge for edge in usages if target in edge.ref.candidates and edge.source not in taken]
+        taken |= {edge.source for edge in found}
+        for read in self.find_reads(target):
+            if read.ref.status == "resolved" and read.source not in taken:
+                taken.add(read.source)
+                found.append(Edge("usages", read.source, read.ref))
         return found
+
+    def find_reads(self, target: Candidate) -> Iterator[Read]:
+        """Every place that runs an accessor without a call; none for what is no accessor. What is read off something
+        unknown is possible, by its name."""
+        number, home = self.find_symbol(target), self._unit(target.path, target.document)
+        symbol = self._symbols_of(target.path)[target.document][number] if number is not None and number >= 0 else None
+        if symbol is None or symbol.kind != "accessor" or home is None:
+            return
+        kinds = _find_kinds(symbol)
+        whole = msgspec.structs.replace(target, name=target.name.partition("#")[0])
+        for path in self._index.find_users(symbol.name):
+            for document, references in enumerate(self._index.references(path)):
+                unit = self._unit(path, document)
+                if unit is None or find_dialect(unit.language) is not find_dialect(home.language):
+                    continue
+                for name, start, end, role in references:
+                    if name != symbol.name or start not in self._receivers(path, document):
+                        continue
+                    ref = self._find_attribute(path, document, name, start)
+                    if ref is None and role != "call":
+                        ref = SymbolRef(name, "ambiguous", "name", CONFIDENCE["name"], (whole,))
+                    kind = "write" if role == "assignment" else "read"
+                    if kind == "read" and _UPDATE.match(self._index.text(path), end):
+                        kind = "update"
+                    if ref is not None and whole in ref.candidates and kind in kinds:
+                        named = {at: unit.qualified_names[at] for at in unit.by_symbol}  # what a lambda does, too
+                        around = _around(self._symbols_of(path)[document], named, start)
+                        yield Read(Candidate(path, document, around), start, end, kind, ref)
 
     def find_usages_out(self, source: Candidate, known: Iterable[Edge]) -> list[Edge]:
         """What a definition names and has no certain edge to among those known."""
@@ -241,36 +291,69 @@ class Edges:
                     continue
                 if start in numbers:
                     yield document, start, end, self.find_call(path, document, numbers[start])
-                elif role == "attribute":
+                elif role == "attribute" or start in self._receivers(path, document):
                     yield document, start, end, self._find_attribute(path, document, name, start)
                 else:
                     yield document, start, end, self.find_name(path, document, name, start, role)
 
     def _find_attribute(self, path: str, document: int, name: str, start: int) -> SymbolRef | None:
-        """What `receiver.name` means where the receiver is `self`, a class or a module; else None."""
+        """What `receiver.name` means where the receiver is `self`, a class, a module, or a name whose one value has its
+        class written beside it; else None."""
         receiver = self._receivers(path, document).get(start)
-        unit = self._unit(path, document) if receiver else None
-        if receiver is None or unit is None:
+        unit, links = self._unit(path, document), self._of(path, document)
+        if not receiver or unit is None or links is None:
             return None
-        scope = _innermost(self._index.symbols(path)[document], start)
-        method = unit.by_symbol.get(scope)
-        while method is not None and not any(p.name == receiver for p in method.parameters):
-            method = unit.by_symbol.get(method.scope)
-        if method is not None:
-            owner = unit.by_symbol.get(method.scope)
-            is_own = method.parameters[0].name == receiver and "static" not in method.modifiers
-            if owner is None or owner.kind != "class" or not is_own:
-                return None
-            return self._find_member(Candidate(path, document, unit.qualified_names[owner.symbol]), name)
-        place = self._find_name(path, document, scope, receiver, start, "reference").resolved
+        symbols = self._symbols_of(path)[document]
+        scope = _innermost(symbols, start)
+        while scope >= 0 and scope not in unit.by_symbol:
+            scope = symbols[scope].parent  # a function without a name
+        binds = unit.find(scope, receiver, start)
+        made = self._find_class(unit, links, binds[0], start) if len(binds) == 1 else None
+        if made is not None:
+            kind, evidence = made
+            return self._find_member(kind, evidence, name) if kind is not None else None
+        ref = self._find_name(path, document, scope, receiver, start, "reference")
+        place = ref.resolved
         if place is None:
-            return None
+            return SymbolRef(name, "external", module=f"{ref.module}.{name}") if ref.status == "external" else None
         if place.name:
-            return self._find_member(place, name)
+            return self._find_member(place, "mro", name)
         found = self.find_dotted(path, document, f"{receiver}.{name}", start)
         return found if found.candidates else None
 
-    def _find_member(self, kind: Candidate, name: str) -> SymbolRef | None:
+    def _find_class(self, unit: Unit, links: Links, bind: Bind, start: int) -> tuple[Candidate | None, str] | None:
+        """The class of which a name holds an instance and how that is known; None for a name that is bound to no
+        instance: an import, a class."""
+        value, written = bind.value, bind.type
+        if type(value) is list and value[0] == "param":
+            definition = unit.definitions[value[1]]
+            owner = unit.by_symbol.get(definition.scope)
+            if owner is not None and owner.kind == "class" and value[2] == 0 and "static" not in definition.modifiers:
+                return Candidate(unit.path, unit.document, unit.qualified_names[owner.symbol]), "mro"
+            written = definition.parameters[value[2]].type
+        elif type(value) is int and written is None:
+            number = unit.site_at[value]
+            made = links.refs[links.calls[number]].resolved
+            return (made, "constructor") if number in links.constructors or self._is_class(made) else (None, "")
+        elif written is None:
+            return None
+        dotted = _find_written(written)
+        symbols = self._symbols_of(unit.path)[unit.document]
+        for symbol in symbols:
+            if symbol.kind == "type_parameter" and symbol.name == dotted:
+                around = symbols[symbol.parent]
+                dotted = "" if around.start <= start < around.end else dotted
+        if not dotted:
+            return None, ""
+        return self.find_dotted(unit.path, unit.document, dotted, start).resolved, "annotation"
+
+    def _is_class(self, place: Candidate | None) -> bool:
+        number = self.find_symbol(place) if place is not None else None
+        if place is None or number is None or number < 0:
+            return False
+        return self._symbols_of(place.path)[place.document][number].kind_group == "class"
+
+    def _find_member(self, kind: Candidate, evidence: str, name: str) -> SymbolRef | None:
         """In the class itself, else in its bases, the first before the others; None where nobody knows."""
         todo, seen = [kind], set[Candidate]()
         while todo and len(seen) < MAX_BASES:
@@ -280,7 +363,7 @@ class Edges:
             seen.add(here)
             inner = Candidate(here.path, here.document, f"{here.name}.{name}")
             if self.find_symbol(inner) is not None or inner.name in self._fields(here.path, here.document):
-                return SymbolRef(name, "resolved", "mro", CONFIDENCE["mro"], (inner,))
+                return SymbolRef(name, "resolved", evidence, CONFIDENCE[evidence], (inner,))
             links = self._of(here.path, here.document)
             bases = [] if links is None else [links.refs[at] for owner, at in links.inherits if owner == here.name]
             if any(base.status != "resolved" for base in bases):
@@ -301,14 +384,18 @@ class Edges:
         return self._symbols[path]
 
     def _receivers(self, path: str, document: int) -> dict[int, str]:
-        """Where an attribute is read off a name alone -> that name."""
+        """Where a name stands behind a dot -> the name it is read off, "" where that is no name alone."""
         key = (path, document)
         if key not in self._read_off:
             found: dict[int, str] = {}
+            text = self._index.text(path)
             before, before_end, before_role = "", -2, ""
             for name, start, end, role in self._index.references(path)[document]:
-                if role == "attribute" and before_end + 1 == start and before_role != "attribute":
-                    found[start] = before
+                if role in _BEHIND and text[start - 1 : start] == b".":
+                    if before_end + 1 == start:
+                        found[start] = before if before_role != "attribute" else ""
+                    else:  # a keyword is no reference
+                        found[start] = "this" if _THIS.search(text, max(start - 6, 0), start) else ""
                 before, before_end, before_role = name, end, role
             self._read_off[key] = found
         return self._read_off[key]
@@ -428,7 +515,7 @@ class Edges:
     def _calls(self, source: Candidate, links: Links, number: int, possible: bool) -> Iterator[Edge]:
         """The edges of one call: what it runs or makes, the constructor, and what it hands on to be called."""
         ref = links.refs[links.calls[number]]
-        if possible:
+        if possible and number not in links.replaced:
             ref = self._fill(source.path, source.document, number, links, ref)
         kind = "calls"
         if number in links.constructors:
@@ -532,6 +619,28 @@ class Edges:
         if home is None or name not in home.scopes[ROOT]:
             return ref
         return msgspec.structs.replace(ref, candidates=(Candidate(home.path, home.document, name),))
+
+
+def _find_kinds(accessor: Symbol) -> tuple[str, ...]:
+    """What runs it."""
+    if "set" in accessor.modifiers or any(name.endswith(".setter") for name in accessor.decorators):
+        return ("write", "update")
+    return () if any(name.endswith(".deleter") for name in accessor.decorators) else ("read", "update")
+
+
+def _find_written(value: Value) -> str:
+    """The one name that a type is, but for None: `Row`, `"Row"`, `Row | None`, `Optional[Row]`; else ""."""
+    if type(value) is list and (value[0] == "|" or value[:2] == ["op", "|"]):
+        parts = value[1 + (value[0] == "op") :]
+    elif type(value) is list and value[0] == "[]" and value[1] in ("Optional", "typing.Optional"):
+        parts = value[2:]
+    else:
+        parts = value.removeprefix("'").split("|") if type(value) is str else ()
+    names = [part for part in parts if part not in _NOTHING]
+    return names[0].strip() if len(names) == 1 and type(names[0]) is str else ""
+
+
+_NOTHING = ("None", " None", "None ", "=None", "=null", "=undefined")
 
 
 def _unknown(name: str) -> SymbolRef:

@@ -41,26 +41,40 @@ class PythonDialect(Dialect):
         "|": "__or__", "&": "__and__", "^": "__xor__", "@": "__matmul__", "**": "__pow__", "<<": "__lshift__",
         ">>": "__rshift__",
     }  # fmt: skip
-    callers: ClassVar[dict[str, int | str]] = {
+    callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {
         "builtins.map": 0, "builtins.filter": 0, "functools.reduce": 0, "builtins.sorted": "key", "builtins.max": "key",
         "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
         "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
         "multiprocessing.Process": "target", "atexit.register": 0, "builtins.list().sort": "key",
         "collections.defaultdict": 0, "threading.Timer": 1, "re.sub": 1, "re.subn": 1, "functools.cmp_to_key": 0,
         "itertools.accumulate": 1, "heapq.nlargest": "key", "heapq.nsmallest": "key", "signal.signal": 1,
-        "weakref.finalize": 1,
+        "weakref.finalize": 1, "contextlib.ExitStack().callback": 0, "contextlib.AsyncExitStack().callback": 0,
+        "contextlib.AsyncExitStack().push_async_callback": 0, "asyncio.to_thread": 0, "timeit.timeit": 0,
+        "concurrent.futures.ThreadPoolExecutor().submit": 0, "concurrent.futures.ThreadPoolExecutor().map": 0,
+        "concurrent.futures.ProcessPoolExecutor().submit": 0, "concurrent.futures.ProcessPoolExecutor().map": 0,
+        "multiprocessing.Pool().map": 0, "json.dumps": "default", "json.loads": "object_hook",
+        "bisect.insort": "key",
     }  # fmt: skip
     runs: ClassVar[dict[str, tuple[str, ...]]] = {
         "with": ("__enter__", "__exit__", "__aenter__", "__aexit__"),
         "iter": ("__iter__", "__next__", "__aiter__", "__anext__"),
         "[]": ("__getitem__",), "[]=": ("__setitem__",), "+=": ("__iadd__",),
         "-=": ("__isub__",), "|=": ("__ior__",), "&=": ("__iand__",), "*=": ("__imul__",), "<": ("__lt__",),
-        ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",),
+        ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",), "!=": ("__ne__|__eq__",),
+        "in": ("__contains__|__iter__",), "unary-": ("__neg__",), "unary+": ("__pos__",), "unary~": ("__invert__",),
+        "format": ("__format__|__str__|__repr__",), "truth": ("__bool__|__len__",), "del": ("__delitem__",),
         **{sign: (name,) for sign, name in protocols.items() if not sign.isalpha()},
     }  # fmt: skip
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {
-        f"builtins.{name}": (f"__{name}__",) for name in ("len", "str", "repr", "iter", "next", "bool", "hash", "abs")
-    }
+        f"builtins.{name}": (f"__{name}__",)
+        for name in ("len", "repr", "iter", "next", "hash", "abs", "int", "float", "reversed", "round", "bytes", "dir")
+    } | {
+        "builtins.str": ("__str__|__repr__",), "builtins.print": ("__str__|__repr__",),
+        "builtins.format": ("__format__|__str__|__repr__",), "builtins.bool": ("__bool__|__len__",),
+        "contextlib.closing": ("close",), "contextlib.aclosing": ("aclose",),
+        "contextlib.ExitStack().enter_context": ("__enter__", "__exit__"),
+        "contextlib.AsyncExitStack().enter_async_context": ("__aenter__", "__aexit__"),
+    }  # fmt: skip
     class_hooks = ("__init_subclass__",)
     root_members = frozenset(dir(object))
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
@@ -170,7 +184,7 @@ class PythonDialect(Dialect):
             # `from . import x` in a package's own file: the name itself is what is being bound.
             inner = self.find_submodule(linker, source.path, name)
             return linker.unknown if inner is None else {inner: 1}
-        return linker.module_member(source, name, 1)
+        return linker.members.of_module(source, name, 1)
 
     # -- classes ---------------------------------------------------------------------------------
 
@@ -183,7 +197,9 @@ class PythonDialect(Dialect):
             if not (type(value) is list and value[0] == "*")
         ]
         orders: list[list[Thing | None]] = [
-            list(linker.order(base)) if isinstance(base, Class) else [base] for base in bases if base is not kind
+            list(linker.members.order(base)) if isinstance(base, Class) else [base]
+            for base in bases
+            if base is not kind
         ]
         return (kind, *_merge([*orders, [base for base in bases if base is not kind]]))
 
@@ -198,7 +214,7 @@ class PythonDialect(Dialect):
         return known[0]
 
     def _find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
-        order, definition = linker.order(kind), kind.definition
+        order, definition = linker.members.order(kind), kind.definition
         for name, value in definition.keywords:
             if name == "metaclass":
                 found = self.find_static(linker, kind.unit, definition.scope, value, definition.start)
@@ -318,7 +334,7 @@ class PythonDialect(Dialect):
     def access(self, linker: Linker, function: Function, receiver: Thing, *, on_class: bool) -> Values:
         modifiers = function.definition.modifiers
         if "accessor" in modifiers:
-            return {function: 0} if on_class else linker.give(function, receiver, None, -1, 1)
+            return {function: 0} if on_class else linker.calls.give(function, receiver, None, -1, 1)
         if "static" in modifiers:
             return {function: 0}
         if "class" in modifiers:
@@ -455,7 +471,7 @@ class PythonDialect(Dialect):
             return linker.evaluate(unit, site.scope, args[at], site.start)
 
         if name == "builtins.getattr" and len(args) > 1:
-            names = linker.find_keys_of(unit, site.scope, args[1], site.start) or [""]
+            names = linker.containers.find_keys_of(unit, site.scope, args[1], site.start) or [""]
             found = NOTHING
             for text in names:
                 is_name = text[:1] == "'" and text[1:].isidentifier()
@@ -483,16 +499,20 @@ class PythonDialect(Dialect):
         if name in ("builtins.map", "itertools.starmap"):
             return self._held(linker, unit, number, ["each", "list", ["gives", args[0]]])
         if name == "functools.reduce":
-            return linker.called(value(0))
+            return linker.calls.called(value(0))
         if name in ("builtins.next", "builtins.max", "builtins.min"):
             if len(args) == 1 or name == "builtins.next":
-                return linker.iterate(value(0))
+                return linker.protocols.iterate(value(0))
             found = NOTHING
             for at in range(len(args)):
                 found = join(found, value(at))
             return found
         if name in _SAME:
             return value(0)
+        if name in _ENTERING:
+            return linker.evaluate(
+                unit, site.scope, self._made_up.setdefault((unit, number), ["enter", args[0]]), site.start
+            )
         if name in ("typing.cast", "typing_extensions.cast") and len(args) == 2:
             return linker.make(unit, site.scope, args[0], site.start)
         if name in ("functools.partial", "functools.partialmethod"):
@@ -503,7 +523,7 @@ class PythonDialect(Dialect):
             return linker.unknown
         if name in ("importlib.import_module", "builtins.__import__"):
             found = NOTHING
-            for text in linker.find_keys_of(unit, site.scope, args[0], site.start) or [""]:
+            for text in linker.containers.find_keys_of(unit, site.scope, args[0], site.start) or [""]:
                 source = self.find_module(linker, unit, text[1:]) if text[:1] == "'" else None
                 found = join(found, linker.unknown if source is None else {source: 1})
             return found
@@ -553,7 +573,7 @@ class PythonDialect(Dialect):
             kind = named if isinstance(named, Class) else None
         if receiver is None or kind is None:
             return linker.unknown
-        return {linker.super_of(kind, receiver): 2}
+        return {linker.super_of(kind, receiver, function): 2}
 
     def _call_container(
         self, linker: Linker, thing: External, owner: Container, unit: Unit, number: int
@@ -563,8 +583,8 @@ class PythonDialect(Dialect):
         if name in ("get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__next__"):
             key = site.args[0] if owner.kind == "dict" and site.args else None
             found = NOTHING
-            for constant in linker.find_keys_of(unit, site.scope, key, site.start) or [None]:
-                found = join(found, linker.elements(owner, constant))
+            for constant in linker.containers.find_keys_of(unit, site.scope, key, site.start) or [None]:
+                found = join(found, linker.containers.elements(owner, constant))
             if len(site.args) > 1:
                 found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
             return found
@@ -652,6 +672,7 @@ _EACH = {
     "builtins.sorted": "list", "builtins.reversed": "list", "builtins.iter": "list", "itertools.chain": "list",
     "collections.deque": "list",
 }  # fmt: skip
+_ENTERING = ("contextlib.ExitStack().enter_context", "contextlib.AsyncExitStack().enter_async_context")
 _FILLED = frozenset({"builtins.list", "builtins.set", "collections.deque"})  # made empty, to be filled
 _SAME = frozenset({
     "copy.copy", "copy.deepcopy", "dataclasses.replace", "asyncio.run", "asyncio.create_task", "asyncio.wait_for",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from cq.graph.callers import is_own
 from cq.graph.link import Cell, Linker
 from cq.graph.things import (
     UNKNOWN,
@@ -39,6 +40,7 @@ UNRESOLVED = Meaning("unresolved", "")
 BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
 _TEXTS = ("builtins.str().", "builtins.bytes().")
 _TEXT_METHODS = frozenset(dir(str)) | frozenset(dir(bytes))
+_OWN_NAMES = ("self.", "cls.", "this.")
 _IMPORTS = 10  # how many imports of imports are followed to a value
 
 
@@ -145,7 +147,7 @@ class Resolver:
             return (thing.unit, ROOT)
         if isinstance(thing, Instance):
             name = self.linker.dialect(thing.type.unit).protocols.get("call", "")
-            holder, binds, _, _ = self.linker.find_member(thing.type, name)
+            holder, binds, _, _ = self.linker.members.find(thing.type, name)
             if isinstance(holder, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
                 return (holder.unit, holder.unit.definitions[binds[0].value[1]].symbol)
         return None
@@ -207,7 +209,7 @@ class Resolver:
             return None
         owner = function.owner
         holder, binds, _, _ = self.linker.ask(
-            unit.home_inside(definition), lambda: self.linker.find_overridden(owner, definition.name)
+            unit.home_inside(definition), lambda: self.linker.members.find_behind(owner, definition.name, owner)
         )
         if not isinstance(holder, Class) or not binds:
             return None
@@ -268,22 +270,23 @@ class Resolver:
         callers = dialect.callers
         for thing in values:
             if type(thing) is External and thing.name in callers:
-                place, site = callers[thing.name], unit.code.sites[number]
-                if isinstance(place, str):
-                    value = next((value for name, value in site.keywords if name == place), None)
+                places, site = callers[thing.name], unit.code.sites[number]
+                if isinstance(places, str):
+                    given = [value for name, value in site.keywords if name == places]
                 else:
-                    value = site.args[place] if len(site.args) > place else None
-                if value is not None:
+                    at = places if isinstance(places, tuple) else (places,)
+                    given = [site.args[place] for place in at if len(site.args) > place]
+                for value in given:
                     found = join(found, linker.evaluate(unit, site.scope, value, site.start))
             elif type(thing) is External and thing.name in dialect.builtin_runs:
                 site = unit.code.sites[number]
                 if site.args:
                     names = dialect.builtin_runs[thing.name]
-                    found = join(found, linker.imply(unit, site.scope, site.start, names, site.args[0]))
+                    found = join(found, linker.protocols.imply(unit, site.scope, site.start, names, site.args[0]))
         site = unit.code.sites[number]
         if site.kind == "decorator" and unit.decorated_at.get(site.end, (None, 0, False))[2]:
             # `@f(x)`: what the call gives is called with what it decorates.
-            found = join(found, {**linker.find_called(linker.result(unit, number))})
+            found = join(found, {**linker.calls.find_called(linker.calls.result(unit, number))})
         if not found:
             return None
         meaning = self.mean(found)
@@ -291,7 +294,12 @@ class Resolver:
 
     def find_running(self, cells: Sequence[Cell | None]) -> set[Cell]:
         """Callees that `run` has something to say about; few of all."""
-        return {cell for cell in dict.fromkeys(cells) if cell is not None and any(map(_runs_more, cell.values))}
+        return {
+            cell
+            for cell in dict.fromkeys(cells)
+            if cell is not None
+            and (any(map(_runs_more, cell.values)) or (UNKNOWN in cell.values and self.linker.is_on_self(cell)))
+        }
 
     def run(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, bool] | None:
         """What a call runs beside what it means, and whether that is instead of it: a wrapper that a decorator put
@@ -310,7 +318,7 @@ class Resolver:
                 continue
             is_bare = isinstance(thing, Bound) and thing.receiver is None
             if function.definition.decorators and not is_bare:
-                ran = self.linker.ran(function)
+                ran = self.linker.decorators.ran(function)
                 others = {
                     o: max(at, level, INFERRED) for o, at in ran.items() if self._target(o) != self._target(thing)
                 }
@@ -322,12 +330,15 @@ class Resolver:
                     continue
             others: Values = {}
             is_all = False
-            if isinstance(thing, Bound) and isinstance(thing.receiver, Instance) and thing.receiver.own:
+            receiver = thing.receiver if isinstance(thing, Bound) else None
+            if is_own(receiver) or (receiver is None and _is_read_off(unit.code.sites[number], function)):
                 others = self._dispatch(unit, unit.code.sites[number], function)
                 is_all = others.pop(function, None) is None and bool(others)
                 found |= others
             if "abstract" not in function.definition.modifiers and not is_all:
                 kept.add(function)
+        if len(values) == 1 and UNKNOWN in values:
+            found = self._dispatch(unit, unit.code.sites[number], None)
         if not found:
             return None
         meaning = self.mean(found)
@@ -335,33 +346,42 @@ class Resolver:
             meaning = meaning._replace(status="ambiguous")
         return (meaning, not kept) if meaning.places else None
 
-    def _dispatch(self, unit: Unit, site: Site, function: Function) -> Values:
+    def _dispatch(self, unit: Unit, site: Site, function: Function | None) -> Values:
         """Methods that take the place of one called on `self` or `super()`, in the classes that calls are known to hand
-        over as `self`; itself among them unless it is known that it never runs here."""
+        over as `self`; itself among them unless it is known that it never runs here. Of a name that the class itself
+        does not have (None) those of all classes, or none."""
         linker = self.linker
-        around = linker.method_around(unit, site.scope)
-        if around is None or around.owner is None or function.owner is None:
+        around = linker.callers.method_around(unit, site.scope)
+        if around is None or around.owner is None or (function is not None and function.owner is None):
             return {}
-        is_super = type(site.callee) is list
-        name = function.definition.name
         found: Values = {}
-        receivers = linker.receivers(around)
-        for kind in receivers:
-            if not isinstance(kind, Class):
+        name = site.name if function is None else function.definition.name
+        receivers = linker.callers.receivers(around)
+        for kind, level in receivers.items():
+            if not isinstance(kind, Class) or (level == NAME and self._is_only_above(kind, receivers)):
                 continue
-            order = linker.order(kind)
-            behind = order.index(around.owner) + 1 if is_super and around.owner in order else 0
+            order = linker.members.order(kind)
+            behind = order.index(around.owner) + 1 if site.kind == "super" and around.owner in order else 0
+            other: Function | None = None
             for holder in order[behind:]:
-                if not isinstance(holder, Class):
-                    found[function] = PARAMETER
+                other = self._find_own(holder, name) if isinstance(holder, Class) else function
+                if other is not None or not isinstance(holder, Class):
                     break
-                other = self._find_own(holder, name)
-                if other is not None:
-                    found[other] = PARAMETER
-                    break
-        if UNKNOWN in receivers or (found and function not in found and linker.is_made(around.owner)):
+            if other is not None:
+                found[other] = PARAMETER
+            elif function is None:
+                return {}
+        if function is None:
+            return {} if UNKNOWN in receivers else found
+        if UNKNOWN in receivers or (found and function not in found and linker.callers.is_made(around.owner)):
             found[function] = PARAMETER
         return found
+
+    def _is_only_above(self, kind: Class, receivers: Values) -> bool:
+        """Whether another class that is handed over inherits from a class, and no call makes just that one."""
+        linker = self.linker
+        heirs = (k for k, level in receivers.items() if isinstance(k, Class) and level < NAME and k is not kind)
+        return any(kind in linker.members.order(heir) for heir in heirs) and not linker.callers.is_made(kind)
 
     def _find_own(self, holder: Class, name: str) -> Function | None:
         """The method of that name that a class defines itself, be it through its prototype."""
@@ -384,7 +404,10 @@ class Resolver:
             if type(value) is list and value[0] == "augment":
                 value = value[1]
             found = linker.ask(
-                home, lambda s=scope, v=value, at=start, o=operation: linker.imply(unit, s, at, names.get(o, ()), v)
+                home,
+                lambda s=scope, v=value, at=start, o=operation: linker.protocols.imply(
+                    unit, s, at, names.get(o, ()), v
+                ),
             )
             meaning = linker.ask(home, lambda found=found: self.mean(found)) if found else UNRESOLVED
             if meaning.places:
@@ -415,7 +438,7 @@ class Resolver:
                 return {}
             dialect = linker.dialect(unit)
             for name in dialect.class_hooks:
-                base = linker.order(kind)[1] if kind.is_line else None
+                base = linker.members.order(kind)[1] if kind.is_line else None
                 is_line = isinstance(base, Class)
                 places.append(self._find_method(base if is_line else kind, name, behind=not is_line))
             meta = dialect.find_metaclass(linker, kind)
@@ -446,7 +469,7 @@ class Resolver:
         return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
 
     def _find_method(self, kind: Class, name: str, *, behind: bool = False) -> Place | None:
-        holder, binds, _, _ = self.linker.find_member(kind, name, behind=behind)
+        holder, binds, _, _ = self.linker.members.find(kind, name, behind=behind)
         value = binds[0].value if isinstance(holder, Class) and binds else None
         if isinstance(holder, Class) and type(value) is list and value[0] == "def":
             return (holder.unit, holder.unit.definitions[value[1]].symbol)
@@ -455,10 +478,16 @@ class Resolver:
 
 def _runs_more(thing: Thing) -> bool:
     if type(thing) is Bound:
-        if isinstance(thing.receiver, Instance) and thing.receiver.own:
+        if is_own(thing.receiver):
             return True
         thing = thing.function
     return type(thing) is Function and bool(thing.definition.decorators)
+
+
+def _is_read_off(site: Site, function: Function) -> bool:
+    """Whether a call names a method that gets no receiver on `self` or its class: `cls.helper()`."""
+    is_named = function.owner is not None and function.definition.name == site.name
+    return is_named and type(site.callee) is str and site.callee.startswith(_OWN_NAMES)
 
 
 def _is_disguised(thing: Thing) -> bool:

@@ -1075,7 +1075,7 @@ class RustDialect(Dialect):
         if isinstance(thing, Function):
             definition = thing.definition
             if definition.type is None:
-                return linker.returned(thing)  # a closure
+                return linker.calls.returned(thing)  # a closure
             linker.record(thing.unit.home_of(definition))
             env = {} if thing.owner is None else self._env(linker, thing.owner, receiver)
             found = self._type(linker, thing.unit, definition.symbol, definition.type, env)
@@ -1192,7 +1192,7 @@ class RustDialect(Dialect):
         found = NOTHING
         for value in site.args:
             if type(value) is list and value[0] == "lambda":
-                found = join(found, linker.returned(linker.function(unit, value[1])))
+                found = join(found, linker.calls.returned(linker.function(unit, value[1])))
             elif type(value) is str and value[:1] not in "=#'":
                 for thing, level in linker.evaluate(unit, site.scope, value, site.start).items():
                     if isinstance(thing, Function):

@@ -79,8 +79,9 @@ class TypeScriptDialect(Dialect):
     constructors = ("constructor",)
     protocols: ClassVar[dict[str, str]] = {"iter": "[Symbol.iterator]", "next": "next"}
     runs: ClassVar[dict[str, tuple[str, ...]]] = {"iter": ("[Symbol.iterator]", "[Symbol.asyncIterator]")}
-    callers: ClassVar[dict[str, int | str]] = {
+    callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {
         **{f"builtins.{kind}().{name}": 0 for kind in ("list", "map", "set", "promise") for name in _CALLERS},
+        "builtins.promise().then": (0, 1),
         **{f"builtins.{kind}().forEach": 0 for kind in ("Map", "Set")},
         **{f"{holder}.{name}": 1 for holder in _EMITTERS for name in _LISTENING},
         "builtins.str().replace": 1,
@@ -331,7 +332,7 @@ class TypeScriptDialect(Dialect):
             if isinstance(base, Alias):
                 todo.append((base.unit, base.scope, base.type))
             elif isinstance(base, Class):
-                order.update(dict.fromkeys(linker.order(base)))
+                order.update(dict.fromkeys(linker.members.order(base)))
             else:
                 order[base] = None
 
@@ -346,7 +347,7 @@ class TypeScriptDialect(Dialect):
         definition, owner = function.definition, function.owner
         takes_this = bool(definition.parameters) and definition.parameters[0].name == "this"
         if "accessor" in definition.modifiers:
-            return linker.give(function, receiver, None, -1, int(takes_this))
+            return linker.calls.give(function, receiver, None, -1, int(takes_this))
         if not takes_this or owner is None:
             return {function: 0}
         found: Values = {linker.bind(function, receiver): 0}
@@ -354,7 +355,7 @@ class TypeScriptDialect(Dialect):
             owner.definition.kind == "interface" or "abstract" in definition.modifiers
         ):
             for other in self._find_derived(linker, receiver.type):
-                holder, binds, _, _ = linker.find_member(other, definition.name)
+                holder, binds, _, _ = linker.members.find(other, definition.name)
                 for bind in binds:
                     if isinstance(holder, Class) and type(bind.value) is list and bind.value[0] == "def":
                         thing = linker.thing(holder.unit, bind.value[1])
@@ -380,13 +381,13 @@ class TypeScriptDialect(Dialect):
         return [other for other in found if other.definition.kind != "interface"]
 
     def _implements(self, linker: Linker, kind: Class, base: Class) -> bool:
-        for holder in linker.order(kind):
+        for holder in linker.members.order(kind):
             if holder is base:
                 return True
             if isinstance(holder, Class):
                 for _, value in holder.definition.keywords:
                     thing = self.find_static(linker, holder.unit, holder.definition.scope, value, ANYWHERE)
-                    if thing is base or (isinstance(thing, Class) and base in linker.order(thing)):
+                    if thing is base or (isinstance(thing, Class) and base in linker.members.order(thing)):
                         return True
         return False
 
@@ -478,7 +479,7 @@ class TypeScriptDialect(Dialect):
             return self._make_property(linker, thing, name, steps)
         if not isinstance(thing, Instance):
             return linker.unknown
-        holder, binds, stores, _ = linker.find_member(thing.type, name)
+        holder, binds, stores, _ = linker.members.find(thing.type, name)
         for member in (*binds, *stores):
             if isinstance(holder, Class) and member.type is not None:
                 return self._make(linker, holder.unit, member.scope, member.type, member.start, steps)
@@ -505,7 +506,7 @@ class TypeScriptDialect(Dialect):
             found = NOTHING
             for thing, level in linker.evaluate(unit, scope, value[1], position).items():
                 if isinstance(thing, Container) and thing.kind == "promise":
-                    found = join(found, raised(linker.elements(thing), level))
+                    found = join(found, raised(linker.containers.elements(thing), level))
                 else:
                     found = join(found, {thing: level})
             return found
@@ -515,7 +516,7 @@ class TypeScriptDialect(Dialect):
                 function = thing.function if isinstance(thing, Bound) else thing
                 receiver = thing.receiver if isinstance(thing, Bound) else None
                 if isinstance(function, Function):
-                    found = join(found, raised(linker.give(function, receiver, None, -1, 0), level))
+                    found = join(found, raised(linker.calls.give(function, receiver, None, -1, 0), level))
                 else:
                     found = join(found, linker.unknown)
             return found
@@ -529,22 +530,27 @@ class TypeScriptDialect(Dialect):
         if not isinstance(kind, Class):
             return linker.unknown
         if operation == "super":
-            method = linker.method_around(unit, scope)
+            method = linker.callers.method_around(unit, scope)
             is_static = method is not None and "static" in method.definition.modifiers
             return {linker.super_of(kind, kind.self_class if is_static else kind.self_instance): MRO}
-        base = next(iter(linker.order(kind)[1:]), None)
-        owner, binds, _, _ = linker.find_member(kind, "constructor", behind=True)
+        base = next(iter(linker.members.order(kind)[1:]), None)
+        owner, binds, _, _ = linker.members.find(kind, "constructor", behind=True)
         if isinstance(owner, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
             return {linker.bind(linker.thing(owner.unit, binds[0].value[1]), kind.self_instance): MRO}
         return linker.unknown if base is None else {base: MRO}
 
     def container_member(self, linker: Linker, container: Container, name: str, level: int) -> Values:
-        if container.kind == "dict" and name not in _OBJECT_METHODS:
-            if container.typed:
-                if type(container.value) is list and container.value[0] == "object":
-                    return raised(self._make_property(linker, container, name, MAX_STEPS), level)
-                return raised(linker.elements(container), level)
-            return raised(linker.elements(container, f"'{name}"), level)
+        if container.kind == "dict":
+            if container.typed and type(container.value) is list and container.value[0] == "object":
+                found = self._make_property(linker, container, name, MAX_STEPS)
+            elif container.typed:
+                found = linker.unknown if name in _OBJECT_METHODS else linker.containers.elements(container)
+            else:
+                found = linker.containers.elements(container, f"'{name}")
+            # An object has the methods of all objects, unless it has its own, or may have got one by `...other`.
+            is_open = not container.typed and None in container.value[1::2]
+            if name not in _OBJECT_METHODS or is_open or any(value is not UNKNOWN for value in found):
+                return raised(found, level)
         kind = "Function" if container.kind == "function" else f"{container.kind}()"
         return {linker.external(f"builtins.{kind}.{name}", container): level}
 
@@ -565,12 +571,13 @@ class TypeScriptDialect(Dialect):
         linker.record(stored_key(name))
         stores = unit.stores_by_name.get(name, ())
         for store in stores:
-            if container in linker.evaluate(unit, store.scope, store.base, store.start):
+            if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
+        linker.record(unit.name_key(f"[]{key}"))
         put = [store for stores in unit.item_stores.values() for store in stores if store.key == key]
         for store in put[:MAX_STORES]:
             linker.record(unit.name_key(f"[]{unit.find_base(store.base).rpartition('.')[2]}"))
-            if container in linker.evaluate(unit, store.scope, store.base, store.start):
+            if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
         if not (written or spread or stores or put) or any(at == "=str" for at, _ in pairs):
             found = join(found, linker.unknown)
@@ -580,7 +587,7 @@ class TypeScriptDialect(Dialect):
         """Whether `{[KEY]: …}` has an entry under the key."""
         if at is None or at[0] in "'#=":
             return False
-        known = linker.find_keys_of(container.unit, container.scope, at, container.position)
+        known = linker.containers.find_keys_of(container.unit, container.scope, at, container.position)
         return known is not None and key in known
 
     def function_member(self, linker: Linker, function: Function | Class, name: str) -> Values | None:
@@ -615,8 +622,8 @@ class TypeScriptDialect(Dialect):
         if name == "builtins.Function.bind":
             return self._bind(linker, unit, number)
         if name in ("builtins.Map().get", "builtins.WeakMap().get") and site.args and type(site.callee) is str:
-            keys = linker.find_keys_of(unit, site.scope, site.args[0], site.start) or [None]
-            return linker.items(unit, site.scope, site.callee.rpartition(".")[0], site.start, keys) or None
+            keys = linker.containers.find_keys_of(unit, site.scope, site.args[0], site.start) or [None]
+            return linker.containers.items(unit, site.scope, site.callee.rpartition(".")[0], site.start, keys) or None
         if not site.args:
             return self._contain(linker, unit, number, ["list"]) if name in _FILLED else None
         first = site.args[0]
@@ -686,7 +693,7 @@ class TypeScriptDialect(Dialect):
         if name in _SAME_CONTAINER or (name == "values" and owner.kind != "map"):
             return {owner: 0}
         if name in _ONE_ELEMENT:
-            return linker.elements(owner)
+            return linker.containers.elements(owner)
         return linker.unknown if name in ("reduce", "entries", "values", "reduceRight") else None
 
     def find_passed(self, linker: Linker, function: Function, number: int) -> Values | None:
@@ -705,11 +712,15 @@ class TypeScriptDialect(Dialect):
         if isinstance(thing, External) and thing.owner is not None:
             name = thing.name.rpartition(".")[2]
             is_element = number == (1 if name.startswith("reduce") else 0) or (number == 1 and name == "sort")
-            return linker.elements(thing.owner) if name in _CALLERS and at == 0 and is_element else linker.unknown
+            return (
+                linker.containers.elements(thing.owner)
+                if name in _CALLERS and at == 0 and is_element
+                else linker.unknown
+            )
         skipped = 0
         if isinstance(thing, (Class, OwnClass)):
             kind = thing if isinstance(thing, Class) else thing.type
-            holder, binds, _, _ = linker.find_member(kind, "constructor")
+            holder, binds, _, _ = linker.members.find(kind, "constructor")
             if not isinstance(holder, Class) or not binds or binds[0].value[0] != "def":
                 return linker.unknown
             thing, skipped = linker.thing(holder.unit, binds[0].value[1]), 1

@@ -224,7 +224,9 @@ def _find_stale(
         if [unit.document for unit in old] != [unit.document for unit in new]:
             return None
         same[path] = {}
-        for unit, was, now in zip(old, map(find_parts, old), map(find_parts, new), strict=True):
+        for unit, other in zip(old, new, strict=True):
+            closed = not find_dialect(unit.language).is_static
+            was, now = find_parts(unit, closed=closed), find_parts(other, closed=closed)
             # Paths anywhere may begin with a crate's name.
             if path.endswith("Cargo.toml") and was.digests != now.digests:
                 return None

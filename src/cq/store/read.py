@@ -644,6 +644,14 @@ class LinkedTree:
     def references(self, path: str) -> list[References]:
         return self._part(path, "refs")
 
+    def text(self, path: str) -> bytes:
+        return self._load(path, "text") or b""
+
+    def find_users(self, name: str) -> list[str]:
+        """Paths of files whose code may call or use the name; by path."""
+        contents = self._reader.find_names(name, "called used")
+        return [file.path for file in self._reader.find_files(self._tree, contents)]
+
     def find_referrers(self, key: int) -> list[tuple[str, array[int]]]:
         return self._reader.find_referrers(self._tree, key)
 
@@ -660,7 +668,9 @@ class LinkedTree:
 
     def _read(self, path: str, part: str) -> Any:
         content = self._reader.contents(self._tree, [path]).get(path)
-        return [] if content is None else self._reader.part(content, part)
+        if content is None:
+            return []
+        return self._reader.text(content) if part == "text" else self._reader.part(content, part)
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:

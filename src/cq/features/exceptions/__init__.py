@@ -49,7 +49,7 @@ def find_exceptions(relations: Relations, options: ExceptionsOptions) -> Answer:
     """What nobody catches first, then handlers that hide things, then everything else raised and caught."""
     options.check()
     targets: list[Definition] = []
-    paths = find_part(relations.paths(), options.target) if options.target else relations.paths()
+    paths = find_part(relations.files, relations.paths(), options.target) if options.target else relations.paths()
     if not paths and options.target:
         targets = [find_holder(row) for row in find_targets(relations.files, options.target)]
         if not targets:

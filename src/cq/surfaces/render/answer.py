@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cq.features.find.layout import show_query
 from cq.features.page import SMALL
 from cq.model.answer import (
     Answer,
@@ -115,7 +116,7 @@ def _render_budget(answer: Answer) -> str:
 
 
 def render_nothing(answer: Answer) -> list[str]:
-    query = answer.summary.get("query", "")
+    query = show_query(answer.summary.get("query", ""))
     how = " then ".join(answer.summary.get("mode_chain", ()))
     if any(event.category == "timeout" for event in answer.degraded):
         return [f"stopped before anything was found: {query!r}"]
@@ -152,7 +153,8 @@ def render_finding(finding: Finding) -> list[str]:
         caller = f" ({details.caller})" if details.caller else ""
         # How the index itself came to know is in JSON; that someone else said so is worth a word.
         by = "".join(f" by {source}" for source in details.evidence if source.startswith(("lsp.", "scip")))
-        return [f"{_INDENT}{place} {details.status}{by}{caller}: {text.strip()}"]
+        what = f" {details.call_kind}" if details.call_kind in ("read", "write", "update") else ""
+        return [f"{_INDENT}{place} {details.status}{what}{by}{caller}: {text.strip()}"]
     if isinstance(details, ReferenceDetails):
         scope = f" ({details.scope})" if details.scope else ""
         return [f"{_INDENT}{place} {details.status}, {' '.join(details.sources)}{scope}: {text.strip()}"]

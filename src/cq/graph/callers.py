@@ -1,0 +1,251 @@
+"""Who calls a function, on which receivers, and what they pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeGuard
+
+from cq.graph.cells import Cell
+from cq.graph.corpus import called_key
+from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, Function, Instance, OwnClass, Thing
+from cq.graph.unit import Unit
+from cq.graph.values import NAME, NOTHING, PARAMETER, Values, join
+from cq.model.code import Site, Value
+
+if TYPE_CHECKING:
+    from cq.graph.link import Linker
+
+MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
+
+
+class Callers:
+    """Found by the names that may stand for a function; nobody is asked about names that many use."""
+
+    def __init__(self, linker: Linker) -> None:
+        self.linker = linker
+        self._receivers: dict[Function, Cell] = {}
+
+    def find(self, function: Function) -> list[tuple[Unit, Site, int]]:
+        """Calls whose callee is this function, with how many parameters the receiver takes; by name, so that
+        few must be asked. None at all where there are too many."""
+        linker = self.linker
+        found: list[tuple[Unit, Site, int]] = []
+        for unit, number in self._find_places(function):
+            site = unit.code.sites[number]
+            values: Values
+            if site.kind == "decorator" and site.end in unit.decorated_at:
+                decorated, rank, is_called = unit.decorated_at[site.end]
+                values = linker.calls.result(unit, number) if is_called else linker.link(unit, number)
+                site = linker.decorators.site(unit, decorated, rank)
+            else:
+                values = linker.link(unit, number)
+            skips = {self.skipped(thing, function) for thing in values} - {None}
+            found += [(unit, site, skipped) for skipped in sorted(skips)]  # pyright: ignore[reportArgumentType]
+        return found
+
+    def _find_places(self, function: Function) -> list[tuple[Unit, int]]:
+        """Calls that may run a function, by its name; none where there are too many. A constructor runs by the names of
+        its class and of those below it, and by its own from below; what a decorator gives, by the decorator's."""
+        linker = self.linker
+        unit, definition = function.unit, function.definition
+        names = [definition.name]
+        if function.owner is not None and definition.name in linker.dialect(unit).constructors:
+            linker.record(unit.name_key(f"<{function.owner.definition.name}"))
+            names = [function.owner.definition.name, *self._find_heirs(function.owner)]
+        holder = unit.by_symbol.get(definition.scope)
+        giver = holder.name if holder is not None and holder.kind == "function" else ""
+        if function.owner is not None and definition.name == linker.dialect(unit).protocols.get("call"):
+            giver = function.owner.definition.name  # `@Retry(3)` over a function calls what it makes
+        names += [giver] if giver and giver not in names else []
+        linker.record(unit.name_key("()"))
+        places: list[tuple[Unit, int]] = []
+        for rank, name in enumerate(names):
+            linker.record(called_key(name))
+            units = linker.corpus.calling(name) if name else ()
+            if units is None:
+                if rank:
+                    continue
+                return []
+            for caller in units:
+                numbers = caller.sites_by_name.get(name, ())
+                if name == giver and rank:
+                    numbers = [n for n in numbers if caller.code.sites[n].end in caller.decorated_at]
+                places += [(caller, number) for number in numbers]
+        places += [(unit, number) for number in unit.indirect]
+        if len(places) > MAX_CALLERS:
+            return []
+        if definition.name != names[0]:
+            above = [number for number in unit.sites_by_name.get(definition.name, ())]
+            linker.record(unit.name_key(f"(){definition.name}"))
+            places += [(unit, number) for number in above] if len(above) + len(places) <= MAX_CALLERS else []
+        return places
+
+    def receivers(self, method: Function) -> Values:
+        """The classes below its own that calls are known to hand to a method as `self`; as NAME those that only have
+        the method that calls it on its own `self`. UNKNOWN among them: there may be others."""
+        cell = self._receivers.get(method)
+        if cell is None:
+            cell = self._receivers[method] = Cell(
+                method.unit.home_of(method.definition), Callers._find_receivers, self, method
+            )
+        return self.linker.read(cell)
+
+    def _find_receivers(self, method: Function) -> Values:
+        linker = self.linker
+        found: Values = {}
+        places = self._find_places(method)
+        for unit, number in places:
+            site = unit.code.sites[number]
+            for thing in linker.link(unit, number):
+                receiver = thing.receiver if isinstance(thing, Bound) else thing
+                function = thing.function if isinstance(thing, Bound) else thing
+                kind = receiver.type if isinstance(receiver, Instance) else receiver
+                if thing is UNKNOWN or thing is TOP:
+                    found = join(found, {UNKNOWN: PARAMETER})
+                elif is_own(receiver) and (function is method or self._is_overridden(function, method)):
+                    found = join(found, self._find_own(unit, site, receiver, method, is_same=function is method))
+                elif is_own(thing) and self.skipped(thing, method) == 1:  # `cls()`
+                    found = join(found, self._find_own(unit, site, thing, method, is_same=True))
+                elif thing is method:  # `Base.f(self)`
+                    around = self.method_around(unit, site.scope)
+                    if around is not None and site.args[:1] == (around.definition.parameters[0].name,):
+                        owner: Values = {} if around.owner is None else {around.owner: NAME}
+                        found = join(join(found, owner), self.receivers(around) if around is not method else owner)
+                elif isinstance(kind, Class) and (function is method or self.skipped(thing, method) == 1):
+                    found = join(found, {kind: PARAMETER})
+        return found if places else linker.unknown
+
+    def _find_own(
+        self, unit: Unit, site: Site, receiver: Instance | OwnClass, method: Function, *, is_same: bool
+    ) -> Values:
+        """The classes of `self` at a call of a method on it, on `super()` or on its class, and so in the method; where
+        what is called is above (not `is_same`), those that have the method in its place."""
+        around = self.method_around(unit, site.scope)
+        if around is method:
+            return {}
+        behind = around.owner if around is not None and site.kind == "super" else None
+        found: Values = {receiver.type: NAME} if is_same and receiver.type is not method.owner else {}
+        known = self.receivers(around) if around is not None else NOTHING
+        return join(
+            found,
+            {k: level for k, level in known.items() if (k is UNKNOWN and is_same) or self._has(k, method, behind)},
+        )
+
+    def _is_overridden(self, other: Thing, method: Function) -> bool:
+        """Whether a method takes the place of another in a class below."""
+        if not isinstance(other, Function) or other.definition.name != method.definition.name:
+            return False
+        return method.owner is not None and other.owner in self.linker.members.order(method.owner)[1:]
+
+    def _has(self, kind: Thing, method: Function, behind: Class | None) -> bool:
+        """Whether a class has a method from the class that it is defined in; `behind`: on `super()` in that one."""
+        if not isinstance(kind, Class):
+            return False
+        name = method.definition.name
+        if behind is None:
+            return self.linker.members.find(kind, name)[0] is method.owner
+        return self.linker.members.find_behind(kind, name, behind)[0] is method.owner
+
+    def method_around(self, unit: Unit, scope: int) -> Function | None:
+        """The method whose code holds a scope, through functions in it."""
+        method = unit.by_symbol.get(scope)
+        while method is not None and (method.kind != "function" or unit.by_symbol.get(method.scope) is None):
+            method = unit.by_symbol.get(method.scope)
+        around = None if method is None else self.linker.thing(unit, method.start)
+        return around if isinstance(around, Function) and around.owner is not None else None
+
+    def is_made(self, kind: Class) -> bool:
+        """Whether a call may make an instance of just this class."""
+        linker = self.linker
+        name = kind.definition.name
+        linker.record(called_key(name))
+        units = linker.corpus.calling(name)
+        if units is None:
+            return True
+        sites = [(unit, number) for unit in units for number in unit.sites_by_name.get(name, ())]
+        return len(sites) > MAX_CALLERS or any(kind in linker.link(unit, number) for unit, number in sites)
+
+    def _find_heirs(self, kind: Class) -> list[str]:
+        """The names of classes of the same document that have a class as their base."""
+        name = kind.definition.name
+        definitions = kind.unit.code.definitions
+        return [d.name for d in definitions if d.kind == "class" and name in d.bases and d.name != name]
+
+    def skipped(self, thing: Thing, function: Function) -> int | None:
+        """How many parameters come from elsewhere when `thing` is called and that runs `function`; None: it does not
+        run it."""
+        linker = self.linker
+        if thing is function:
+            return 0
+        if isinstance(thing, Bound) and thing.function is function:
+            return thing.skipped if thing.receiver is None else 1
+        if isinstance(thing, (Class, OwnClass)) and function.owner is not None:
+            kind = thing if isinstance(thing, Class) else thing.type
+            if function.definition.name in linker.dialect(kind.unit).constructors:
+                return 1 if linker.members.find(kind, function.definition.name)[0] is function.owner else None
+        name = function.definition.name
+        if isinstance(thing, Instance) and name == linker.dialect(thing.type.unit).protocols.get("call"):
+            return 1 if function.owner and linker.members.find(thing.type, name)[0] is function.owner else None
+        return None
+
+
+def is_own(thing: Thing | None) -> TypeGuard[Instance | OwnClass]:
+    """Whether it is `self` or `cls`: of a class, or of one below it that the caller knows."""
+    return isinstance(thing, OwnClass) or (isinstance(thing, Instance) and thing.own)
+
+
+def find_argument(function: Function, site: Site, number: int, skipped: int) -> Value:
+    """What a call passes for a parameter; None when that cannot be told."""
+    parameter = function.definition.parameters[number]
+    if parameter.kind != "/":
+        for name, value in site.keywords:
+            if name == parameter.name:
+                return value
+    if parameter.kind not in ("", "/"):
+        return _spread(site, parameter.name) if parameter.kind == "k" else None
+    if skipped <= APPLIED + 1:
+        at = number - skipped + APPLIED
+        return ["[]", site.args[1], f"#{at}"] if len(site.args) > 1 and at >= 0 else None
+    at = number - skipped
+    if at < 0:
+        return None
+    args = _written_out(site.args)
+    for place, value in enumerate(args[: at + 1]):
+        if type(value) is list and value[0] == "*":
+            if place < len(args) - 1:
+                return None
+            named = _spread(site, parameter.name) if parameter.kind != "/" else None
+            inner: Value = ["[]", value[1], f"#{at - place}"]
+            return inner if named is None else ["|", inner, named]
+    if at < len(args):
+        return args[at]
+    return None if parameter.kind == "/" else _spread(site, parameter.name)
+
+
+def _written_out(args: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Arguments with those in their places that are spread as written: `f(*[a, b], c)`."""
+    for at, value in enumerate(args):
+        if type(value) is list and value[0] == "*":
+            inner = value[1]
+            if type(inner) is not list or inner[0] not in ("list", "tuple"):
+                return args
+            return (*args[:at], *_written_out((*inner[1:], *args[at + 1 :])))
+    return args
+
+
+def _spread(site: Site, name: str) -> Value:
+    """What `f(**options)` passes under a name."""
+    spread = next((value for key, value in site.keywords if key == "**"), None)
+    return None if spread is None else ["[]", spread, f"'{name}"]
+
+
+def find_rest(function: Function, site: Site, number: int, skipped: int) -> Value:
+    """What a call passes beyond the other parameters, as a container; empty when nothing."""
+    parameters = function.definition.parameters
+    if parameters[number].kind == "*":
+        return ["list", *_written_out(site.args)[max(0, number - skipped) :]]
+    names = {parameter.name for parameter in parameters if parameter.kind not in ("*", "**", "/")}
+    found: list[Value] = ["dict"]
+    for name, value in site.keywords:
+        if name not in names:
+            found += [None if name == "**" else f"'{name}", value]
+    return found

@@ -1,0 +1,271 @@
+"""What calls give: what functions return, and what their parameters get."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cq.graph.callers import find_argument, find_rest
+from cq.graph.cells import Cell
+from cq.graph.corpus import called_key
+from cq.graph.things import (
+    TOP,
+    UNKNOWN,
+    Argument,
+    Bound,
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    Native,
+    OwnClass,
+    Thing,
+)
+from cq.graph.unit import ANYWHERE, Unit
+from cq.graph.values import CONSTRUCTOR, EVERYTHING, INFERRED, MRO, NOTHING, PARAMETER, SCOPE, Values, join, raised
+from cq.model.code import Value
+
+if TYPE_CHECKING:
+    from cq.graph.link import Linker
+
+
+class Calls:
+    """Results with the receiver and the arguments of a call in their places."""
+
+    def __init__(self, linker: Linker) -> None:
+        self.linker = linker
+        self._results: dict[tuple[Unit, int], Cell] = {}
+        self._returns: dict[Function, Cell] = {}
+        self._parameters: dict[tuple[Function, int], Cell] = {}
+        self._generators: dict[Function, Value] = {}
+        self._made_up: dict[tuple[object, ...], Value] = {}  # containers that stand nowhere in the code
+
+    def returned(self, function: Function) -> Values:
+        """What a function returns, its parameters standing for themselves (`Argument`)."""
+        cell = self._returns.get(function)
+        if cell is None:
+            cell = self._returns[function] = Cell(
+                function.unit.home_of(function.definition), Calls._find_returned, self, function
+            )
+        return self.linker.read(cell)
+
+    def _find_returned(self, function: Function) -> Values:
+        linker = self.linker
+        unit, definition = function.unit, function.definition
+        if definition.type is not None:
+            made = linker.make(unit, definition.scope, definition.type, ANYWHERE)
+            if made and UNKNOWN not in made:
+                return made
+        if "generator" in definition.modifiers:
+            value = self._generators.get(function)
+            if value is None:
+                value = self._generators[function] = ["each", "generator", ["|", *definition.yields]]
+            return {linker.container("generator", unit, definition.symbol, ANYWHERE, value): SCOPE}
+        found = NOTHING
+        scope = definition.symbol if definition.symbol >= 0 else definition.scope
+        for value in definition.returns:
+            if isinstance(value, str) and "." not in value:
+                # `return x`: when x is only ever the parameter, the caller knows best what it is.
+                binds = unit.find(scope, value, ANYWHERE if definition.symbol >= 0 else definition.start)
+                only = binds[0].value if len(binds) == 1 else None
+                if type(only) is list and only[:2] == ["param", definition.start]:
+                    number = only[2]
+                    if number or linker.dialect(unit).receiver(linker, function) is None:
+                        found = join(found, {linker.argument(function, number): INFERRED})
+                        continue
+            position = ANYWHERE if definition.symbol >= 0 else definition.start
+            found = join(found, linker.evaluate(unit, scope, value, position))
+        return raised(found, INFERRED)
+
+    def sent(self, unit: Unit, scope: int) -> Values:
+        """What `yield` gives in a generator: what calls of its `send` hand over."""
+        linker, found, definition = self.linker, dict(self.linker.unknown), unit.by_symbol.get(scope)
+        function = None if definition is None else linker.thing(unit, definition.start)
+        if not isinstance(function, Function):
+            return found
+        linker.record(called_key("send"))
+        for caller in linker.corpus.calling("send") or ():
+            for site in (caller.code.sites[number] for number in caller.sites_by_name["send"]):
+                base = site.callee.rpartition(".")[0] if type(site.callee) is str else None
+                held = linker.evaluate(caller, site.scope, base, site.start) if base and site.args else NOTHING
+                if any(thing in held for thing in self.returned(function)):
+                    values = linker.evaluate(caller, site.scope, site.args[0], site.start)
+                    found = join(found, raised(values, PARAMETER))
+        return found
+
+    def argued(self, unit: Unit, start: int, number: int) -> Values:
+        """A parameter of what is defined there: a function, or one that is made with `new`."""
+        linker = self.linker
+        thing = linker.thing(unit, start)
+        if isinstance(thing, Function):
+            return self.parameter(thing, number)
+        return linker.unknown if number else {thing.self_instance: MRO}
+
+    def parameter(self, function: Function, number: int) -> Values:
+        linker = self.linker
+        dialect = linker.dialect(function.unit)
+        if not number and not dialect.is_static:
+            receiver = dialect.receiver(linker, function)
+            if receiver is not None:
+                linker.record(function.unit.home_of(function.definition))
+                return {receiver: MRO}
+        key = (function, number)
+        cell = self._parameters.get(key)
+        if cell is None:
+            cell = self._parameters[key] = Cell(
+                function.unit.home_of(function.definition), Calls._find_parameter, self, function, number
+            )
+        return linker.read(cell)
+
+    def _find_parameter(self, function: Function, number: int) -> Values:
+        linker = self.linker
+        unit, definition = function.unit, function.definition
+        dialect = linker.dialect(unit)
+        parameter = definition.parameters[number]
+        if dialect.is_static:
+            return dialect.find_parameter(linker, function, number)
+        if parameter.type is not None:
+            made = linker.make(unit, definition.scope, parameter.type, ANYWHERE)
+            if made and UNKNOWN not in made and parameter.kind not in ("*", "**"):
+                return made
+        if parameter.kind in ("*", "**"):
+            return self._find_rest(function, number)
+        passed = dialect.find_passed(linker, function, number)
+        if passed is not None:
+            return passed
+        found = dict(linker.unknown)
+        if parameter.default is not None:
+            found = join(found, raised(linker.evaluate(unit, definition.scope, parameter.default, ANYWHERE), PARAMETER))
+        for caller, site, skipped in linker.callers.find(function):
+            passed = find_argument(function, site, number, skipped)
+            if passed is not None:
+                values = linker.evaluate(caller, site.scope, passed, site.start)
+                found = join(found, raised(values, PARAMETER))
+        return found
+
+    def _find_rest(self, function: Function, number: int) -> Values:
+        """`*args` and `**kwargs`: what each call passes beyond the other parameters."""
+        linker = self.linker
+        found = dict(linker.unknown)
+        for caller, site, skipped in linker.callers.find(function):
+            value = find_rest(function, site, number, skipped)
+            if len(value) > 1:
+                value = self._made_up.setdefault((function, number, caller, site.start, site.end, skipped), value)
+                held = linker.container(value[0], caller, site.scope, site.start, value)
+                found = join(found, {held: PARAMETER})
+        return found
+
+    def result(self, unit: Unit, number: int) -> Values:
+        key = (unit, number)
+        cell = self._results.get(key)
+        if cell is None:
+            cell = self._results[key] = Cell(
+                unit.home(unit.code.sites[number].scope), Calls._find_result, self, unit, number
+            )
+        return self.linker.read(cell)
+
+    def _find_result(self, unit: Unit, number: int) -> Values:
+        linker = self.linker
+        found = NOTHING
+        for thing, level in linker.read(linker.callee(unit, number)).items():
+            found = join(found, raised(self.invoke(thing, unit, number), level))
+        return found
+
+    def called(self, values: Values) -> Values:
+        """What calling gives, with arguments that nobody knows."""
+        found = NOTHING
+        for thing, level in values.items():
+            found = join(found, raised(self.invoke(thing, None, -1), level))
+        return raised(found, INFERRED)
+
+    def invoke(self, thing: Thing, unit: Unit | None, number: int) -> Values:
+        """What calling a thing gives; with `unit` None nothing is known of the arguments."""
+        linker = self.linker
+        if thing is TOP:
+            return EVERYTHING
+        if isinstance(thing, Class):
+            return {thing.instance: CONSTRUCTOR}
+        if isinstance(thing, OwnClass):
+            return {thing.type.self_instance: MRO}
+        if isinstance(thing, Function):
+            return self.give(thing, None, unit, number, 0)
+        if isinstance(thing, Bound):
+            if isinstance(thing.function, Function):
+                skipped = thing.skipped if thing.receiver is None else 1
+                return self.give(thing.function, thing.receiver, unit, number, skipped)
+            return self.invoke(thing.function, unit, number)
+        if isinstance(thing, Instance):
+            return linker.protocols.run(thing, "call", SCOPE)
+        if isinstance(thing, External):
+            given: Values | None = None
+            if unit is not None:
+                given = linker.dialect(unit).call_external(linker, thing, unit, number)
+            if given is not None:
+                return given
+            return {linker.external(f"{thing.name}()"): SCOPE} if thing.name.count("(") < 3 else {thing: SCOPE}
+        if isinstance(thing, Container):
+            return linker.dialect(thing.unit).call_container(linker, thing)
+        if isinstance(thing, Native):
+            return thing.dialect.give(linker, thing, None, unit, number)
+        return linker.unknown
+
+    def give(self, function: Function, receiver: Thing | None, unit: Unit | None, number: int, skipped: int) -> Values:
+        """What a function returns to this caller: `self` is the receiver, an argument what was passed."""
+        linker = self.linker
+        dialect = linker.dialect(function.unit)
+        if dialect.is_static:
+            return dialect.give(linker, function, receiver, unit, number)
+        returned = self.returned(function)
+        if not any(
+            isinstance(thing, (Argument, OwnClass)) or (isinstance(thing, Instance) and thing.own) for thing in returned
+        ):
+            return returned
+        found: Values = {}
+        for thing, level in returned.items():
+            if isinstance(thing, Argument):
+                passed = None
+                if unit is not None and thing.function is function:
+                    site = unit.code.sites[number]
+                    passed = find_argument(function, site, thing.number, skipped)
+                if passed is not None and unit is not None:
+                    site = unit.code.sites[number]
+                    values = linker.evaluate(unit, site.scope, passed, site.start)
+                else:
+                    values = linker.unknown
+                found = join(found, raised(values, level))
+            elif isinstance(thing, Instance) and thing.own and isinstance(receiver, Instance):
+                found = join(found, {receiver: level})
+            elif isinstance(thing, (Instance, OwnClass)) and isinstance(receiver, (Instance, Class, OwnClass)):
+                found = join(found, {_as_seen(thing, receiver): level})
+            else:
+                found = join(found, {thing: level})
+        return found
+
+    def find_called(self, values: Values) -> dict[Function | Bound, int]:
+        """The functions among values, and the methods that calling an instance among them runs."""
+        linker = self.linker
+        found: dict[Function | Bound, int] = {}
+        for thing, level in values.items():
+            if isinstance(thing, (Function, Bound)):
+                found[thing] = level
+            elif isinstance(thing, Instance):
+                name = linker.dialect(thing.type.unit).protocols.get("call")
+                inner = linker.member(thing, name, level) if name is not None else NOTHING
+                found |= {m: at for m, at in inner.items() if isinstance(m, (Function, Bound))}
+        return found
+
+
+def _as_seen(thing: Instance | OwnClass, receiver: Instance | Class | OwnClass) -> Thing:
+    """`self` or `cls` of a method, as the caller sees them through the receiver."""
+    is_class = isinstance(thing, OwnClass)
+    if isinstance(receiver, Instance):
+        kind, own = receiver.type, receiver.own
+    elif isinstance(receiver, OwnClass):
+        kind, own = receiver.type, True
+    else:
+        kind, own = receiver, False
+    if isinstance(thing, Instance) and not thing.own:
+        return thing
+    if is_class:
+        return kind.self_class if own else kind
+    return kind.self_instance if own else kind.instance

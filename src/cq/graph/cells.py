@@ -1,0 +1,226 @@
+"""Places that hold values, computed to a fixpoint, and what each of them depends on.
+
+A `Cell` is a place that holds values: a binding, the callee or the result of a call, what a function returns, a
+parameter, a stored attribute. Cells are computed when first read, and again when what they read has grown; all
+steps only ever add values, so the result is the same in whatever order they are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from cq.graph.things import Keys
+from cq.graph.values import EVERYTHING, NOTHING, Values, join
+
+_Answer = TypeVar("_Answer")
+
+MAX_VALUES = 24  # of one cell; more are as good as anything
+MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
+
+
+class Cell:
+    __slots__ = ("args", "compute", "home", "is_queued", "keys", "readers", "reads", "state", "values")
+
+    def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
+        self.compute, self.args = compute, args
+        self.home = home  # the code it stands in
+        # What it depends on beside that and other cells: one, or a plain set of them.
+        self.keys: int | Keys | set[int | Keys] | None = None
+        self.values: Values = NOTHING
+        self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
+        self.reads: list[Cell] | None = None  # when it was last computed, as `keys`: values that grow lead elsewhere
+        self.state = 0  # 0 never computed, 1 being computed, 2 computed
+        self.is_queued = False
+
+
+class Cells:
+    """Computes cells, and records which parts of the code they depend on."""
+
+    def __init__(self) -> None:
+        self._current: Cell | None = None
+        self._depth = 0
+        self._work: list[Cell] = []
+        self._recording: list[tuple[Keys, Cell | None]] = []  # with the cell that asked
+        self.nesting = 0  # how many answers that are remembered are being found inside one another
+        self._flat: dict[Keys, tuple[set[int], list[Cell]]] = {}  # what Keys come to, once all has been asked
+        self._askers: dict[int, Cell] = {}  # by home: see ask
+
+    def read(self, cell: Cell) -> Values:
+        if not cell.state:
+            if self._depth < MAX_PULL:
+                self._run(cell)
+            elif not cell.is_queued:
+                cell.is_queued = True
+                self._work.append(cell)
+        if self._recording:
+            self._recording[-1][0].add(cell)
+        # Told only of what comes later: what the cell has by now is read here.
+        current = self._current
+        if current is not None:
+            if current.reads is None:
+                current.reads = [cell]
+            else:
+                current.reads.append(cell)
+            readers = cell.readers
+            if readers is None:
+                cell.readers = current
+            elif isinstance(readers, dict):
+                readers[current] = None
+            elif readers is not current:
+                cell.readers = {readers: None, current: None}
+        return cell.values
+
+    def _run(self, cell: Cell) -> None:
+        saved, self._current = self._current, cell
+        # An answer that is being remembered depends on the cell, whenever that is computed.
+        recording = self._recording
+        if recording:
+            self._recording = []
+        self._depth += 1
+        cell.state = 1
+        cell.keys = cell.reads = None
+        values = cell.compute(*cell.args)
+        cell.state = 2
+        self._depth -= 1
+        self._current, self._recording = saved, recording
+        old = cell.values
+        if values is old or old is EVERYTHING:
+            return
+        if old:
+            grown = join(old, values)
+            if grown is old:
+                return
+            values = grown
+        elif not values:
+            return
+        if len(values) > MAX_VALUES:
+            values = EVERYTHING
+        cell.values = values
+        for reader in _find_readers(cell):
+            if reader.state and not reader.is_queued:
+                reader.is_queued = True
+                self._work.append(reader)
+
+    def settle(self) -> None:
+        """Computes until nothing grows. What was asked until then is forgotten: answers were not yet final."""
+        work = self._work
+        while work:
+            batch, self._work = work, []
+            for cell in batch:
+                cell.is_queued = False
+                self._run(cell)
+            work = self._work
+        self._askers.clear()
+
+    def record(self, key: int | Keys) -> None:
+        """The cell being computed, or what is being remembered for many, depends on what the key stands for."""
+        current = self._current
+        if self._recording:
+            keys, asker = self._recording[-1]
+            keys.add(key)
+            if asker is current:
+                return  # it gets them all in the end
+        if current is not None and key != current.home:
+            known = current.keys
+            if known is None:
+                current.keys = key
+            elif not isinstance(known, (int, Keys)):
+                known.add(key)
+            elif known != key:
+                current.keys = {known, key}
+
+    def start_recording(self, keys: Keys) -> None:
+        """Until it is stopped, everything that is recorded is put into `keys`."""
+        self.nesting += 1
+        self._recording.append((keys, self._current))
+
+    def stop_recording(self) -> None:
+        self.nesting -= 1
+        self._recording.pop()
+
+    @contextmanager
+    def recording(self, keys: Keys) -> Iterator[None]:
+        """Everything that is recorded meanwhile is put into `keys`, for an answer that is remembered: whoever gets it
+        records those."""
+        self.start_recording(keys)
+        try:
+            yield
+        finally:
+            self.stop_recording()
+            self.record(keys)
+
+    def find_keys(self, home: int) -> set[int] | None:
+        """Everything that the meaning of the code of one home depends on; None where nothing was asked for it. Once
+        settled, and all that is to be asked has been asked."""
+        asker = self._askers.get(home)
+        if asker is None:
+            return None
+        found: set[int] = set()
+        seen = {asker}
+        todo = [asker]
+        for cell in todo:
+            found.add(cell.home)
+            keys = cell.keys
+            if isinstance(keys, int):
+                found.add(keys)
+            else:
+                for key in () if keys is None else (keys,) if isinstance(keys, Keys) else keys:
+                    if isinstance(key, int):
+                        found.add(key)
+                    else:
+                        more, cells = self._flatten(key)
+                        found |= more
+                        for inner in cells:
+                            if inner not in seen:
+                                seen.add(inner)
+                                todo.append(inner)
+            if cell.reads is not None:
+                for inner in cell.reads:
+                    if inner not in seen:
+                        seen.add(inner)
+                        todo.append(inner)
+        return found
+
+    def _flatten(self, keys: Keys) -> tuple[set[int], list[Cell]]:
+        found = self._flat.get(keys)
+        if found is None:
+            found = self._flat[keys] = _flatten(keys)
+        return found
+
+    def ask(self, home: int, question: Callable[[], _Answer]) -> _Answer:
+        """Answers a question for the code of a home, whose meaning then depends on all that the answer does."""
+        cell = self._askers.get(home)
+        if cell is None:
+            cell = self._askers[home] = Cell(home, _no_values)
+        saved, self._current = self._current, cell
+        try:
+            return question()
+        finally:
+            self._current = saved
+
+
+def _find_readers(cell: Cell) -> Iterable[Cell]:
+    readers = cell.readers
+    return () if readers is None else readers if isinstance(readers, dict) else (readers,)
+
+
+def _flatten(keys: Keys) -> tuple[set[int], list[Cell]]:
+    found: set[int] = set()
+    cells: dict[Cell, None] = {}
+    seen = {keys}
+    todo = list(keys)
+    for key in todo:
+        if isinstance(key, int):
+            found.add(key)
+        elif isinstance(key, Cell):
+            cells[key] = None
+        elif key not in seen:
+            seen.add(key)
+            todo += key
+    return found, list(cells)
+
+
+def _no_values() -> Values:
+    return NOTHING

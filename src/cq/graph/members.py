@@ -1,0 +1,289 @@
+"""What modules, classes and instances have under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cq.graph.corpus import stored_key
+from cq.graph.things import Bound, Class, External, Function, Instance, Keys, Module, OwnClass, Super, Thing
+from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.values import ATTRIBUTE, EVERYTHING, IMPORT, MRO, NOTHING, PARAMETER, SCOPE, Values, join, raised
+from cq.model.code import Bind, Store, Value
+
+if TYPE_CHECKING:
+    from cq.graph.link import Linker
+
+# The class that has a member, its bindings and stores there, and how sure that is.
+Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
+
+_NOWHERE: Member = (None, (), (), SCOPE)
+
+MAX_STORES = 10  # assignments to an attribute of that name, outside its class
+MAX_BASES = 100  # classes above one another
+MAX_LINE = 30  # classes of one line that ask one another for a member
+
+
+class Members:
+    """By the order of lookup of classes, by the names that modules export, by what is assigned from elsewhere."""
+
+    def __init__(self, linker: Linker) -> None:
+        self.linker = linker
+        self._members: dict[tuple[Class, str, bool], tuple[Member, Keys]] = {}
+
+    def exported(self, unit: Unit, name: str, seen: set[Unit] | None = None) -> Values | None:
+        """What a module has under a name; None when it has no such name."""
+        linker = self.linker
+        binds = unit.scopes[ROOT].get(name)
+        linker.record(unit.name_key(name))
+        if binds is not None:
+            reached = unit.reach(binds, ANYWHERE, is_own=False)
+            if reached:
+                found = NOTHING
+                for bind in reached:
+                    found = join(found, linker.bound(unit, bind))
+                return raised(found, IMPORT)
+        return self.starred(unit, name, seen or {unit})
+
+    def starred(self, unit: Unit, name: str, seen: set[Unit]) -> Values | None:
+        """Through `from m import *`; the last one wins."""
+        linker = self.linker
+        linker.record(unit.name_key("*"))
+        for bind in reversed(unit.stars):
+            _, level, module, _ = bind.value
+            for thing in linker.dialect(unit).resolve_import(linker, unit, level, module, "*"):
+                if isinstance(thing, Module) and thing.unit is not None and thing.unit not in seen:
+                    inner = thing.unit
+                    linker.record(inner.name_key("__all__"))
+                    public = inner.code.public
+                    if name not in public if public is not None else name.startswith("_"):
+                        continue
+                    found = self.exported(inner, name, seen | {inner})
+                    if found is not None:
+                        return found
+                    module = None if public is None else linker.dialect(unit).find_submodule(linker, thing.path, name)
+                    if module is not None:  # named in `__all__`, it is imported too
+                        return {module: IMPORT}
+                elif isinstance(thing, External) and name not in linker.dialect(unit).builtins:
+                    # Nothing in the repository has the name, so it can only come from there.
+                    return {linker.external(f"{thing.name}.{name}"): IMPORT}
+        return None
+
+    def of_module(self, module: Module, name: str, level: int) -> Values:
+        linker = self.linker
+        if module.unit is not None:
+            dialect = linker.dialect(module.unit)
+            found = dialect.find_exported(linker, module.unit, name)
+            if found is not None:
+                return raised(found, level)
+            inner = dialect.find_submodule(linker, module.path, name)
+            if inner is not None:
+                return {inner: max(level, IMPORT)}
+            return self.stored_from_outside(module, name)
+        for dialect in linker.dialects.all():
+            inner = dialect.find_submodule(linker, module.path, name)
+            if inner is not None:
+                return {inner: max(level, IMPORT)}
+        return linker.unknown
+
+    def of_class(
+        self, kind: Class, name: str, receiver: Thing, level: int, *, on_class: bool, behind: bool = False
+    ) -> Values:
+        linker = self.linker
+        if linker.dialects[kind.unit.language].is_static:
+            return linker.dialect(kind.unit).find_member(linker, receiver, name, level)
+        holder, binds, stores, doubt = self.find(kind, name, behind=behind)
+        level = max(level, doubt)
+        if holder is None:
+            return raised(self.stored_from_outside(kind, name), max(level, ATTRIBUTE))
+        if isinstance(holder, External):
+            return {linker.external(f"{holder.name}.{name}"): max(level, IMPORT)}
+        found = NOTHING
+        dialect = linker.dialect(holder.unit)
+        step = max(level, MRO) if isinstance(receiver, (Instance, OwnClass)) else level
+        for bind in binds:
+            if _is_defined(bind):
+                thing = linker.thing(holder.unit, bind.value[1])
+                if isinstance(thing, Function):
+                    found = join(found, raised(dialect.access(linker, thing, receiver, on_class=on_class), step))
+                else:
+                    found = join(found, {thing: step})
+            else:
+                values = raised(linker.bound(holder.unit, bind), max(level, ATTRIBUTE))
+                if not on_class and values is not EVERYTHING and any(isinstance(thing, Function) for thing in values):
+                    bound: Values = {}
+                    for thing, at in values.items():
+                        if isinstance(thing, Function) and isinstance(receiver, Instance):
+                            bound.update(raised(dialect.access(linker, thing, receiver, on_class=False), at))
+                        else:
+                            bound[thing] = at
+                    values = bound
+                found = join(found, values)
+        for store in stores:
+            found = join(found, raised(linker.stored(holder.unit, store), max(level, ATTRIBUTE)))
+        return found
+
+    def of_super(self, thing: Super, name: str, level: int) -> Values:
+        linker, kind = self.linker, thing.type
+        holder = self.find(kind, name, behind=True)[0]
+        if holder is None:
+            below = self._find_below(thing, name)
+            if below:
+                return raised(below, level)
+            is_closed = all(isinstance(b, Class) or (b is not None and _is_plain(b)) for b in self.order(kind))
+            if is_closed and name in linker.dialect(kind.unit).root_members:
+                return {linker.external(f"builtins.object.{name}"): level}
+        on_class = isinstance(thing.receiver, OwnClass)
+        return self.of_class(kind, name, thing.receiver, level, on_class=on_class, behind=True)
+
+    def _find_below(self, thing: Super, name: str) -> Values:
+        """What `super().name` means in a class that does not inherit it: what stands behind that class in the order of
+        those that calls hand over as `self`."""
+        linker, found = self.linker, NOTHING
+        on_class = isinstance(thing.receiver, OwnClass)
+        for kind in linker.callers.receivers(thing.method) if thing.method is not None else ():
+            holder, binds, _, _ = self.find_behind(kind, name, thing.type) if isinstance(kind, Class) else _NOWHERE
+            if isinstance(holder, Class):
+                for bind in filter(_is_defined, binds):
+                    method = linker.thing(holder.unit, bind.value[1])
+                    if isinstance(method, Function):
+                        values = linker.dialect(holder.unit).access(linker, method, thing.receiver, on_class=on_class)
+                        found = join(found, raised(values, PARAMETER))
+        return found
+
+    def find(self, kind: Class, name: str, *, behind: bool = False) -> Member:
+        """The class in the order of lookup that has the name, how it gets it, and how sure that is. Bindings to nothing
+        (`x = None`) count only when there are no others. `behind`: what stands behind the class itself."""
+        linker = self.linker
+        key = (kind, name, behind)
+        known = self._members.get(key)
+        if known is None:
+            keys = Keys()
+            linker.start_recording(keys)
+            order = self.order(kind)
+            base = order[1] if kind.is_line and not behind else None
+            if isinstance(base, Class):
+                found = self._find_in_line(kind, base, name)
+            else:
+                found = self._find_in_order(order[behind:], name)
+            linker.stop_recording()
+            known = self._members[key] = (found, keys)
+        linker.record(known[1])
+        return known[0]
+
+    def find_behind(self, kind: Class, name: str, other: Class) -> Member:
+        """What stands behind another class in the order of a class. Not remembered: most names are asked for once."""
+        order = self.order(kind)
+        return self._find_in_order(order[order.index(other) + 1 if other in order else 0 :], name)
+
+    def _find_in_line(self, kind: Class, base: Class, name: str) -> Member:
+        """Of a class whose order is that of its base, behind it: what the base has is found only once."""
+        binds, stores = self._own_members(kind, name)
+        found = _only_solid(kind, binds, stores, SCOPE)
+        if found is None:
+            found = self.find(base, name)
+            if (binds or stores) and _only_solid(*found) is None:
+                return (kind, binds, (), SCOPE)
+        return found
+
+    def _find_in_order(self, order: Sequence[Class | External | None], name: str) -> Member:
+        blank: tuple[Class, Sequence[Bind]] | None = None
+        outside: External | None = None
+        is_open = False
+        for holder in order:
+            if not isinstance(holder, Class):
+                is_open = is_open or holder is None
+                if outside is None and holder is not None and not _is_plain(holder):
+                    outside = holder
+                continue
+            binds, stores = self._own_members(holder, name)
+            # A base nobody knows may have the name too, and stands before this one.
+            found = _only_solid(holder, binds, stores, PARAMETER if is_open else SCOPE)
+            if found is not None:
+                return found
+            if (binds or stores) and blank is None:
+                blank = (holder, binds)
+        if blank is not None:
+            return (blank[0], blank[1], (), SCOPE)
+        return (None if is_open else outside, (), (), SCOPE)
+
+    def _own_members(self, kind: Class, name: str) -> tuple[Sequence[Bind], Sequence[Store]]:
+        unit, symbol = kind.unit, kind.definition.symbol
+        self.linker.record(unit.member_key(symbol, name))
+        # What a function binds that is made with `new` are its variables.
+        is_function = kind.definition.kind == "prototype"
+        binds: Sequence[Bind] = () if is_function else unit.scopes.get(symbol, {}).get(name, ())
+        if binds:
+            binds = _last_definition(unit, unit.reach(list(binds), ANYWHERE, is_own=True))
+        return binds, unit.own_stores(symbol).get(name, ())
+
+    def order(self, kind: Class) -> tuple[Class | External | None, ...]:
+        linker = self.linker
+        if kind.mro is None:
+            if linker.nesting > MAX_BASES:
+                return (kind, None)  # deeper than any code: no end of it is in sight
+            kind.mro = (kind,)  # what a class sees of itself while its bases are looked up
+            kind.keys.add(kind.unit.member_key(kind.definition.symbol, ""))
+            linker.start_recording(kind.keys)
+            order = linker.dialect(kind.unit).order_bases(linker, kind)
+            kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order)
+            base = kind.mro[1] if len(kind.mro) > 1 else None
+            kind.is_line = isinstance(base, Class) and base.mro == kind.mro[1:] and len(kind.mro) <= MAX_LINE
+            linker.stop_recording()
+        linker.record(kind.keys)
+        return kind.mro
+
+    def stored_from_outside(self, thing: Thing, name: str) -> Values:
+        """`thing.name = value` from anywhere: only what few places do is worth asking about. Nobody knows the rest."""
+        linker = self.linker
+        linker.record(stored_key(name))
+        units = linker.corpus.storing(name)
+        places = [(unit, store) for unit in units or () for store in unit.stores_by_name.get(name, ())]
+        found = linker.unknown
+        if len(places) <= MAX_STORES:
+            for unit, store in places:
+                for base in linker.store_base(unit, store):
+                    if isinstance(base, Bound) and base.receiver is None:
+                        base = base.function  # what a decorator gets
+                    if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):
+                        found = join(found, raised(linker.stored(unit, store), ATTRIBUTE))
+                        break
+        return found
+
+
+def _is_plain(base: External) -> bool:
+    """Bases that have no names of their own that anyone would call."""
+    return base.name in (
+        "builtins.object",
+        "abc.ABC",
+        "typing.Generic",
+        "typing.Protocol",
+        "typing_extensions.Protocol",
+    )
+
+
+def _is_defined(bind: Bind) -> bool:
+    return type(bind.value) is list and bind.value[0] == "def"
+
+
+def _is_blank(value: Value) -> bool:
+    return value is None or value == "=None"
+
+
+def _only_solid(
+    holder: Class | External | None, binds: Sequence[Bind], stores: Sequence[Store], doubt: int
+) -> Member | None:
+    """Without bindings to nothing; None where there are no others."""
+    if not binds and not stores:
+        return None
+    solid = tuple([bind for bind in binds if bind.type is not None or not _is_blank(bind.value)])
+    kept = tuple([store for store in stores if store.type is not None or not _is_blank(store.value)])
+    return (holder, solid, kept, doubt) if solid or kept else None
+
+
+def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
+    """Of several definitions in one class body the last one counts (overloads); of an accessor's the first: it gets."""
+    if len(binds) > 1 and all(map(_is_defined, binds)):
+        is_accessor = "accessor" in unit.definitions[binds[0].value[1]].modifiers
+        return binds[:1] if is_accessor else binds[-1:]
+    return binds

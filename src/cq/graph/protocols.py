@@ -1,0 +1,110 @@
+"""What operators, loops and `with` do with instances: they call members that the language names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cq.graph.things import UNKNOWN, Bound, Class, Container, External, Function, Instance
+from cq.graph.unit import ROOT, Unit
+from cq.graph.values import EVERYTHING, INFERRED, NOTHING, Values, join, raised
+from cq.model.code import Value
+
+if TYPE_CHECKING:
+    from cq.graph.link import Linker
+
+_NEXT = {"__next__": "iter", "__anext__": "aiter"}  # called on what another operation gives
+_GIVEN = frozenset({"[]", "iter", "enter", "await", "|"})
+# What they hold is written elsewhere: as a Container, or nowhere.
+OWN_CONTAINERS = ("builtins.list()", "builtins.dict()", "builtins.set()", "builtins.tuple()", "builtins.frozenset()")
+
+
+class Protocols:
+    """A dialect names the members: see Dialect.protocols."""
+
+    def __init__(self, linker: Linker) -> None:
+        self.linker = linker
+
+    def run(self, thing: Instance, operation: str, level: int) -> Values:
+        """What the member gives that the language calls for an operation."""
+        linker = self.linker
+        name = linker.dialect(thing.type.unit).protocols.get(operation)
+        if name is None:
+            return linker.unknown
+        found = NOTHING
+        for member, at in linker.member(thing, name, level).items():
+            found = join(found, raised(linker.calls.invoke(member, None, -1), at))
+        return raised(found, INFERRED)
+
+    def iterate(self, values: Values) -> Values:
+        linker = self.linker
+        if values is EVERYTHING:
+            return values
+        found = NOTHING
+        for thing, level in values.items():
+            if isinstance(thing, Container):
+                if thing.kind == "dict":
+                    found = join(found, linker.literal("str"))
+                else:
+                    found = join(found, raised(linker.containers.elements(thing), level))
+            elif isinstance(thing, Instance):
+                given = self.run(thing, "iter", level)
+                if UNKNOWN in given and self._iterates_by_number(thing):
+                    found, given = join(found, self.run(thing, "item", level)), NOTHING
+                for inner, at in given.items():
+                    if isinstance(inner, Instance):
+                        found = join(found, self.run(inner, "next", at))
+                    else:
+                        found = join(found, self.iterate({inner: at}))
+            elif isinstance(thing, External) and not thing.name.startswith(OWN_CONTAINERS):
+                found = join(found, {thing: level})
+            else:
+                found = join(found, linker.unknown)
+        return found
+
+    def imply(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> Values:
+        """The methods of those names that the values of an expression have. Most operators are between numbers and
+        texts: they are looked at only where it is a variable or a call that may give something else."""
+        linker = self.linker
+        found: Values = {}
+        if "__iter__" not in names and "__enter__" not in names and not self._may_be_made(unit, scope, start, value):
+            return found
+        for thing, level in linker.evaluate(unit, scope, value, start).items():
+            if isinstance(thing, Instance):
+                for name in names:
+                    way = _NEXT.get(name)
+                    inner = {thing: level} if way is None else self.run(thing, way, level)
+                    for other, at in inner.items():
+                        if isinstance(other, Instance):
+                            found |= self._find_first(other, name, at)
+        return found
+
+    def _find_first(self, thing: Instance, names: str, level: int) -> Values:
+        """The first of these methods, `__str__|__repr__`, that an instance has."""
+        for name in names.split("|"):
+            members = self.linker.member(thing, name, level)
+            if name == "__iter__" and UNKNOWN in members and self._iterates_by_number(thing):
+                members = self.linker.member(thing, "__getitem__", level)
+            found = {m: at for m, at in members.items() if isinstance(m, (Bound, Function))}
+            if found:
+                return found
+        return {}
+
+    def _iterates_by_number(self, thing: Instance) -> bool:
+        """What has no `__iter__` is asked for elements by number."""
+        linker = self.linker
+        dialect = linker.dialect(thing.type.unit)
+        name, other = dialect.protocols.get("iter", ""), dialect.protocols.get("item", "")
+        has_none = not name or linker.members.find(thing.type, name)[0] is None
+        return has_none and bool(other) and isinstance(linker.members.find(thing.type, other)[0], Class)
+
+    def _may_be_made(self, unit: Unit, scope: int, start: int, value: Value) -> bool:
+        """Whether a value is what a call gives, directly or through a variable."""
+        if type(value) is list and value[0] == "op":
+            return self._may_be_made(unit, scope, start, value[2])
+        if type(value) is not str or "." in value:
+            return type(value) is int
+        binds = unit.find(scope, value, start)
+        self.linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
+        values = [bind.value for bind in binds]
+        return any(type(inner) is int or (type(inner) is list and inner[0] in _GIVEN) for inner in values)

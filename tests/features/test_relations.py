@@ -366,3 +366,15 @@ def test_code_blocks_that_are_not_linked_are_named(tmp_path: Path):
         for ask in (opened.calls, opened.graph, opened.impact, opened.references):
             assert "not_linked" in [event.category for event in ask("g299").degraded]
             assert "not_linked" not in [event.category for event in ask("g7").degraded]
+
+
+def test_the_signature_of_a_class_is_that_of_its_constructor(tmp_path: Path):
+    (tmp_path / "a.py").write_text(
+        "class Base:\n    def __new__(cls, *args, **kwargs): ...\n"
+        "class Row(Base):\n    def __init__(self, a, b=1): ...\nRow(1, 2)\nRow(1)\nvalue = 3\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        answer = opened.sig_impact(SignatureOptions("Row", "Row(self, a)"))
+        assert (answer.summary["breaks"], answer.summary["ok"]) == (1, 1)
+        assert "no function" in opened.sig_impact(SignatureOptions("value", "value()")).degraded[0].message
+        assert "no class" in opened.types("Row.__init__").degraded[0].message

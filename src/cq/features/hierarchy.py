@@ -22,9 +22,11 @@ class TypesOptions(msgspec.Struct, frozen=True):
 
 def find_types(relations: Relations, options: TypesOptions) -> Answer:
     options.page.check()
-    rows = [row for row in find_targets(relations.files, options.target) if row.symbol.kind_group in ("class", "type")]
+    named = find_targets(relations.files, options.target)
+    rows = [row for row in named if row.symbol.kind_group in ("class", "type")]
     if not rows:
-        return say_nothing(relations.files, "types", options.target)
+        what = f"{named[0].symbol.kind} {named[0].symbol.qualified_name} is no class or type" if named else ""
+        return say_nothing(relations.files, "types", options.target, what)
     node = relations.node(rows[0])
     up = walk([node], relations.dependencies(("inherits",), 0), depth=MAX_DEPTH, forward=True, order=relations.order)
     down = walk([node], relations.dependents(("inherits",), 0), depth=MAX_DEPTH, forward=False, order=relations.order)

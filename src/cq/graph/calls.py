@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cq.graph.callers import find_argument, find_rest
 from cq.graph.cells import Cell
+from cq.graph.corpus import called_key
 from cq.graph.things import (
     TOP,
     UNKNOWN,
@@ -75,6 +76,22 @@ class Calls:
             position = ANYWHERE if definition.symbol >= 0 else definition.start
             found = join(found, linker.evaluate(unit, scope, value, position))
         return raised(found, INFERRED)
+
+    def sent(self, unit: Unit, scope: int) -> Values:
+        """What `yield` gives in a generator: what calls of its `send` hand over."""
+        linker, found, definition = self.linker, dict(self.linker.unknown), unit.by_symbol.get(scope)
+        function = None if definition is None else linker.thing(unit, definition.start)
+        if not isinstance(function, Function):
+            return found
+        linker.record(called_key("send"))
+        for caller in linker.corpus.calling("send") or ():
+            for site in (caller.code.sites[number] for number in caller.sites_by_name["send"]):
+                base = site.callee.rpartition(".")[0] if type(site.callee) is str else None
+                held = linker.evaluate(caller, site.scope, base, site.start) if base and site.args else NOTHING
+                if any(thing in held for thing in self.returned(function)):
+                    values = linker.evaluate(caller, site.scope, site.args[0], site.start)
+                    found = join(found, raised(values, PARAMETER))
+        return found
 
     def argued(self, unit: Unit, start: int, number: int) -> Values:
         """A parameter of what is defined there: a function, or one that is made with `new`."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cq.graph.callers import find_argument
 from cq.graph.cells import Cell
+from cq.graph.corpus import stored_key
 from cq.graph.things import Bound, Container, Function
 from cq.graph.unit import ROOT, Unit
 from cq.graph.values import ELEMENT, INFERRED, NOTHING, Values, join, raised
@@ -62,12 +63,12 @@ class Containers:
         else:
             at = find_index(value[1:], key)
             values = value[1:] if at is None else [value[at + 1]] if at >= 0 else []
-        if unit.item_stores:
-            linker.record(unit.name_key(f"[]{unit.container_names.get(id(value), ('',))[0]}"))
-            for store in unit.find_items(value):
-                if _may_be(store, key):
-                    found = join(found, raised(linker.stored(unit, store), ELEMENT))
-        for other, store in self._find_passed_items(unit, value):
+        for name in unit.find_names(value):
+            linker.record(unit.name_key(f"[]{name}"))
+        for store in unit.find_items(value):
+            if _may_be(store, key):
+                found = join(found, raised(linker.stored(unit, store), ELEMENT))
+        for other, store in (*self._find_passed_items(unit, value), *self._find_foreign_items(container)):
             if _may_be(store, key):
                 found = join(found, raised(linker.stored(other, store), ELEMENT))
         for inner in values:
@@ -88,15 +89,29 @@ class Containers:
         for number, at in unit.find_passing(value):
             for thing in linker.link(unit, number):
                 function = thing.function if isinstance(thing, Bound) else thing
-                if not isinstance(function, Function) or not function.unit.item_stores:
+                if not isinstance(function, Function):
                     continue
-                at += linker.callers.skipped(thing, function) or 0
+                place = at + (linker.callers.skipped(thing, function) or 0)
                 parameters = function.definition.parameters
-                if 0 <= at < len(parameters):
-                    linker.record(function.unit.home_of(function.definition))
-                    for store in function.unit.item_stores.get(parameters[at].name, ()):
+                linker.record(function.unit.home_of(function.definition))
+                if 0 <= place < len(parameters):
+                    name = parameters[place].name
+                    linker.record(function.unit.name_key(f"[]{name}"))
+                    for store in function.unit.item_stores.get(name, ()):
                         if store.scope == function.definition.symbol:
                             yield function.unit, store
+
+    def _find_foreign_items(self, container: Container) -> Iterator[tuple[Unit, Store]]:
+        """What other documents put into a container that they reach by its name: `lib.jobs.append(f)`."""
+        linker, unit = self.linker, container.unit
+        name, bind = unit.container_names.get(id(container.value), ("", None))
+        if not name or (bind is not None and unit.is_local(bind.scope)):
+            return
+        linker.record(stored_key(f"[]{name}"))
+        for other in linker.corpus.storing(f"[]{name}") or ():
+            for store in other.stores_by_name.get(f"[]{name}", ()) if other is not unit else ():
+                if container in linker.evaluate(other, store.scope, store.base, store.start):
+                    yield other, store
 
     def _find_spread(self, unit: Unit, scope: int, value: Value, position: int, key: str | None) -> Values:
         """What `{**value}` has under a key."""
@@ -110,7 +125,7 @@ class Containers:
     def items(self, unit: Unit, scope: int, value: Value, position: int, keys: Sequence[str | None]) -> Values:
         """What the same document puts into a container by the name it has here."""
         linker = self.linker
-        base = unit.find_base(value) if unit.item_stores else ""
+        base = unit.find_base(value)
         if not base:
             return NOTHING
         linker.record(unit.name_key(f"[]{base.rpartition('.')[2]}"))

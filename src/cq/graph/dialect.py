@@ -27,10 +27,10 @@ class Dialect:
     made_constructors: ClassVar[tuple[str, ...]] = ()  # what a constructor runs that the language writes itself
     # What an operation on an instance calls: iter next enter item call and operators, each a member's name.
     protocols: ClassVar[dict[str, str]] = {}
-    # The language's own functions that call what they are given -> the argument, by position or keyword.
-    runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # operation of Code.runs -> the methods it runs
+    runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # operation of Code.runs -> the methods it runs; `a|b`: the first
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # function -> the methods of its argument that it runs
-    callers: ClassVar[dict[str, int | str]] = {}
+    # The language's own functions that call what they are given -> the argument, by position or keyword, or several.
+    callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {}
     class_hooks: ClassVar[tuple[str, ...]] = ()  # methods of the bases that run when a class is defined
     root_members: ClassVar[frozenset[str]] = frozenset()  # what every instance and class has from the language itself
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding

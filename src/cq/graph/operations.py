@@ -115,6 +115,10 @@ def _slice(linker: Linker, unit: Unit, scope: int, value: Value, position: int) 
     return found
 
 
+def _sent(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.calls.sent(unit, scope)
+
+
 def _seen(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
     return linker.evaluate(unit, scope, value[2], value[1])
 
@@ -160,6 +164,7 @@ OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {
     "op": _operate,
     "slice": _slice,
     "all": _all_of,
+    "sent": _sent,
     "seen": _seen,
     "gives": _give,
     "decorated": _decorate,

@@ -76,11 +76,19 @@ class Protocols:
                     inner = {thing: level} if way is None else self.run(thing, way, level)
                     for other, at in inner.items():
                         if isinstance(other, Instance):
-                            members = linker.member(other, name, at)
-                            if name == "__iter__" and UNKNOWN in members and self._iterates_by_number(other):
-                                members = linker.member(other, "__getitem__", at)
-                            found.update({m: x for m, x in members.items() if isinstance(m, (Bound, Function))})
+                            found |= self._find_first(other, name, at)
         return found
+
+    def _find_first(self, thing: Instance, names: str, level: int) -> Values:
+        """The first of these methods, `__str__|__repr__`, that an instance has."""
+        for name in names.split("|"):
+            members = self.linker.member(thing, name, level)
+            if name == "__iter__" and UNKNOWN in members and self._iterates_by_number(thing):
+                members = self.linker.member(thing, "__getitem__", level)
+            found: Values = {m: at for m, at in members.items() if isinstance(m, (Bound, Function))}
+            if found:
+                return found
+        return {}
 
     def _iterates_by_number(self, thing: Instance) -> bool:
         """What has no `__iter__` is asked for elements by number."""

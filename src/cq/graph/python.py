@@ -41,7 +41,7 @@ class PythonDialect(Dialect):
         "|": "__or__", "&": "__and__", "^": "__xor__", "@": "__matmul__", "**": "__pow__", "<<": "__lshift__",
         ">>": "__rshift__",
     }  # fmt: skip
-    callers: ClassVar[dict[str, int | str]] = {
+    callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {
         "builtins.map": 0, "builtins.filter": 0, "functools.reduce": 0, "builtins.sorted": "key", "builtins.max": "key",
         "builtins.min": "key", "builtins.iter": 0, "itertools.starmap": 0, "itertools.groupby": "key",
         "itertools.filterfalse": 0, "itertools.takewhile": 0, "itertools.dropwhile": 0, "threading.Thread": "target",
@@ -60,12 +60,17 @@ class PythonDialect(Dialect):
         "iter": ("__iter__", "__next__", "__aiter__", "__anext__"),
         "[]": ("__getitem__",), "[]=": ("__setitem__",), "+=": ("__iadd__",),
         "-=": ("__isub__",), "|=": ("__ior__",), "&=": ("__iand__",), "*=": ("__imul__",), "<": ("__lt__",),
-        ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",),
+        ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",), "!=": ("__ne__|__eq__",),
+        "in": ("__contains__|__iter__",), "unary-": ("__neg__",), "unary+": ("__pos__",), "unary~": ("__invert__",),
+        "format": ("__format__|__str__|__repr__",), "truth": ("__bool__|__len__",), "del": ("__delitem__",),
         **{sign: (name,) for sign, name in protocols.items() if not sign.isalpha()},
     }  # fmt: skip
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {
-        f"builtins.{name}": (f"__{name}__",) for name in ("len", "str", "repr", "iter", "next", "bool", "hash", "abs")
+        f"builtins.{name}": (f"__{name}__",)
+        for name in ("len", "repr", "iter", "next", "hash", "abs", "int", "float", "reversed", "round", "bytes", "dir")
     } | {
+        "builtins.str": ("__str__|__repr__",), "builtins.print": ("__str__|__repr__",),
+        "builtins.format": ("__format__|__str__|__repr__",), "builtins.bool": ("__bool__|__len__",),
         "contextlib.closing": ("close",), "contextlib.aclosing": ("aclose",),
         "contextlib.ExitStack().enter_context": ("__enter__", "__exit__"),
         "contextlib.AsyncExitStack().enter_async_context": ("__aenter__", "__aexit__"),

@@ -270,12 +270,13 @@ class Resolver:
         callers = dialect.callers
         for thing in values:
             if type(thing) is External and thing.name in callers:
-                place, site = callers[thing.name], unit.code.sites[number]
-                if isinstance(place, str):
-                    value = next((value for name, value in site.keywords if name == place), None)
+                places, site = callers[thing.name], unit.code.sites[number]
+                if isinstance(places, str):
+                    given = [value for name, value in site.keywords if name == places]
                 else:
-                    value = site.args[place] if len(site.args) > place else None
-                if value is not None:
+                    at = places if isinstance(places, tuple) else (places,)
+                    given = [site.args[place] for place in at if len(site.args) > place]
+                for value in given:
                     found = join(found, linker.evaluate(unit, site.scope, value, site.start))
             elif type(thing) is External and thing.name in dialect.builtin_runs:
                 site = unit.code.sites[number]

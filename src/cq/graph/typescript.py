@@ -79,8 +79,9 @@ class TypeScriptDialect(Dialect):
     constructors = ("constructor",)
     protocols: ClassVar[dict[str, str]] = {"iter": "[Symbol.iterator]", "next": "next"}
     runs: ClassVar[dict[str, tuple[str, ...]]] = {"iter": ("[Symbol.iterator]", "[Symbol.asyncIterator]")}
-    callers: ClassVar[dict[str, int | str]] = {
+    callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {
         **{f"builtins.{kind}().{name}": 0 for kind in ("list", "map", "set", "promise") for name in _CALLERS},
+        "builtins.promise().then": (0, 1),
         **{f"builtins.{kind}().forEach": 0 for kind in ("Map", "Set")},
         **{f"{holder}.{name}": 1 for holder in _EMITTERS for name in _LISTENING},
         "builtins.str().replace": 1,
@@ -572,6 +573,7 @@ class TypeScriptDialect(Dialect):
         for store in stores:
             if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
+        linker.record(unit.name_key(f"[]{key}"))
         put = [store for stores in unit.item_stores.values() for store in stores if store.key == key]
         for store in put[:MAX_STORES]:
             linker.record(unit.name_key(f"[]{unit.find_base(store.base).rpartition('.')[2]}"))

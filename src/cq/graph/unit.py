@@ -56,7 +56,17 @@ def find_called(code: Code) -> set[str]:
 
 def find_stored(code: Code) -> set[str]:
     """The names of a Unit's `stores_by_name`."""
-    return {store.name for store in code.stores if store.name is not None and store.base not in _SELF}
+    found = {store.name for store in code.stores if store.name is not None and store.base not in _SELF}
+    return found | {f"[]{base.rpartition('.')[2]}" for base in _find_foreign(code)}
+
+
+def _find_foreign(code: Code) -> set[str]:
+    """What code puts elements into that has it from another document: `lib.jobs`, behind `import lib`."""
+    imported = {bind.name for bind in code.binds if type(bind.value) is list and bind.value[0] == "import"}
+    bases = {store.base for store in code.stores if store.name is None and type(store.base) is str}
+    adding = (site.callee for site in code.sites if site.name in _ADDING and type(site.callee) is str)
+    bases.update(callee.rpartition(".")[0] for callee in adding)
+    return {base for base in bases if base.partition(".")[0] in imported}
 
 
 def find_members(code: Code) -> list[Definition]:
@@ -228,7 +238,7 @@ class Unit:
             self.container_names[id(value)] = known
 
     @cached_property
-    def _aliases(self) -> dict[str, list[Bind]]:
+    def aliases(self) -> dict[str, list[Bind]]:
         """Name -> bindings of others to it."""
         found: dict[str, list[Bind]] = {}
         for bind in self.code.binds:
@@ -237,7 +247,7 @@ class Unit:
         return found
 
     @cached_property
-    def _passing(self) -> dict[str | int, list[tuple[int, int]]]:
+    def passing(self) -> dict[str | int, list[tuple[int, int]]]:
         """Name, or identity of a container as written -> calls that it is handed to, and at which place."""
         found: dict[str | int, list[tuple[int, int]]] = {}
         for number, site in enumerate(self.code.sites):
@@ -252,8 +262,8 @@ class Unit:
         """The calls that get a container by the name it is bound to, with the argument it is; none where many do."""
         name, bind = self.container_names.get(id(value), ("", None))
         if bind is None:
-            return self._passing.get(id(value), [])
-        places = self._passing.get(name, ())
+            return self.passing.get(id(value), [])
+        places = self.passing.get(name, ())
         if len(places) > MAX_PASSING:
             return []
         sites = self.code.sites
@@ -263,17 +273,26 @@ class Unit:
             if any(known is bind for known in self.find(sites[number].scope, name, sites[number].start))
         ]
 
+    def find_names(self, value: Value) -> list[str]:
+        """By which a container as written is filled and handed on."""
+        return list(dict.fromkeys(name for name, _ in self._find_bound(value)))
+
     def find_items(self, value: Value) -> list[Store]:
         """What is put into a container as written, through the names it is bound to."""
+        return [store for name, bind in self._find_bound(value) for store in self._find_items(name, bind)]
+
+    def _find_bound(self, value: Value) -> list[tuple[str, Bind | None]]:
+        """The names that a container as written is bound to."""
         known = self.container_names.get(id(value))
         if known is None:
             return []
         name, bind = known
-        found = self._find_items(name, bind)
-        for alias in self._aliases.get(name, ()) if bind is not None else ():
-            if any(known is bind for known in self.find(alias.scope, name, alias.start - 1)):
-                found += self._find_items(alias.name, alias)
-        return found
+        others = [
+            (alias.name, alias)
+            for alias in (self.aliases.get(name, ()) if bind is not None else ())
+            if any(found is bind for found in self.find(alias.scope, name, alias.start - 1))
+        ]
+        return [known, *others]
 
     def _find_items(self, name: str, bind: Bind | None) -> list[Store]:
         found: list[Store] = []
@@ -288,8 +307,12 @@ class Unit:
         return found
 
     def _is_class(self, scope: int) -> bool:
+        return scope in self.by_symbol and not self.is_local(scope)
+
+    def is_local(self, scope: int) -> bool:
+        """Whether what is bound there is known to a function alone."""
         definition = self.by_symbol.get(scope)
-        return definition is not None and definition.kind != "function"
+        return definition is not None and definition.kind == "function"
 
     def find(self, scope: int, name: str, position: int) -> Sequence[Bind]:
         """The bindings a name can mean at a place, from the innermost scope that has it; class bodies hide from
@@ -411,11 +434,14 @@ class Unit:
 
     @cached_property
     def stores_by_name(self) -> dict[str, list[Store]]:
-        """Assignments to attributes of what is not `self`."""
+        """Assignments to attributes of what is not `self`; under `[]jobs` elements that are put into what comes from
+        another document."""
         found: dict[str, list[Store]] = {}
         for store in self.code.stores:
             if store.name is not None and store.base not in _SELF:
                 found.setdefault(store.name, []).append(store)
+        for base in sorted(_find_foreign(self.code)):
+            found.setdefault(f"[]{base.rpartition('.')[2]}", []).extend(self.item_stores.get(base, ()))
         return found
 
     @cached_property

@@ -18,6 +18,7 @@ A `Value` is an expression, reduced to what can lead to a definition:
     ["iter", v] ["enter", v] ["await", v] ["made", v]   an element, what `with` binds, what is awaited, an instance of v
     ["op", "+", v, w]        an operator
     ["*", v]                 spread arguments
+    ["sent"]                 what `yield` gives in a generator
     ["lambda", start]        the anonymous function that starts there; its Definition has the same start
     ["import", level, module, name]   what an import binds; name "*" is the module itself
     ["param", start, n]      the n-th parameter of the Definition that starts there

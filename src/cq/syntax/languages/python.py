@@ -465,6 +465,9 @@ class Python(Language):
             return [".", value[1], f"{value[2]}.{path}"]
         return None if value is None else [".", value, path]
 
+    def _sent_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        return ["sent"]
+
     def _inner_value(self, collector: Collector, node: Node, depth: int) -> Value:
         inner = next((child for child in node.named_children if child.type != "comment"), None)
         return None if inner is None else self.value(collector, inner, depth)
@@ -648,17 +651,20 @@ class Python(Language):
         """What runs a method of an object without a call; not of literals, and of what is no name or call."""
         targets, receivers, runs = collector.targets, self.receiver_ids, collector.code.runs
         for node in nodes:
-            receiver = first_child(node)
+            receiver = node if kind == "truth" else node.named_children[-1] if kind == "in" else first_child(node)
             if receiver is not None and kind == "with" and receiver.type == "as_pattern":
                 receiver = first_child(receiver)
             if receiver is None or receiver.kind_id not in receivers:
                 continue
             operation = kind
             if kind == "item":
-                operation = "[]=" if node.byte_range in targets else "[]"
-            elif kind != "with":
+                start = node.start_byte
+                is_deleted = collector.text.startswith(b"del ", max(0, start - 4))
+                operation = "[]=" if node.byte_range in targets else "del" if is_deleted else "[]"
+            elif kind in ("operator", "compare", "unary"):
                 operator = next((child for child in node.children if not child.is_named), None)
                 operation = "" if operator is None else operator.type
+                operation = f"unary{operation}" if kind == "unary" else operation
             if operation in _RUNS and (value := self.value(collector, receiver)) is not None:
                 runs.append((node.start_byte, operation, value))
 
@@ -1050,6 +1056,7 @@ _LITERALS = {
     "none": "=None", "not_operator": "=bool",
 }  # fmt: skip
 _VALUES = {
+    "yield": Python._sent_value,
     "attribute": Python._attribute_value,
     "parenthesized_expression": Python._inner_value,
     "type": Python._inner_value,
@@ -1077,7 +1084,7 @@ _VALUES = {
 _RECEIVERS = frozenset({"identifier", "attribute", "call", "subscript", "parenthesized_expression"})
 _RUNS = frozenset(
     ["with", "[]", "[]=", "+", "-", "*", "/", "//", "%", "|", "&", "^", "@", "**", "<<", ">>", "<", ">", "<=",
-     ">=", "=="]
+     ">=", "==", "!=", "in", "unary-", "unary+", "unary~", "format", "truth", "del"]
 )  # fmt: skip
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")

@@ -30,7 +30,13 @@
 (as_pattern) @flow.as
 (with_item) @run.with
 (binary_operator) @run.operator
-(comparison_operator operators: ["<" ">" "<=" ">=" "=="]) @run.compare
+(comparison_operator operators: ["<" ">" "<=" ">=" "==" "!="]) @run.compare
+(comparison_operator operators: ["in" "not in"]) @run.in
+(unary_operator) @run.unary
+(interpolation) @run.format
+(if_statement condition: (identifier) @run.truth)
+(while_statement condition: (identifier) @run.truth)
+(not_operator argument: (identifier) @run.truth)
 (subscript) @run.item
 (while_statement) @flow.loop
 (except_clause) @flow.catch

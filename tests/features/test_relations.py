@@ -378,3 +378,15 @@ def test_the_signature_of_a_class_is_that_of_its_constructor(tmp_path: Path):
         assert (answer.summary["breaks"], answer.summary["ok"]) == (1, 1)
         assert "no function" in opened.sig_impact(SignatureOptions("value", "value()")).degraded[0].message
         assert "no class" in opened.types("Row.__init__").degraded[0].message
+
+
+def test_what_stands_in_impl_blocks_is_the_type_s(tmp_path: Path):
+    (tmp_path / "a.rs").write_text(
+        "pub trait Shape { fn area(&self) -> u32; }\npub struct Square { side: u32 }\n"
+        "impl Square { pub fn new() -> Self { Square { side: 1 } } }\n"
+        "impl Shape for Square { fn area(&self) -> u32 { self.side } }\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        sections = {s.kind: [f.message for f in s.findings] for s in opened.types("Square").sections}
+    assert [message.split()[1] for message in sections["supertypes"]] == ["Shape"]
+    assert [message.split()[1].rstrip(":") for message in sections["members"]] == ["Square.new", "Square.area"]

@@ -390,3 +390,13 @@ def test_what_stands_in_impl_blocks_is_the_type_s(tmp_path: Path):
         sections = {s.kind: [f.message for f in s.findings] for s in opened.types("Square").sections}
     assert [message.split()[1] for message in sections["supertypes"]] == ["Shape"]
     assert [message.split()[1].rstrip(":") for message in sections["members"]] == ["Square.new", "Square.area"]
+
+
+def test_a_method_of_something_unknown_is_not_exported_as_the_name_in_scope(tmp_path: Path):
+    (tmp_path / "a.ts").write_text(
+        "export const blur = () => {}\nexport function go(dom: HTMLElement) { dom.blur(); [...blur()] }\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        opened.export_scip(tmp_path / "index.scip")
+        report = opened.ingest(tmp_path / "index.scip")
+    assert (report.calls, report.conflicts) == (1, 0)

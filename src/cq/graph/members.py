@@ -125,7 +125,9 @@ class Members:
         if stores:
             # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
             others = self._find_stored(holder, name, [holder.unit])
-            known = {thing: at for thing, at in others.items() if isinstance(thing, (Function, Bound, Class, Instance))}
+            known: Values = {
+                thing: at for thing, at in others.items() if isinstance(thing, (Function, Bound, Class, Instance))
+            }
             found = join(found, raised(known, level))
         return found
 

@@ -302,6 +302,10 @@ def test_every_symbol_of_a_name(tmp_path: Path):
         ("symbol = TokenService > validate", "'TokenService' is there (src/auth/tokens.py:7) but holds no", ""),
         ("symbol = Nothing > validate_token", "'validate_token' is defined elsewhere: src/auth/tokens.py:12", ""),
         ("symbol = entirely_unknown_name", "no symbol 'entirely_unknown_name'", ""),
+        ("Symbol = TokenService.validate_token", "symbol = TokenService > validate_token`", ""),
+        ("symbol == 'TokenService' > validate_token()", "symbol = TokenService > validate_token`", ""),
+        ("symbol = Nothing::validate_token", "'validate_token' is defined elsewhere: src/auth/tokens.py:12", ""),
+        ("symbol = src/auth/tokens.py", "is a file: name what it holds", ""),
     ],
 )
 def test_a_symbol_that_is_not_there(tmp_path: Path, query: str, says: str, near: str):
@@ -309,6 +313,32 @@ def test_a_symbol_that_is_not_there(tmp_path: Path, query: str, says: str, near:
     assert answer.found == 0
     assert says in answer.degraded[0].message
     assert near in (*answer.suggestions, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"paths": ("nowhere",)}, "nothing passes --path nowhere"),
+        ({"languages": ("rust",), "kinds": ("class",)}, "nothing passes --lang rust"),
+        (
+            {"paths": ("src/web/pages.py",), "kinds": ("class",)},
+            "nothing passes --path src/web/pages.py --kind class together",
+        ),
+    ],
+)
+def test_filters_that_leave_nothing_are_named(tmp_path: Path, options: dict[str, tuple[str, ...]], says: str):
+    assert says in [event.message for event in find_fixture(tmp_path, AUTH, "validate token", **options).degraded]
+
+
+def test_words_that_say_nothing_are_noted(tmp_path: Path):
+    assert [
+        event.category for event in find_fixture(tmp_path, AUTH, "the use of it").degraded if event.category == "words"
+    ]
+
+
+def test_a_long_question_is_said_by_its_beginning(tmp_path: Path):
+    answer = find_fixture(tmp_path, AUTH, "validate token\n" * 1000)
+    assert len(render_graph(answer, 1, 0).splitlines()[0]) < 300
 
 
 def test_a_symbol_without_a_name():

@@ -147,3 +147,55 @@ def test_where_a_function_is_described_files_are_not_spread():
     scores, files = np.array([0.9, 0.8, 0.7]), np.array([0, 0, 1])
     assert spread(scores, files, "Return the rows of a page").tolist() == [0.9, 0.8, 0.7]
     assert spread(scores, files, "how pages work").tolist() == [0.9, 0.8 - SPREAD, 0.7]
+
+
+_SAID = """
+#- strict.lua
+--- Checks uses of undeclared global variables in every chunk.
+
+local M = {}
+function M.go() end
+return M
+#- money.rb
+# Turns raw pennies into printable amounts.
+module Money
+end
+#- lib.rs
+//! About the walrus and its migrations in winter.
+mod walrus;
+// eslint-disable-line walrus
+#- api.proto
+syntax = "proto3";
+
+message PangolinRequest { string id = 1; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "path"),
+    [
+        ("undeclared global variables", "comment", "strict.lua"),
+        ("printable amounts of pennies", "module", "money.rb"),
+        ("walrus", "comment", "lib.rs"),  # neither the line that brings a file in nor a comment of one word
+        ("PangolinRequest", "statement", "api.proto"),
+    ],
+)
+def test_what_is_said_outside_of_functions_is_found(tmp_path: Path, question: str, kind: str, path: str):
+    found = find_fixture(tmp_path, _SAID, question, mode="lexical")
+    assert (found.results[0].kind, found.results[0].file) == (kind, path)
+
+
+def test_kinds_of_what_is_no_definition(tmp_path: Path):
+    quiet = {
+        kind: [(row.file, row.start_line) for row in find_fixture(tmp_path, _SAID, "walrus", kinds=(kind,)).results]
+        for kind in ("import", "comment", "part")
+    }
+    assert quiet == {"import": [("lib.rs", 2)], "comment": [("lib.rs", 1)], "part": [("lib.rs", 3)]}
+
+
+def test_text_without_a_grammar_is_found_by_the_screen(tmp_path: Path):
+    lines = "\n\n".join(f"message Number{number} {{ string id = 1; }}" for number in range(400))
+    found = find_fixture(tmp_path, f"#- all.proto\n{lines}", "Number300")
+    assert found.results[0].file == "all.proto"
+    assert 0 < found.results[0].end_line - found.results[0].start_line < 200
+    assert found.results[0].start_line < 601 < found.results[0].end_line

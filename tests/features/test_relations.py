@@ -354,3 +354,15 @@ def test_accessors_are_called_by_what_reads_them(target: str, certain: str, poss
     reads = {name.split(":")[0] for name in sure} - ({"made"} if target == "Order.total" else set())
     assert reads <= dependents.keys()
     assert not {"unknown", "again", "generic", "other", "Cart.own"} & dependents.keys()
+
+
+def test_code_blocks_that_are_not_linked_are_named(tmp_path: Path):
+    blocks = [f"```python\ndef f{n}(): return g{n}()\ndef g{n}(): ...\n```\n" for n in range(300)]
+    (tmp_path / "page.md").write_text("\n".join(blocks))
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        assert opened.status().counts["problems"] == 1
+        (problem,) = (f.message for s in opened.diagnostics().sections for f in s.findings if "linked" in f.message)
+        assert problem == "46 code blocks behind the first 254 of the page are not linked"
+        for ask in (opened.calls, opened.graph, opened.impact, opened.references):
+            assert "not_linked" in [event.category for event in ask("g299").degraded]
+            assert "not_linked" not in [event.category for event in ask("g7").degraded]

@@ -140,6 +140,36 @@ def test_bases():
     assert symbol(read("class A extends B.C {}", "javascript"), "A").bases == ("B.C",)
 
 
+def test_docs_that_tell_of_parameters_may_stand_apart():
+    facts = read("""
+        /**
+         * Sends it.
+         * @param {string} to
+         */
+
+        function send(to) {}
+
+        /**
+         * @callback Done
+         * @param {Error} error
+         */
+
+        function other() {}
+
+        /** Routes. */
+
+        const routes = 1;
+
+        /** @returns nothing, far away */
+
+
+        function far() {}
+        """)
+    assert [(s.name, s.doc) for s in facts.symbols if s.depth == 0] == [
+        ("send", "Sends it.\n@param {string} to"), ("other", ""), ("routes", ""), ("far", ""),
+    ]  # fmt: skip
+
+
 def test_docs_and_decorators_belong_to_what_they_stand_before():
     source = """
         /** Licence. */

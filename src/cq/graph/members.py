@@ -265,7 +265,7 @@ class Members:
         linker.record(stored_key(name))
         places = [(unit, store) for unit in units for store in unit.stores_by_name.get(name, ())]
         for unit, store in places if len(places) <= MAX_STORES else ():
-            for base in linker.evaluate(unit, store.scope, store.base, store.start):
+            for base in linker.store_base(unit, store):
                 if isinstance(base, Bound) and base.receiver is None:
                     base = base.function  # what a decorator gets
                 if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):

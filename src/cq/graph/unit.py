@@ -248,7 +248,7 @@ class Unit:
             self.container_names[id(value)] = known
 
     @cached_property
-    def _aliases(self) -> dict[str, list[Bind]]:
+    def aliases(self) -> dict[str, list[Bind]]:
         """Name -> bindings of others to it."""
         found: dict[str, list[Bind]] = {}
         for bind in self.code.binds:
@@ -257,7 +257,7 @@ class Unit:
         return found
 
     @cached_property
-    def _passing(self) -> dict[str | int, list[tuple[int, int]]]:
+    def passing(self) -> dict[str | int, list[tuple[int, int]]]:
         """Name, or identity of a container as written -> calls that it is handed to, and at which place."""
         found: dict[str | int, list[tuple[int, int]]] = {}
         for number, site in enumerate(self.code.sites):
@@ -272,8 +272,8 @@ class Unit:
         """The calls that get a container by the name it is bound to, with the argument it is; none where many do."""
         name, bind = self.container_names.get(id(value), ("", None))
         if bind is None:
-            return self._passing.get(id(value), [])
-        places = self._passing.get(name, ())
+            return self.passing.get(id(value), [])
+        places = self.passing.get(name, ())
         if len(places) > MAX_PASSING:
             return []
         sites = self.code.sites
@@ -283,17 +283,26 @@ class Unit:
             if any(known is bind for known in self.find(sites[number].scope, name, sites[number].start))
         ]
 
+    def find_names(self, value: Value) -> list[str]:
+        """By which a container as written is filled and handed on."""
+        return list(dict.fromkeys(name for name, _ in self._find_bound(value)))
+
     def find_items(self, value: Value) -> list[Store]:
         """What is put into a container as written, through the names it is bound to."""
+        return [store for name, bind in self._find_bound(value) for store in self._find_items(name, bind)]
+
+    def _find_bound(self, value: Value) -> list[tuple[str, Bind | None]]:
+        """The names that a container as written is bound to."""
         known = self.container_names.get(id(value))
         if known is None:
             return []
         name, bind = known
-        found = self._find_items(name, bind)
-        for alias in self._aliases.get(name, ()) if bind is not None else ():
-            if any(known is bind for known in self.find(alias.scope, name, alias.start - 1)):
-                found += self._find_items(alias.name, alias)
-        return found
+        others = [
+            (alias.name, alias)
+            for alias in (self.aliases.get(name, ()) if bind is not None else ())
+            if any(found is bind for found in self.find(alias.scope, name, alias.start - 1))
+        ]
+        return [known, *others]
 
     def _find_items(self, name: str, bind: Bind | None) -> list[Store]:
         found: list[Store] = []

@@ -23,7 +23,7 @@ from cq.embed.backend import choose_backend, find_backends
 from cq.indexing.config import load_config
 from cq.indexing.refresh import Progress
 from cq.model.config import ModelsConfig
-from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS, Coverage, EmbeddingState, find_coverage
+from cq.model.embedding import QUIET_KINDS, Coverage, EmbeddingState, find_coverage, find_kind, is_data
 from cq.model.errors import ConfigError, CqError
 from cq.store import database
 from cq.store.lock import replace_file
@@ -299,9 +299,9 @@ def read_passages(path: str, text: bytes, facts: FileFacts) -> tuple[list[int], 
     base, todo = 0, [facts]
     while todo:
         document = todo.pop()
-        if document.language not in DATA_LANGUAGES:
-            for number, chunk in enumerate(document.chunks):
-                if chunk.kind not in QUIET_KINDS:
+        if not is_data(path, document.language):
+            for number in range(len(document.chunks)):
+                if find_kind(text, document.chunks, document.symbols, number) not in QUIET_KINDS:
                     numbers.append(base + number)
                     passages.append(make_passage(path, text, document, number))
         base += len(document.chunks)

@@ -10,6 +10,7 @@ from cq.graph.corpus import MAX_EMBEDDED
 from cq.graph.names import given_parameters
 from cq.graph.unit import find_called, find_members, find_stored
 from cq.model.code import Parameter, qualify
+from cq.model.embedding import find_kind
 from cq.model.facts import CHUNK_KINDS, FileFacts, is_looked_up
 from cq.model.source import SourceFile
 from cq.source.read import content_hash
@@ -71,7 +72,11 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         symbols,
         (" ".join(sorted(defined)), " ".join(sorted(called)), " ".join(sorted(used))),
         words,
-        bytes(_KIND_BYTES.get(chunk.kind, len(CHUNK_KINDS) - 1) for d in documents for chunk in d.chunks),
+        bytes(
+            _KIND_BYTES.get(find_kind(source.text, d.chunks, d.symbols, number), len(CHUNK_KINDS) - 1)
+            for d in documents
+            for number in range(len(d.chunks))
+        ),
         sizes.tobytes(),
         sorted(named),
         [(name, _ENCODE(found)) for name, found in sorted(methods.items())],
@@ -79,13 +84,12 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
 
 
 def _chunk_words(text: bytes, document: FileFacts) -> tuple[list[tuple[str, str, str, str, str]], list[int]]:
-    """The fields of every chunk, and how many words its body has; the module chunk and what is only a container of
-    parts have no body of their own."""
+    """The fields of every chunk, and how many words its body has; the document as a whole has none of its own."""
     expand, expand_body = _TERMS.expand, _TERMS.expand_body
     rows: list[tuple[str, str, str, str, str]] = []
     sizes: list[int] = []
-    for chunk in document.chunks:
-        if chunk.kind == "module":
+    for number, chunk in enumerate(document.chunks):
+        if not number:
             rows.append(("", "", "", "", ""))
             sizes.append(1)
             continue
@@ -97,7 +101,8 @@ def _chunk_words(text: bytes, document: FileFacts) -> tuple[list[tuple[str, str,
         body, size = expand_body(b" ".join(pieces))
         sizes.append(min(size, 65535))
         if chunk.symbol < 0:
-            rows.append(("", "", "", "", body))
+            # A comment that belongs to no definition says what one that does would.
+            rows.append(("", "", "", expand(text[chunk.start : chunk.end]) if chunk.kind == "comment" else "", body))
             continue
         symbol = document.symbols[chunk.symbol]
         rows.append(

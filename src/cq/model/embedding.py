@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cq.model.facts import CHUNK_KINDS
+from cq.model.facts import CHUNK_KINDS, Chunk, Symbol
 
 # What is no definition and says nothing by itself.
-QUIET_KINDS = frozenset({"module", "import", "export", "comment", "part"})
+QUIET_KINDS = frozenset({"file", "import", "export", "part"})
 # Keys and markup: found by their words.
-DATA_LANGUAGES = frozenset({"json", "yaml", "toml", "css", "html", "text"})
+_DATA_LANGUAGES = frozenset({"json", "yaml", "toml", "css", "html", "text"})
+# Code that is read as plain text.
+_UNREAD = re.compile(
+    r"\.(?:mli?|clj[cs]?|erl|hrl|jl|nim|dart|r|pl|pm|f90|groovy|gradle|fs|d|v|sv|vhdl?|el|rkt|elm|cr|proto|thrift|"
+    r"graphql|gql|tf|hcl|nix|sol|ps1|pas|tcl|cmake|mk|bzl)$"
+    r"|(?:^|/)(?:GNUm|M)akefile[^/]*$|(?:^|/)(?:Docker|Container|Just|Jenkins)file[^/]*$|(?:^|/)CMakeLists\.txt$",
+    re.IGNORECASE,
+)
 _QUIET_BYTES = bytes(number for number, kind in enumerate(CHUNK_KINDS) if kind in QUIET_KINDS)
+_SAID = re.compile(r"[\u3040-\u9fff\uac00-\ud7a3]|[^\W\d_]\S*")  # a word, or a letter where words are not set apart
+_LEAST_SAID = 5  # of a comment: `eslint-disable-next-line no-console` and the title of a section say nothing of code
 MAX_MISSING = 0.1  # with more than this share missing, vectors would leave out too much to rank with
+
+
+def is_data(path: str, language: str) -> bool:
+    return language in _DATA_LANGUAGES and not (language == "text" and _UNREAD.search(path))
+
+
+def find_kind(text: bytes, chunks: Sequence[Chunk], symbols: Sequence[Symbol], number: int) -> str:
+    """As what a chunk of a document is found: its own kind, but for the document as a whole, for `mod x;`, which brings
+    in a file, and for comments that say nothing."""
+    chunk = chunks[number]
+    if number == 0:
+        return "file"
+    if chunk.kind == "module" and (chunk.symbol < 0 or symbols[chunk.symbol].body_start < 0):
+        return "import"
+    if chunk.kind == "comment":
+        said = _SAID.findall(text[chunk.start : chunk.end].decode("utf-8", "replace"))
+        return "comment" if len(said) >= _LEAST_SAID else "part"
+    return chunk.kind
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -42,7 +70,7 @@ def find_coverage(rows: Iterable[tuple[str, str, int, bytes, int | None, str | N
     total = missing = others = 0
     files: list[tuple[str, int]] = []
     for path, language, content, kinds, has, made_by in rows:
-        if language in DATA_LANGUAGES:
+        if is_data(path, language):
             continue
         count = len(kinds) - sum(map(kinds.count, _QUIET_BYTES))
         total += count

@@ -40,9 +40,9 @@ KIND_GROUPS: dict[str, str] = {
     **dict.fromkeys(("module", "namespace", "package", "heading", "schema"), "module"),
 }
 
-# Kinds of chunks, by the byte that an index keeps of each; what is not here is the last.
+# Kinds of chunks, by the byte that an index keeps of each; what is not here is the last, a document as a whole `file`.
 CHUNK_KINDS = (
-    *KIND_GROUPS, "import", "export", "expression", "control", "comment", "statement", "part", "other",
+    *KIND_GROUPS, "import", "export", "expression", "control", "comment", "statement", "part", "file", "other",
 )  # fmt: skip
 
 

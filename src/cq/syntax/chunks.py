@@ -6,6 +6,7 @@ overlap; every byte of a document that is not blank lies in a root chunk.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Sequence
 from itertools import compress
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # 32,000 tokens at four characters each; a part stays well below, so that a small edit does not re-cut it.
 MAX_CHARS = 128_000
 PART_BYTES = 96_000
+SCREEN_BYTES = 1_500
+_PARAGRAPH = re.compile(rb"\n[ \t\r]*\n(?=\S)")
 NAME_CHARS = 60
 
 
@@ -74,7 +77,7 @@ def build_chunks(
 ) -> tuple[Chunk, ...]:
     """Plans the chunks and tells every draft which one it belongs to."""
     if parsed is None:
-        pieces = _fill_gaps(text, span, [])
+        pieces = _find_paragraphs(text, span)
         stub = ";"
     else:
         language, root, _ = parsed
@@ -221,6 +224,18 @@ def _add_symbol(text: bytes, pieces: list[Piece], drafts: list[Draft], index: in
             last.end = last.start + len(text[last.start : start].rstrip())
     if start < end:
         pieces.append(Piece(start, end, drafts[index].kind, drafts[index].name, index))
+
+
+def _find_paragraphs(text: bytes, span: tuple[int, int]) -> list[Piece]:
+    """Text without a grammar, cut at empty lines before what is not indented, once there is a screen of it."""
+    pieces: list[Piece] = []
+    at = span[0]
+    for gap in _PARAGRAPH.finditer(text, *span):
+        if gap.end() - at >= SCREEN_BYTES:
+            _add_gap(text, pieces, at, gap.end())
+            at = gap.end()
+    _add_gap(text, pieces, at, span[1])
+    return pieces
 
 
 def _fill_gaps(text: bytes, span: tuple[int, int], pieces: list[Piece]) -> list[Piece]:

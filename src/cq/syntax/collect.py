@@ -210,7 +210,8 @@ class Collector:
             if lead is None:
                 return start
             lead_start, lead_end, is_comment = lead
-            if text.count(b"\n", lead_end, start) > (text[lead_end - 1] != _NEWLINE):
+            apart = text.count(b"\n", lead_end, start) - (text[lead_end - 1] != _NEWLINE)
+            if apart > 1 or (apart == 1 and not (is_comment and _says_parameters(text[lead_start:lead_end]))):
                 return start
             if is_comment and not (
                 language.is_doc_comment(text[lead_start : lead_start + 8]) and self._begins_line(lead_start)
@@ -234,6 +235,14 @@ class Collector:
         return "\n".join(parts)
 
 
+def _says_parameters(comment: bytes) -> bool:
+    """Whether a block is about the function below it even with an empty line between: it tells of parameters or a
+    result, and names nothing of its own, as `@callback Done` would."""
+    return comment.startswith(b"/**") and bool(_PARAMETERS.search(comment)) and not _OWN_NAME.search(comment)
+
+
+_PARAMETERS = re.compile(rb"[@\\](?:param|returns?)\b")
+_OWN_NAME = re.compile(rb"[@\\](?:callback|typedef|event|function|func|fn|method|name|overload|class|def)\b")
 _NAMES = frozenset(
     {"identifier", "attribute", "member_expression", "field_expression", "scoped_identifier", "selector_expression"}
 )

@@ -23,6 +23,7 @@ from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, Ranked, best_by_w
 from cq.features.find.semantic import Semantic, find_backend, find_weights, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure
+from cq.features.find.words import is_common
 from cq.features.target import Definition
 from cq.model.answer import SCHEMA_VERSION, Run, Truncation
 from cq.model.config import FindConfig
@@ -152,12 +153,28 @@ def find(
     cut: list[Truncation] = []
     if len(passed) > wanted:
         cut.append(Truncation("answer", "limit", wanted, len(passed), len(passed) - wanted))
+    if not ranked and (why := _find_closed(catalog, options)):
+        events.append(Degraded("find", "info", "filters", why))
+    if is_common(options.query):
+        message = "all of these words stand everywhere in code: better are words of what it is about"
+        events.append(Degraded("find", "info", "words", message))
     if not passed and ranked:
         best = f"the best of {len(ranked)} candidates has {ranked[0].score:.2f}"
         message = f"nothing is relevant enough: {best}, the threshold is {threshold:g} (lower it with --threshold)"
         events.append(Degraded("find", "info", "threshold", message))
     structure = Structure(relations, options.call_depth or 0, options.type_depth or 0)
     return _assemble(structure, options, rows, summary, events, cut, tree.generation)
+
+
+def _find_closed(catalog: Catalog, options: FindOptions) -> str:
+    """Which of the filters leaves nothing over, "" where it is none of them."""
+    given = {"--path": options.paths, "--lang": options.languages, "--kind": options.kinds}
+    for number, (name, values) in enumerate(given.items()):
+        only = [found if at == number else () for at, found in enumerate(given.values())]
+        if values and not catalog.allow(*only).any():
+            return f"nothing passes {name} {','.join(values)}"
+    every = " ".join(f"{name} {','.join(values)}" for name, values in given.items() if values)
+    return f"nothing passes {every} together" if every and not catalog.allow(*given.values()).any() else ""
 
 
 def note_sent(answer: FindAnswer, sent: dict[str, int]) -> FindAnswer:

@@ -11,7 +11,7 @@ import msgspec
 
 from cq.features.find.evidence import FileNames
 from cq.features.find.words import STOP, stem
-from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS
+from cq.model.embedding import QUIET_KINDS, is_data
 from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
 from cq.source.files import PathFilter
 from cq.source.role import find_role
@@ -38,8 +38,6 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _DATA_PRIOR = 0.6
-# Code of languages that are read as plain text.
-_UNREAD = re.compile(r"\.(?:mli?|clj[cs]?|erl|hrl|jl|nim|dart|r|pl|pm|f90|groovy|fs|d|v|el|rkt|elm|cr)$", re.IGNORECASE)
 _PASSED_ON = [CHUNK_KINDS.index(kind) for kind in ("import", "export")]
 _LOOSE_PRIOR = 0.7  # of a statement that defines nothing
 _IDENTIFIER = re.compile(r"[\w$#]+(?:(?:\.|::|->|/)[\w$#]+)*\(?\)?\Z")
@@ -71,9 +69,11 @@ class Catalog:
         self.lengths = 1 - LENGTH + LENGTH * sizes / max(float(sizes.mean()) if len(sizes) else 1.0, 1.0)
         files = np.array([_prior(path, row[1]) for path, row in zip(self.paths, rows, strict=True)])
         defined = np.array([kind in KIND_GROUPS for kind in CHUNK_KINDS])[self.kinds]
-        own = np.where(defined, 1.0, _LOOSE_PRIOR)
+        data = np.array([_DATA_PRIOR if is_data(row[0], row[1]) else 1.0 for row in rows])
+        # Where no grammar says what is defined, a statement may well be a definition.
+        unread = np.array([row[1] == "text" for row in rows], bool) & (data == 1.0)
+        own = np.where(defined | unread[self.files], 1.0, _LOOSE_PRIOR) if rows else files
         self._priors = files[self.files] * own if rows else files
-        data = np.array([_DATA_PRIOR if _is_data(row[0], row[1]) else 1.0 for row in rows])
         self._even = data[self.files] * own if rows else files
         self.places = {path: number for number, path in enumerate(self.paths)}
         self._names: FileNames | None = None
@@ -238,8 +238,4 @@ def is_identifier(text: str) -> bool:
 
 def _prior(path: str, language: str) -> float:
     aside = _ASIDE_PRIOR if _ASIDE.search(path) else 1.0
-    return min(_PRIORS.get(find_role(path), 1.0), aside) * (_DATA_PRIOR if _is_data(path, language) else 1.0)
-
-
-def _is_data(path: str, language: str) -> bool:
-    return language in DATA_LANGUAGES and not (language == "text" and _UNREAD.search(path))
+    return min(_PRIORS.get(find_role(path), 1.0), aside) * (_DATA_PRIOR if is_data(path, language) else 1.0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cq.features.find.candidates import K1, LENGTH, PATH_WEIGHT, WEIGHTS, split_terms
 from cq.features.find.scoring import USUAL, calibrate
 from cq.features.find.words import stem
-from cq.model.embedding import DATA_LANGUAGES, QUIET_KINDS
+from cq.model.embedding import QUIET_KINDS, find_kind, is_data
 from cq.source.files import PathFilter
 from cq.source.role import find_role
 from cq.store.terms import Terms
@@ -31,7 +31,7 @@ def find_on_disk(files: Iterable[HeldFile], options: FindOptions) -> list[tuple[
     hits: list[tuple[HeldFile, dict[str, float]]] = []
     total = 0
     for file in files:
-        if file.language in DATA_LANGUAGES or not is_wanted(file.path):
+        if is_data(file.path, file.language) or not is_wanted(file.path):
             continue
         if options.languages and file.language not in options.languages:
             continue
@@ -68,10 +68,8 @@ def _score_chunks(
         symbols = file.symbols[document]
         for number, chunk in enumerate(chunks):
             symbol = symbols[chunk.symbol] if chunk.symbol >= 0 else None
-            group = symbol.kind_group if symbol else ""
-            if options.kinds and chunk.kind not in options.kinds and group not in options.kinds:
-                continue
-            if not options.kinds and chunk.kind in QUIET_KINDS:
+            kind, group = find_kind(file.text, chunks, symbols, number), symbol.kind_group if symbol else ""
+            if (kind not in options.kinds and group not in options.kinds) if options.kinds else kind in QUIET_KINDS:
                 continue
             words = expand(_own_text(file.text, chunk, chunks)).lower().split()
             body = {stem(word) for word in words}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from cq.model.find import CallNode, ConnectionGraph, FindAnswer, Node, Pattern, Snapshot, TypeUse
 
 MAX_LISTED = 12  # names on one line
+MAX_QUERY = 200  # letters of a question that are said again
 
 
 def count_tokens(text: str) -> int:
@@ -27,6 +28,12 @@ def render_snapshot(snapshot: Snapshot) -> str:
     return f"// {snapshot.file}\n\n{snapshot.source}"
 
 
+def show_query(query: str) -> str:
+    """On one line, the beginning of a long one."""
+    line = " ".join(query.split())
+    return line if len(line) <= MAX_QUERY else f"{line[:MAX_QUERY]}…"
+
+
 def render_graph(answer: FindAnswer, tokens: int, budget: int) -> str:
     """Summary line, graph, patterns, details; one result stands for itself."""
     graph = answer.graph
@@ -35,7 +42,7 @@ def render_graph(answer: FindAnswer, tokens: int, budget: int) -> str:
         f" across {files} file{'s' * (files != 1)}" if results > 1 else ""
     )
     of = f"/{budget:,}" if budget else ""
-    lines = [f'Search: "{answer.summary.get("query", "")}" | {count} | {tokens:,}{of} tokens']
+    lines = [f'Search: "{show_query(answer.summary.get("query", ""))}" | {count} | {tokens:,}{of} tokens']
     if graph is None or not graph.nodes:
         return "\n".join(lines)
     lone = len(graph.nodes) == 1

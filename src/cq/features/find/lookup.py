@@ -14,7 +14,9 @@ from cq.model.errors import UsageError
 if TYPE_CHECKING:
     from cq.features.files import IndexedFiles
 
-_PREFIX = re.compile(r"\s*symbol\s*=\s*(?P<chain>.*)\Z", re.DOTALL)
+_PREFIX = re.compile(r"\s*symbol\s*=\s*(?P<chain>.*)\Z", re.DOTALL | re.IGNORECASE)
+_JOINT = re.compile(r"\.|::|#|->|/")
+_AROUND = "='\"`() "  # what is written around a name elsewhere: `'f'`, `f()`, `== f`
 _MAX_HINTS = 5
 
 
@@ -39,6 +41,22 @@ def parse_lookup(query: str) -> list[str] | None:
 
 def look_up(files: IndexedFiles, parts: list[str]) -> Lookup:
     """Every definition that fits, sources before tests."""
+    found = _look_up(files, parts)
+    if found.rows:
+        return found
+    *holders, last = parts
+    names = [part.strip(_AROUND) for part in (*holders, *_JOINT.split(last.strip(_AROUND)))]
+    if names != parts and all(names):
+        other, chain = _look_up(files, names), " > ".join(names)
+        if other.rows:
+            return Lookup((), f"no symbol {' > '.join(parts)!r}; write it as `symbol = {chain}`", (chain,))
+        found = other
+    if len(parts) == 1 and files.get(parts[0]):
+        return Lookup((), f"{parts[0]!r} is a file: name what it holds, `symbol = {parts[0]} > name`")
+    return found
+
+
+def _look_up(files: IndexedFiles, parts: list[str]) -> Lookup:
     path = ""
     if len(parts) > 1 and ("/" in parts[0] or re.search(r"\.\w{1,5}\Z", parts[0]) or files.get(parts[0])):
         path, *parts = parts

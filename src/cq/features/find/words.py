@@ -97,6 +97,12 @@ def split_question(text: str) -> list[str]:
     return [word for word in words if word not in STOP] or words
 
 
+def is_common(text: str) -> bool:
+    """Whether none of several words says what is asked for; one alone may be a name."""
+    words = split_words(text)
+    return len(words) > 1 and all(word in STOP for word in words)
+
+
 def is_description(text: str) -> bool:
     """Whether a text says what one function does (`Return the rows of a page`), and asks for no file."""
     words = len(split_question(text))

@@ -30,7 +30,7 @@ examples:
 def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument(
-        "query", metavar="WORDS", help="a question in words, a name, or `symbol = [path >] [Parent >] name`"
+        "query", metavar="WORDS", nargs="+", help="a question in words, a name, or `symbol = [path >] [Parent >] name`"
     )
     parser.add_argument("--path", metavar="GLOB", action="append", help="only these files or folders, as in .gitignore")
     parser.add_argument("--lang", metavar="LANG,…", action="append", help="only these languages (default: auto, all)")
@@ -58,7 +58,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     options = FindOptions(
-        args.query,
+        " ".join(args.query),
         paths=tuple(args.path or ()),
         languages=find_languages(args.lang),
         kinds=tuple(word for given in args.kind or () for word in given.split(",") if word),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cq.features.find.layout import show_query
 from cq.features.page import SMALL
 from cq.model.answer import (
     Answer,
@@ -115,7 +116,7 @@ def _render_budget(answer: Answer) -> str:
 
 
 def render_nothing(answer: Answer) -> list[str]:
-    query = answer.summary.get("query", "")
+    query = show_query(answer.summary.get("query", ""))
     how = " then ".join(answer.summary.get("mode_chain", ()))
     if any(event.category == "timeout" for event in answer.degraded):
         return [f"stopped before anything was found: {query!r}"]

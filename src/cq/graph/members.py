@@ -196,7 +196,7 @@ class Members:
     def find_behind(self, kind: Class, name: str, other: Class) -> Member:
         """What stands behind another class in the order of a class. Not remembered: most names are asked for once."""
         order = self.order(kind)
-        return self._find_in_order(order[order.index(other) + 1 if other in order else 0 :], name)
+        return self._find_in_order(order[order.index(other) + 1 :], name) if other in order else _NOWHERE
 
     def _find_in_line(self, kind: Class, base: Class, name: str) -> Member:
         """Of a class whose order is that of its base, behind it: what the base has is found only once."""

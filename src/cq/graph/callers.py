@@ -141,7 +141,8 @@ class Callers:
         if around is method:
             return {}
         behind = around.owner if around is not None and site.kind == "super" else None
-        found: Values = {receiver.type: NAME} if is_same and receiver.type is not method.owner else {}
+        is_below = is_same and method.owner in self.linker.members.order(receiver.type)[1:]
+        found: Values = {receiver.type: NAME} if is_below else {}
         known = self.receivers(around) if around is not None else NOTHING
         return join(
             found,

@@ -110,7 +110,7 @@ class Containers:
         linker.record(stored_key(f"[]{name}"))
         for other in linker.corpus.storing(f"[]{name}") or ():
             for store in other.stores_by_name.get(f"[]{name}", ()) if other is not unit else ():
-                if container in linker.evaluate(other, store.scope, store.base, store.start):
+                if container in linker.store_base(other, store):
                     yield other, store
 
     def _find_spread(self, unit: Unit, scope: int, value: Value, position: int, key: str | None) -> Values:

@@ -125,7 +125,9 @@ class Members:
         if stores:
             # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
             others = self._find_stored(holder, name, [holder.unit])
-            known = {thing: at for thing, at in others.items() if isinstance(thing, (Function, Bound, Class, Instance))}
+            known: Values = {
+                thing: at for thing, at in others.items() if isinstance(thing, (Function, Bound, Class, Instance))
+            }
             found = join(found, raised(known, level))
         return found
 
@@ -194,7 +196,7 @@ class Members:
     def find_behind(self, kind: Class, name: str, other: Class) -> Member:
         """What stands behind another class in the order of a class. Not remembered: most names are asked for once."""
         order = self.order(kind)
-        return self._find_in_order(order[order.index(other) + 1 if other in order else 0 :], name)
+        return self._find_in_order(order[order.index(other) + 1 :], name) if other in order else _NOWHERE
 
     def _find_in_line(self, kind: Class, base: Class, name: str) -> Member:
         """Of a class whose order is that of its base, behind it: what the base has is found only once."""

@@ -344,3 +344,13 @@ def test_a_long_question_is_said_by_its_beginning(tmp_path: Path):
 def test_a_symbol_without_a_name():
     with pytest.raises(UsageError, match="empty part"):
         parse_lookup("symbol = A > ")
+
+
+def test_a_question_moves_towards_the_code_most_like_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    moved = {}
+    for far in (0.0, 0.2):
+        monkeypatch.setattr("cq.features.find.semantic.MOVED", far)
+        found = find_fixture(tmp_path, AUTH, "check a credential", mode="semantic", threshold=0.0)
+        moved[far] = [(row.parts.body, row.parts.signature) for row in found.results]
+    assert moved[0.0]
+    assert moved[0.0] != moved[0.2]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
 from cq.graph.corpus import called_key, stored_key
-from cq.graph.unit import ROOT, Unit, called_names
+from cq.graph.unit import ROOT, Unit, called_names, find_handed
 from cq.model.code import Bind, Definition, Site, Store, Value
 
 Said = object  # plain tuples of text and numbers
@@ -72,6 +72,9 @@ class _Reader:
                     [(n, self._value(value, definition.scope, definition.start)) for n, value in definition.keywords],
                 )
                 found.setdefault(unit.member_key(definition.symbol, ""), []).append(said)
+                found.setdefault(unit.member_key(definition.symbol, "*"), []).append(
+                    sorted(unit.scopes.get(definition.symbol, ()))
+                )
                 for base in definition.bases:
                     if type(base) is str:
                         found.setdefault(unit.name_key(f"<{base}"), []).append(definition.name)
@@ -99,9 +102,12 @@ class _Reader:
                 found.setdefault(key, []).append(said)
                 if name in defined:
                     found.setdefault(unit.name_key(f"(){name}"), []).append(said)
+            for key, _ in find_handed(site):
+                if key in defined:
+                    found.setdefault(unit.name_key(f"(){key}"), []).append(said)
             # Calls are reached by their names, and by the values that hold what they give; but what is handed to one
             # depends on it.
-            if any(type(value) is list and value[0] == "lambda" for value in site.args):
+            if any(isinstance(key, int) for key, _ in find_handed(site)):
                 found.setdefault(unit.home(site.scope), []).append(said)
         found.setdefault(unit.name_key("__all__"), []).append(code.public)
         # What stands in no function is reached through names; nothing depends on the rest.

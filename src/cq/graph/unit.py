@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 
@@ -43,6 +43,16 @@ def called_names(site: Site) -> list[str]:
     if site.name in _CALLING and type(site.callee) is str:
         names += [name for name in site.callee.split(".")[-2:-1] if name != site.name]
     return names
+
+
+def find_handed(site: Site) -> Iterator[tuple[str | int, int | str]]:
+    """What a call is given that may be a function: its last name, or the start of one without a name; and as which
+    argument, by position or keyword."""
+    for at, value in (*enumerate(site.args), *site.keywords):
+        if type(value) is str and value[0] not in "'#=":
+            yield value.rpartition(".")[2], at
+        elif type(value) is list and value[0] == "lambda":
+            yield value[1], at
 
 
 def find_called(code: Code) -> set[str]:
@@ -392,7 +402,7 @@ class Unit:
         return key
 
     def member_key(self, symbol: int, name: str) -> int:
-        """What a class has under a name; with "" what it inherits."""
+        """What a class has under a name; with "" what it inherits, with "*" which names it has."""
         return self.name_key(f"{self.qualified_names[symbol]}:{name}")
 
     def home(self, scope: int) -> int:
@@ -475,6 +485,17 @@ class Unit:
             for at, value in enumerate(site.args)
             if type(value) is list and value[0] == "lambda"
         }
+
+    @cached_property
+    def handed_over(self) -> dict[str | int, list[tuple[int, int | str]]]:
+        """Calls that are given a function of this document (see find_handed), and as which argument."""
+        functions = {d.name if d.name else d.start for d in self.code.definitions if d.kind == "function"}
+        found: dict[str | int, list[tuple[int, int | str]]] = {}
+        for number, site in enumerate(self.code.sites):
+            for key, at in find_handed(site):
+                if key in functions:
+                    found.setdefault(key, []).append((number, at))
+        return found
 
     @cached_property
     def indirect(self) -> list[int]:

@@ -145,28 +145,23 @@ def update_links(
 
 def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
     parts = tree.split(jobs)
-    done = _link_parts(tree, parts) if len(parts) > 1 else None
-    if done is None:
-        yield from _link_new(tree, list(tree.code))
-    else:
-        for rows in done:
-            yield from _DECODE(rows)
+    if len(parts) > 1:
+        from concurrent.futures.process import BrokenProcessPool
+
+        pool = make_pool(len(parts), _set_up, tree)
+        try:
+            # What is done is written while the others link.
+            for rows in pool.map(_link_part, parts):
+                yield from _DECODE(rows)
+            return
+        except BrokenProcessPool:
+            pass  # one was killed: this process does it alone, and what was written is written again
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    yield from _link_new(tree, list(tree.code))
 
 
 _tree: _Tree | None = None  # of a worker
-
-
-def _link_parts(tree: _Tree, parts: list[list[str]]) -> list[bytes] | None:
-    """Each in a process of its own. None: one was killed, and this process must do it alone."""
-    from concurrent.futures.process import BrokenProcessPool
-
-    pool = make_pool(len(parts), _set_up, tree)
-    try:
-        return list(pool.map(_link_part, parts))
-    except BrokenProcessPool:
-        return None
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _set_up(tree: _Tree) -> None:

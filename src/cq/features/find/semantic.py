@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from cq.store.read import Reader
 
 RERANKED = 40
+# How many chunks a question moves towards, and how far (docs/find.md).
+NEAREST, MOVED = 8, 0.2
 
 
 class Semantic(msgspec.Struct, frozen=True):
@@ -65,6 +67,8 @@ def search_vectors(
     are no vectors."""
     import numpy as np
 
+    from cq.embed.blend import stretch
+
     if semantic.embedder is None:
         return None
     loaded = load_vectors(reader, catalog, semantic)
@@ -77,9 +81,16 @@ def search_vectors(
     if also is not None:
         found.append(np.flatnonzero(np.isin(loaded.chunks, also)).astype(np.int64))
     union = np.unique(np.concatenate(found))
-    body = (loaded.body[union].astype(np.float32) @ query) * loaded.body_scales[union]
-    signature = (loaded.signature[union].astype(np.float32) @ query) * loaded.signature_scales[union]
-    return Vectors(loaded.chunks[union], body.astype(np.float64), signature.astype(np.float64))
+    bodies = loaded.body[union].astype(np.float32) * loaded.body_scales[union, None]
+    signatures = loaded.signature[union].astype(np.float32) * loaded.signature_scales[union, None]
+    # The question moves a little towards the code that is most like it, so that the others are compared with how things
+    # are called here, too.
+    if len(union):
+        likeness = stretch(np.stack([bodies @ query, signatures @ query], 1)).sum(axis=1)
+        nearest = np.lexsort((union, -likeness))[:NEAREST]
+        query = query + MOVED * bodies[nearest].mean(axis=0)
+        query = query / max(float(np.linalg.norm(query)), 1e-9)
+    return Vectors(loaded.chunks[union], (bodies @ query).astype(np.float64), (signatures @ query).astype(np.float64))
 
 
 def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded | None:

@@ -1,6 +1,7 @@
 """Downloads the packages named in packages.toml by their registries' own clients; nothing of them runs.
 
-With a manifest the versions are those it records. The cache is `~/.cache/cq-training`, or `CQ_TRAINING_CACHE`.
+With a manifest the versions are those it records. What is in the cache (`~/.cache/cq-training`, or `CQ_TRAINING_CACHE`)
+is not asked for again.
 """
 
 from __future__ import annotations
@@ -34,17 +35,24 @@ def main(registries: list[str]) -> None:
             _write_shims(CACHE / "shims")
         if registry == "source":
             _read_source_lists()
+        had = [_plain(path.name) for path in folder.iterdir()]
         names = [name for name in _names(registry) if not is_excluded_package(name)]
+        names = [name for name in names if not any(file.startswith(_plain(name) + "-") for file in had)]
         tries = [names[at : at + batch] for at in range(0, len(names), batch)]
         with ThreadPoolExecutor(3) as pool:
             failed = sum(pool.map(lambda names, r=registry, f=folder: _download(r, names, f), tries))
-        print(f"{registry}: {len(names)} named, {failed} not to be had", flush=True)
+        print(f"{registry}: {len(names)} wanted, {failed} not to be had", flush=True)
 
 
 def is_excluded_package(name: str) -> bool:
     """By its own name, or by the end of one that begins with where it comes from: `golang-github-spf13-cobra`."""
     words = re.sub(r"^(librust|lib)-?|-(dev|java)$", "", name.partition("=")[0].lower()).split("-")
     return any(is_excluded(end) for at in range(len(words)) for end in ["-".join(words[at:])]) or is_excluded(name)
+
+
+def _plain(name: str) -> str:
+    """A pinned name and the file it comes as look alike so far."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower().replace("%3a", ":")).strip("-")
 
 
 def _names(registry: str) -> list[str]:

@@ -56,7 +56,8 @@ def main(destination: Path, sets: Path) -> None:
     rows: list[str] = []
     totals: Counter[str] = Counter()
     taken: set[tuple[str, str]] = set()
-    with ProcessPoolExecutor(2) as pool, lzma.open(destination, "wt", preset=6, encoding="utf-8") as out:
+    with ProcessPoolExecutor(2) as pool, lzma.open(destination, "wt", preset=1, encoding="utf-8") as out:
+        measured = pool.submit(write_sets, archives, sets)
         for (registry, name, version, licence), entries in pool.map(collect_once, archives, chunksize=4):
             chosen_on = crate_of(name) in PACKAGES["tuning"]
             key = (name, "pypi" if registry == "sdist" else registry)
@@ -88,11 +89,15 @@ def main(destination: Path, sets: Path) -> None:
                     f'[[package]]\nregistry = "{registry}"\nname = "{name}"\nversion = "{version}"\n'
                     f'licence = "{licence}"\npairs = {{ {counts} }}\n'
                 )
+        measured.result()
     (HERE / "manifest.toml").write_text(
         "# What the models were trained on and, without pairs, chosen on.\n\n" + "\n".join(rows)
     )
     print(dict(sorted(totals.items())), len(rows), "packages")
-    sets.write_bytes(msgspec.msgpack.encode([*_tuning_sets(archives), *reported_sets()]))
+
+
+def write_sets(archives: list[Path], destination: Path) -> None:
+    destination.write_bytes(msgspec.msgpack.encode([*_tuning_sets(archives), *reported_sets()]))
 
 
 def _tuning_sets(archives: list[Path]) -> Iterator[Set]:

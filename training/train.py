@@ -1,5 +1,6 @@
-"""Trains the token table and the reranker from what tokens.py wrote, and writes their weights. Needs numpy and torch
-alone; a GPU takes minutes, a CPU hours (the counts of steps make it small). Seeds and steps are fixed."""
+"""Trains the token table, a large reranker that teaches, and the small one, from what tokens.py wrote, and writes the
+weights of the table and the small one. Needs numpy and torch alone; a GPU takes minutes, a CPU hours (the counts of
+steps make it small). What is done is kept, so that the same command goes on where one that was stopped ended."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ import json
 import lzma
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -29,14 +30,23 @@ CANDIDATES, POOL = 40, 200
 STYLES = {"doc": 1.0, "more": 0.4, "page": 0.8, "change": 0.5, "test": 0.5, "comment": 0.4, "error": 0.5, "module": 0.8}
 VARIED = 0.35  # of the questions that can be put otherwise are
 BESIDE = 2  # to so many questions of a batch one more passage of their package
-KEPT = 32  # passages that are hard to tell from the right one
+KEPT = 24  # passages that are hard to tell from the right one
+TOLD = 6  # of these, the table learns from so many at once what the teacher makes of them
 # A right passage that words and vectors put behind so many others would not be shown to the reranker either.
 SHOWN, HIDDEN = 60, 0.25
 STARTED = time.time()
+CLOCK = {"stop": float("inf")}  # when to end, though not all is done
 
 
 def say(*words: object) -> None:
     print(f"{time.time() - STARTED:6.1f}s", *words, flush=True)
+
+
+def leave_time(seconds: float) -> None:
+    """Ends here where less is left: what is made next could not be kept."""
+    if time.time() + seconds > CLOCK["stop"]:
+        say("stopped; the same command goes on")
+        raise SystemExit(0)
 
 
 # -- data ------------------------------------------------------------------------------------------------------------
@@ -160,26 +170,22 @@ def batches(data: Data, size: int, group: int, seed: int) -> Iterator[Tensor]:
 
 
 class Static(nn.Module):
-    def __init__(self, size: int, turned: bool):
+    def __init__(self, size: int):
         super().__init__()
         self.table = nn.Embedding(size + 1, DIMS, padding_idx=0)
         nn.init.normal_(self.table.weight, std=DIMS**-0.5)
         self.weights = nn.Parameter(torch.tensor([1.0, 1.6, 1.5, 0.5]).log())
         self.scale = nn.Parameter(torch.tensor(20.0).log())
-        # What a token weighs in a question beside what it weighs in code, and where the sum of a question points to.
-        self.stress = nn.Parameter(torch.zeros(size + 1)) if turned else None
-        self.turn = nn.Parameter(torch.eye(DIMS)) if turned else None
 
     def sum(self, tokens: Tensor, weights: Tensor) -> Tensor:
-        found = F.embedding_bag(tokens, self.table.weight, per_sample_weights=weights.to(self.table.weight.dtype),
-                                mode="sum", padding_idx=0)  # fmt: skip
+        there = tokens > 0
+        sizes = there.sum(1)
+        found = F.embedding_bag(tokens[there], self.table.weight, sizes.cumsum(0) - sizes, mode="sum",
+                                per_sample_weights=weights[there].to(self.table.weight.dtype))  # fmt: skip
         return F.normalize(found, dim=-1)
 
     def query(self, asked: Tensor) -> Tensor:
-        weights = rarities(asked)
-        if self.stress is None or self.turn is None:
-            return self.sum(asked, weights)
-        return F.normalize(self.sum(asked, weights * self.stress[asked].exp()) @ self.turn, dim=-1)
+        return self.sum(asked, rarities(asked))
 
     def head(self, passages: Passages, at: Tensor) -> Tensor:
         size = int((passages.fields < 3).sum())
@@ -190,8 +196,10 @@ class Static(nn.Module):
         return self.sum(passages.whole[at].int(), passages.rarity[at] * self.weights.exp()[passages.fields])
 
 
-def train_static(model: Static, data: Data, epochs: int, batch: int, rate: float, hard: Tensor | None = None) -> Static:
-    """With `hard`, each question brings one of the passages that are hard to tell from its own."""
+def train_static(model: Static, data: Data, epochs: int, batch: int, rate: float,
+                 taught: tuple[Tensor, Tensor] | None = None) -> Static:  # fmt: skip
+    """`taught`: of each question the passages that are hard to tell apart, and what the teacher makes of the right one
+    and of them. They are learned from by that alone: some are as good as the right one."""
     rng = torch.Generator(device=data.device).manual_seed(SEED + 3)
     model = model.to(data.device).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.99), fused=data.device == "cuda")
@@ -206,16 +214,22 @@ def train_static(model: Static, data: Data, epochs: int, batch: int, rate: float
         # And other passages of these packages, asked about or not: real repositories are full of them.
         start, size = data.spans[about[::BESIDE]].T
         beside = start + (torch.rand(len(start), generator=rng, device=data.device) * size).long()
-        if hard is not None:
-            picks = torch.randint(hard.shape[1], (len(at), 1), generator=rng, device=data.device)
-            beside = torch.cat([beside, hard[at].gather(1, picks)[:, 0].long()])
         same = torch.cat([same, about[:, None] == beside[None]], 1)
         query, numbers = model.query(data.put(at, rng)), torch.cat([about, beside])
+        whole, head = model.whole(data.passages, numbers), model.head(data.passages, numbers)
         loss = torch.zeros((), device=data.device)
-        for found, share in ((model.whole(data.passages, numbers), 1.0), (model.head(data.passages, numbers), 0.5)):
+        for found, share in ((whole, 1.0), (head, 0.5)):
             logits = (query @ found.T * model.scale.exp()).masked_fill(same, -1e4)
             back = F.cross_entropy(logits[:, :batch].T, target)
             loss = loss + share * (F.cross_entropy(logits, target) + back) / 2
+        if taught is not None:
+            hard, told = taught
+            picks = torch.rand((batch, hard.shape[1]), generator=rng, device=data.device).topk(TOLD, 1).indices
+            others = model.whole(data.passages, hard[at].gather(1, picks).long().view(-1)).view(batch, TOLD, -1)
+            found = torch.cat([whole[:batch, None], others], 1)
+            scores = (found @ query[:, :, None]).squeeze(2) * model.scale.exp()
+            right = told[at].float().gather(1, F.pad(picks + 1, (1, 0))).softmax(1)
+            loss = loss + F.kl_div(scores.log_softmax(1), right, reduction="batchmean")
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -234,7 +248,7 @@ def quantize_rows(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def score_words(passages: Passages, at: Tensor, asked: Tensor, stems: Tensor) -> Tensor:
     """BM25 of the fields of these passages, by the stems of tokens: near enough to what ranks beside the models."""
-    size = int(stems.max()) + 1
+    size = len(stems)
     counts = torch.tensor([2.0, 5.0, 1.0, 1.0], device=at.device)[passages.fields]
     words = stems[passages.whole[at].int()]
     terms = torch.zeros((len(at), size), device=at.device)
@@ -307,15 +321,18 @@ class Layer(nn.Module):
         self.look, self.join = nn.Linear(dims, 3 * dims), nn.Linear(dims, dims)
         self.widen, self.narrow = nn.Linear(dims, inner), nn.Linear(inner, dims)
 
-    def forward(self, x: Tensor, mask: Tensor, own: int) -> Tensor:
-        """The first `own` places, after they have looked at all."""
-        batch, length, dims = x.shape
-        normed, weight, bias = self.before(x), self.look.weight, self.look.bias
-        q = F.linear(normed[:, :own], weight[:dims], bias[:dims]).view(batch, own, self.heads, -1).transpose(1, 2)
-        both = F.linear(normed, weight[dims:], bias[dims:]).view(batch, length, 2, self.heads, -1)
+    def forward(self, x: Tensor, mask: Tensor, rest: Tensor | None = None) -> Tensor:
+        """What looks, at itself and at the `rest` that does not look any more and is normed already."""
+        batch, own, dims = x.shape
+        normed = F.layer_norm(x, (dims,)).to(x.dtype)
+        # What a norm weighs and adds, the matrix behind it can do as well.
+        weight = self.look.weight * self.before.weight
+        bias = self.look.bias + (self.look.weight * self.before.bias).sum(1)
+        every = normed if rest is None else torch.cat([normed, rest], 1)
+        q = F.linear(normed, weight[:dims], bias[:dims]).view(batch, own, self.heads, -1).transpose(1, 2)
+        both = F.linear(every, weight[dims:], bias[dims:]).view(batch, every.shape[1], 2, self.heads, -1)
         k, v = both.permute(2, 0, 3, 1, 4)
-        seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=self.dropout * self.training)
-        x = x[:, :own]
+        seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         x = x + F.dropout(self.join(seen.transpose(1, 2).reshape(batch, own, dims)), self.dropout, self.training)
         inner = F.relu(self.widen(self.between(x)))
         return x + F.dropout(self.narrow(inner), self.dropout, self.training)
@@ -345,25 +362,22 @@ class Reranker(nn.Module):
         sequence = torch.cat([asked, tokens], 1)
         long, wide = asked.shape[1], tokens.shape[1]
         x = self.lift(self.table(sequence)) + torch.cat([self.position[:long], self.position[ASKED : ASKED + wide]])
-        # By products, not by look-ups: the gradient of a look-up in six rows adds up one by one.
-        x = x + F.one_hot(place, 5).to(x.dtype) @ self.place + F.one_hot(meeting, 6).to(x.dtype) @ self.meeting
-        x = F.dropout(x + shares.to(x.dtype) @ self.share, self.dropout, self.training)
+        # By one product, not by look-ups: the gradient of a look-up in six rows adds up one by one.
+        marks = torch.cat([F.one_hot(place, 5), F.one_hot(meeting, 6), shares, torch.zeros_like(shares[..., :2])], 2)
+        x = x + marks.to(x.dtype) @ F.pad(torch.cat([self.place, self.meeting, self.share]), (0, 0, 0, 2))
+        x = F.dropout(x, self.dropout, self.training)
         if torch.is_autocast_enabled("cuda"):
             x = x.bfloat16()
         there = sequence > 0
         there[:, 0] = True
         mask = there[:, None, None, :]
         full = len(self.layers) - self.late
-        for number, layer in enumerate(self.layers):
-            if number < full:
-                x = layer(x, mask, long + wide)
-            else:
-                x = (
-                    torch.cat([layer(x, mask, long), x[:, long:]], 1)
-                    if number + 1 < len(self.layers)
-                    else layer(x, mask, long)
-                )
-        x = self.last(x[:, :long])
+        for layer in self.layers[:full]:
+            x = layer(x, mask)
+        x, rest = x[:, :long], F.layer_norm(x[:, long:], x.shape[2:]).to(x.dtype)
+        for layer in self.layers[full:]:
+            x = layer(x, mask, rest)
+        x = self.last(x)
         share = (there[:, :long] / there[:, :long].sum(1, keepdim=True)).to(x.dtype)
         mean = (x * share[:, :, None]).sum(1)
         return self.score(torch.tanh(self.sense(torch.cat([mean, x[:, 0]], 1)))).squeeze(1).float()
@@ -380,13 +394,13 @@ def meet(asked: Tensor, tokens: Tensor, places: Tensor, stems: Tensor, width: in
     of `width` candidates."""
     words, met = stems[asked], stems[tokens]
     same = (words[:, :, None] == met[:, None, :]) & (words[:, :, None] > 0)
-    best = torch.where(same, RANK.to(tokens.device)[places.long()][:, None, :], 0).amax(2)
+    best = torch.where(same, RANK.to(tokens.device, non_blocking=True)[places.long()][:, None, :], 0).amax(2)
     inside = same.any(1)
     meeting = torch.cat([best, inside.long() * 5], 1)
     lists = len(asked) // width
-    holds = torch.zeros((len(asked), int(stems.max()) + 1), dtype=torch.uint8, device=tokens.device)
+    holds = torch.zeros((len(asked), len(stems)), dtype=torch.uint8, device=tokens.device)
     holds.scatter_(1, met, 1)
-    often = holds.view(lists, width, -1).sum(1, dtype=torch.int32).repeat_interleave(width, 0).gather(1, met)
+    often = holds.view(lists, width, -1).sum(1, dtype=torch.int32).gather(1, met.view(lists, -1)).view_as(met)
     anywhere, named = best > 0, best == 4
 
     def others(flags: Tensor) -> Tensor:
@@ -399,33 +413,57 @@ def meet(asked: Tensor, tokens: Tensor, places: Tensor, stems: Tensor, width: in
     return meeting, torch.cat([by_word, by_token], 1)
 
 
-def train_reranker(model: Reranker, data: Data, hard: Tensor, chances: Tensor, stems: Tensor, steps: int, queries: int,
-                   negatives: int, rate: float, seconds: float, told: Tensor | None = None) -> Reranker:  # fmt: skip
-    """`told`: what a teacher makes of the right passage and of the hard ones, to be learned beside the labels. Where
-    the first steps say that all of them take more than `seconds`, there are fewer."""
-    torch.manual_seed(SEED + 1)
-    device = data.device
-    rng = torch.Generator(device=device).manual_seed(SEED + 2)
+class Course(NamedTuple):
+    """How long a reranker learns: so many steps, or for so many seconds where those are fewer (0: any)."""
+
+    steps: int
+    seconds: float
+    rate: float
+    queries: int
+    negatives: int
+
+
+def train_reranker(model: Reranker, data: Data, hard: Tensor, chances: Tensor, stems: Tensor, course: Course,
+                   kept: Path, told: Tensor | None = None) -> Reranker:  # fmt: skip
+    """`told`: what a teacher makes of the right passage and of the hard ones, to be learned beside the labels."""
+    device, queries, width = data.device, course.queries, course.negatives + 1
+    cuda, passages = device == "cuda", data.passages
     table = [model.table.weight]
     others = [p for n, p in model.named_parameters() if not n.startswith("table")]
-    cuda = device == "cuda"
     optimizer = torch.optim.AdamW([{"params": others, "weight_decay": 0.01}, {"params": table, "weight_decay": 0.0}],
-                                  lr=rate, betas=(0.9, 0.98), fused=cuda)  # fmt: skip
+                                  lr=course.rate, betas=(0.9, 0.98), fused=cuda)  # fmt: skip
+    step, spent = 0, 0.0
+    if kept.is_file():
+        before = torch.load(kept, map_location=device)
+        model.load_state_dict(before["model"])
+        optimizer.load_state_dict(before["optimizer"])
+        step, spent = before["step"], before["spent"]
+    torch.manual_seed(SEED + 1 + step)
+    rng = torch.Generator(device=device).manual_seed(SEED + 2 + step)
     model.train()
     torch._dynamo.config.suppress_errors = True  # what cannot be compiled runs as it is
     scored = torch.compile(model, dynamic=False) if cuda else model
     target = torch.zeros(queries, dtype=torch.int64, device=device)
-    total, passages, width = torch.zeros((), device=device), data.passages, negatives + 1
-    started, begun, step = time.time(), 0.0, 0
-    while step < steps:
+    total, since, started = torch.zeros((), device=device), step, time.time() - spent
+    while True:
+        # By time where it is short: nobody knows beforehand what a step takes.
+        spent = time.time() - started
+        done = max(step / course.steps, spent / course.seconds if course.seconds else 0)
+        if done >= 1 or time.time() > CLOCK["stop"]:
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step,
+                        "spent": spent}, kept)  # fmt: skip
+            say(f"{kept.stem}: {step} steps in {spent:.0f} seconds, {done:.3f} of all")
+            if done < 1:
+                leave_time(0)
+            return model.eval()
         for number, group in enumerate(optimizer.param_groups):
-            group["lr"] = rate * min((step + 1) / 200, max(1 - step / steps, 0.02)) * (0.5 if number else 1)
+            group["lr"] = course.rate * min((step + 1) / 300, max(1 - done, 0.01)) * (0.5 if number else 1)
         at = torch.randint(len(data), (4 * queries,), generator=rng, device=device)
         wanted = torch.rand(len(at), generator=rng, device=device) < chances[at]
         at = at[wanted.float().topk(queries).indices]
-        picks = torch.rand((queries, hard.shape[1]), generator=rng, device=device).topk(negatives, 1).indices
+        picks = torch.rand((queries, hard.shape[1]), generator=rng, device=device).topk(width - 1, 1).indices
         candidates = torch.cat([data.about[at][:, None], hard[at].gather(1, picks).long()], 1).view(-1)
-        long, wide = NARROW if step < WIDE_FROM * steps else (ASKED, READ)
+        long, wide = NARROW if done < WIDE_FROM else (ASKED, READ)
         asked = data.put(at, rng)[:, :long].repeat_interleave(width, 0)
         tokens, places = passages.read[candidates, :wide].int(), passages.places[candidates, :wide]
         # A word here and there is hidden: nobody asks in the very words.
@@ -444,38 +482,26 @@ def train_reranker(model: Reranker, data: Data, hard: Tensor, chances: Tensor, s
         optimizer.step()
         step += 1
         total += loss.detach()
-        if step == 100:
-            total.item()
-            begun = time.time()
-        if step == 400 and seconds:
-            total.item()
-            # The last eighth reads half as much again.
-            each = (time.time() - begun) / 300 * (WIDE_FROM + (1 - WIDE_FROM) * 1.6)
-            room = seconds - (time.time() - started) - 25  # to compile for the second width
-            steps = min(steps, 400 + max(int(room / each), 0))
-            say(f"{1000 * each:.1f} ms a step, {steps} of them")
-        if step in (1, 100, 400, steps) or step % 1000 == 0:
-            say(f"reranker {step}/{steps} loss {total.item() / (step if step <= 100 else step % 1000 or 1000):.3f}")
-            if step % 1000 == 0 or step == 100:
-                total.zero_()
-    return model.eval()
+        if step in (1, 100, 400) or step % 1000 == 0:
+            say(f"{kept.stem} {step} loss {total.item() / (step - since):.3f} after {done:.3f} of all")
+            total.zero_()
+            since = step
 
 
 @torch.no_grad()
 def ask_teacher(teacher: Reranker, data: Data, hard: Tensor, stems: Tensor) -> Tensor:
     """Of every question the scores of the right passage and of the hard ones, nothing hidden."""
-    cuda, passages = data.device == "cuda", data.passages
+    cuda, passages, (long, wide) = data.device == "cuda", data.passages, NARROW
     scored = torch.compile(teacher, dynamic=False) if cuda else teacher
     width = hard.shape[1] + 1
     told = torch.zeros((len(data), width), dtype=torch.float16, device=data.device)
-    for at in torch.arange(len(data), device=data.device).split(128):
+    for first in torch.arange(0, len(data), 128, device=data.device):
+        at = (first + torch.arange(128, device=data.device)) % len(data)
         candidates = torch.cat([data.about[at][:, None], hard[at].long()], 1).view(-1)
-        asked = data.asked[0, at].int().repeat_interleave(width, 0)
-        tokens, places = passages.read[candidates].int(), passages.places[candidates]
+        asked = data.asked[0, at, :long].int().repeat_interleave(width, 0)
+        tokens, places = passages.read[candidates, :wide].int(), passages.places[candidates, :wide]
         with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
-            told[at] = (
-                scored(asked, tokens, places, *meet(asked, tokens, places, stems, width)).view(len(at), -1).half()
-            )
+            told[at] = scored(asked, tokens, places, *meet(asked, tokens, places, stems, width)).view(128, -1).half()
     return told
 
 
@@ -528,13 +554,16 @@ class Measured:
     def report(self, label: str, model: Reranker) -> None:
         found: list[list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = []
         for held, entries in zip(self.sets, self.best, strict=True):
-            rows = []
-            for number, (numbers, x, y) in enumerate(entries):
-                at = torch.from_numpy(numbers).to(held.asked.device)
-                asked = held.asked[number].expand(len(at), -1)
+            scores = []
+            for first in range(0, len(entries), 16):
+                numbers = torch.from_numpy(np.stack([p for p, _, _ in entries[first : first + 16]]))
+                at, width = numbers.to(held.asked.device).view(-1), numbers.shape[1]
+                asked = held.asked[first : first + 16].repeat_interleave(width, 0)
                 tokens, places = held.passages.read[at].int(), held.passages.places[at]
-                scores = model(asked, tokens, places, *meet(asked, tokens, places, self.stems, len(at)))
-                rows.append((numbers, np.column_stack([x, scores.cpu().numpy()]), y))
+                with torch.autocast("cuda", torch.bfloat16, enabled=held.asked.is_cuda):
+                    meeting = meet(asked, tokens, places, self.stems, width)
+                    scores += model(asked, tokens, places, *meeting).view(-1, width).cpu().numpy().tolist()
+            rows = [(p, np.column_stack([x, score]), y) for (p, x, y), score in zip(entries, scores, strict=True)]
             found.append(rows)
         show(f"{label}: alone", self.sets, found, np.array([0, 0, 0, 1.0]))
         show(f"{label}: blend", self.sets, found, fit([(unit(x), y) for rows in found for _, x, y in rows]))
@@ -604,60 +633,46 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tokens", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--resume", type=Path, help="weights of a run before: its table stays, its reranker goes on")
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--hard-epochs", type=int, default=2, help="more, with passages that are hard to tell apart")
+    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--taught-epochs", type=int, default=6, help="of the table, with what the teacher told")
     parser.add_argument("--batch", type=int, default=2048)
-    parser.add_argument("--turned", type=int, default=0, help="a question's sum is turned to where code lies")
-    parser.add_argument("--teacher", default="512,6,0,8", help="dimensions, layers, late layers, heads")
-    parser.add_argument("--teacher-steps", type=int, default=0)
-    parser.add_argument("--teacher-seconds", type=float, default=0)
+    parser.add_argument("--teacher", default="384,6,0,6", help="dimensions, layers, late layers, heads")
+    parser.add_argument("--teacher-steps", type=int, default=7_000)
+    parser.add_argument("--teacher-seconds", type=float, default=0, help="that the steps may take; 0: any")
     parser.add_argument("--student", default="256,2,4,4")
-    parser.add_argument("--steps", type=int, default=15_800)
-    parser.add_argument("--seconds", type=float, default=0, help="that the steps may take; 0: any")
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--queries", type=int, default=256)
-    parser.add_argument("--negatives", type=int, default=9)
+    parser.add_argument("--stop", type=float, default=float("inf"), help="seconds, to be gone on with")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    CLOCK["stop"] = STARTED + options.stop
+    out: Path = options.out
+    out.mkdir(parents=True, exist_ok=True)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cuda.matmul.allow_tf32 = True
     arrays, facts = load(options.tokens)
     say(facts["passages"], "passages", facts["questions"])
-    (options.out / "vocabulary.txt").write_text("\n".join(facts["pieces"]) + "\n", encoding="utf-8")
+    (out / "vocabulary.txt").write_text("\n".join(facts["pieces"]) + "\n", encoding="utf-8")
     data = Data(arrays, facts, device)
     sets = [Held(arrays, at, facts, device) for at in range(len(facts["sets"]))]
     stems = torch.from_numpy(np.concatenate([[0], arrays["stems"]]).astype(np.int64)).to(device)
-    say(
-        "tokens of",
-        len(data),
-        "questions,",
-        len(sets),
-        "sets,",
-        f"{(data.passages.read[:, -1] > 0).float().mean():.3f} cut",
-    )
+    cut = f"{(data.passages.read[:, -1] > 0).float().mean():.3f} cut"
+    say("tokens of", len(data), "questions,", len(sets), "sets,", cut)
     size = len(facts["pieces"])
-    torch.manual_seed(SEED)
-    static = Static(size, bool(options.turned))
-    if options.resume:
-        static = load_static(static, options.resume).to(device).eval()
-    else:
-        static = train_static(static, data, options.epochs, options.batch, 4e-3)
-    if options.hard_epochs and not options.resume:
-        Measured(sets, static, stems, "table, first round")
-        hard, _ = mine(data, static, stems)
-        static = train_static(static, data, options.hard_epochs, options.batch, 1e-3, hard)
-    save_static(static, options.out, {"seed": SEED, **{k: facts[k] for k in ("passages", "questions", "pairs_sha256")}},
-                facts["limits"])  # fmt: skip
-    measured = Measured(sets, static, stems, "table")
-    hard, ranks = mine(data, static, stems)
-    say(
-        "mined; right ones among the",
-        SHOWN,
-        f"{(ranks < SHOWN).float().mean():.3f}, first {(ranks == 0).float().mean():.3f}",
-    )
-    chances = data.chances * torch.where(ranks < SHOWN, 1.0, HIDDEN)
 
-    def make(shape: str) -> Reranker:
+    def once(name: str, make: Callable[[], Any]) -> Any:
+        """What a run before left, or what is made now."""
+        path = out / name
+        if not path.is_file():
+            torch.save(make(), path)
+        return torch.load(path, map_location=device)
+
+    def table(state: dict[str, Tensor]) -> Static:
+        found = Static(size)
+        found.load_state_dict(state)
+        return found.to(device).eval()
+
+    def reranker(shape: str, static: Static) -> Reranker:
         dims, layers, late, heads = map(int, shape.split(","))
         torch.manual_seed(SEED)
         model = Reranker(size, dims, layers, late, heads, 0.1).to(device)
@@ -666,28 +681,34 @@ def main() -> None:
             model.table.weight[0] = 0
         return model
 
-    told, rate = None, 1e-3
-    if options.resume:
-        # It learns from what it said before, and from the labels: those of passages as good as the right one are wrong.
-        before, rate = load_reranker(make(options.student), options.resume).eval(), 5e-4
-        measured.report("before", before)
-        told = ask_teacher(before, data, hard, stems)
-        say("told")
-    elif options.teacher_steps:
-        teacher = make(options.teacher)
-        train_reranker(teacher, data, hard, chances, stems, options.teacher_steps, options.queries, options.negatives,
-                       5e-4, options.teacher_seconds)  # fmt: skip
-        measured.report("teacher", teacher)
+    def teach() -> Tensor:
+        course = Course(options.teacher_steps, options.teacher_seconds, 6e-4, options.queries, 7)
+        teacher = train_reranker(reranker(options.teacher, first), data, hard, chances, stems, course,
+                                 out / "teacher.pt")  # fmt: skip
+        leave_time(150)
+        Measured(sets, first, stems, "first table").report("teacher", teacher)
         told = ask_teacher(teacher, data, hard, stems)
         say("told")
-    for number, shape in enumerate(options.student.split()):
-        model = load_reranker(make(shape), options.resume) if options.resume else make(shape)
-        train_reranker(model, data, hard, chances, stems, options.steps, options.queries, options.negatives, rate,
-                       options.seconds, told)  # fmt: skip
-        folder = options.out / f"reranker{number}" if number else options.out
-        folder.mkdir(exist_ok=True)
-        save_reranker(model, arrays["stems"], folder)
-        measured.report(f"reranker {shape} as int8", model)
+        return told
+
+    torch.manual_seed(SEED)
+    first = table(once("first.pt", lambda: train_static(Static(size), data, options.epochs, options.batch, 4e-3)
+                       .state_dict()))  # fmt: skip
+    hard, ranks = once("hard.pt", lambda: mine(data, first, stems))
+    shown, best = (ranks < SHOWN).float().mean(), (ranks == 0).float().mean()
+    say(f"mined; right ones among the {SHOWN} {shown:.3f}, first {best:.3f}")
+    chances = data.chances * torch.where(ranks < SHOWN, 1.0, HIDDEN)
+    told = once("told.pt", teach)
+    taught = (hard, told)
+    static = table(once("table.pt", lambda: train_static(first, data, options.taught_epochs, options.batch, 2e-3,
+                                                         taught).state_dict()))  # fmt: skip
+    save_static(static, out, {"seed": SEED, **{k: facts[k] for k in ("passages", "questions", "pairs_sha256")}},
+                facts["limits"])  # fmt: skip
+    course = Course(options.steps, options.seconds, 1e-3, options.queries, 9)
+    model = train_reranker(reranker(options.student, static), data, hard, chances, stems, course, out / "student.pt",
+                           told)  # fmt: skip
+    save_reranker(model, arrays["stems"], out)
+    Measured(sets, static, stems, "table").report("reranker as int8", model)
 
 
 def save_static(static: Static, out: Path, facts: dict[str, Any], limits: dict[str, int]) -> None:
@@ -696,34 +717,10 @@ def save_static(static: Static, out: Path, facts: dict[str, Any], limits: dict[s
     codes, scales = quantize_rows(table)
     np.save(out / "static_rows.npy", codes)
     np.save(out / "static_scales.npy", scales * 127)
-    if static.stress is not None and static.turn is not None:
-        stress = static.stress.detach().exp().cpu().numpy()[1:].astype(np.float32)
-        np.savez(out / "static_query.npz", stress=stress, turn=static.turn.detach().cpu().numpy().astype(np.float32))
     weights = static.weights.exp().detach().cpu().tolist()
     say("field weights", weights)
     fields = {field: [limit, round(weight, 4)] for (field, limit), weight in zip(limits.items(), weights, strict=True)}
     (out / "trained.json").write_text(json.dumps({**facts, "fields": fields}))
-
-
-def load_static(static: Static, folder: Path) -> Static:
-    fields = json.loads((folder / "trained.json").read_text())["fields"]
-    rows = np.load(folder / "static_rows.npy") * np.load(folder / "static_scales.npy")[:, None]
-    with torch.no_grad():
-        static.table.weight[1:] = torch.from_numpy(rows.astype(np.float32))
-        static.weights.copy_(torch.tensor([weight for _, weight in fields.values()]).log())
-    return static
-
-
-def load_reranker(model: Reranker, folder: Path) -> Reranker:
-    with np.load(folder / "reranker.npz") as stored:
-        arrays = dict(stored)
-    arrays["table.weight"] = np.load(folder / "reranker_rows.npy")
-    found = {
-        name: arrays[name] * arrays[f"{name}.scale"][:, None] if f"{name}.scale" in arrays else arrays[name]
-        for name in model.state_dict()
-    }
-    model.load_state_dict({name: torch.from_numpy(np.asarray(value, np.float32)) for name, value in found.items()})
-    return model
 
 
 def save_reranker(model: Reranker, stems: np.ndarray, out: Path) -> None:

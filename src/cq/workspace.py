@@ -493,6 +493,7 @@ class Workspace:
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
         from cq.features.calls import CallsOptions, find_calls
+        from cq.features.relations import note_unlinked
 
         options = CallsOptions(question) if isinstance(question, str) else question
         with self._asking("calls") as finish:
@@ -502,7 +503,7 @@ class Workspace:
                 relations = self._find_relations(reader, tree)
                 enrich = self._enrich(relations.files, options.target, options.servers, options.page)
                 answer, _ = _remember(reader, options, lambda: (find_calls(relations.files, options, relations), {}))
-                return finish(enrich(answer), tree=tree)
+                return finish(note_unlinked(relations, enrich(answer)), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -630,9 +631,12 @@ class Workspace:
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
+        from cq.features.relations import note_unlinked
+
         with self._asking(command) as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
-            return finish(ask(relations, self._ask_servers(relations.files, on=on)), tree=tree)
+            answer = ask(relations, self._ask_servers(relations.files, on=on))
+            return finish(note_unlinked(relations, answer), tree=tree)
 
     def _enrich(self, files: IndexedFiles, text: str, on: bool | None, page: Page) -> Callable[[Answer], Answer]:
         """Language servers are asked about the likely target from now on; what is returned adds what they say. Unless
@@ -658,8 +662,11 @@ class Workspace:
 
     def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
         """A question about links: they are in the index and nowhere else."""
+        from cq.features.relations import note_unlinked
+
         with self._asking(command) as finish, self._reading() as (reader, tree):
-            return finish(ask(self._find_relations(reader, tree)), tree=tree)
+            relations = self._find_relations(reader, tree)
+            return finish(note_unlinked(relations, ask(relations)), tree=tree)
 
     def read(self, question: str | ReadOptions) -> Answer:
         """The exact source of a symbol or of lines, or the outline of a file. See ReadOptions."""

@@ -354,3 +354,49 @@ def test_accessors_are_called_by_what_reads_them(target: str, certain: str, poss
     reads = {name.split(":")[0] for name in sure} - ({"made"} if target == "Order.total" else set())
     assert reads <= dependents.keys()
     assert not {"unknown", "again", "generic", "other", "Cart.own"} & dependents.keys()
+
+
+def test_code_blocks_that_are_not_linked_are_named(tmp_path: Path):
+    blocks = [f"```python\ndef f{n}(): return g{n}()\ndef g{n}(): ...\n```\n" for n in range(300)]
+    (tmp_path / "page.md").write_text("\n".join(blocks))
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        assert opened.status().counts["problems"] == 1
+        (problem,) = (f.message for s in opened.diagnostics().sections for f in s.findings if "linked" in f.message)
+        assert problem == "46 code blocks behind the first 254 of the page are not linked"
+        for ask in (opened.calls, opened.graph, opened.impact, opened.references):
+            assert "not_linked" in [event.category for event in ask("g299").degraded]
+            assert "not_linked" not in [event.category for event in ask("g7").degraded]
+
+
+def test_the_signature_of_a_class_is_that_of_its_constructor(tmp_path: Path):
+    (tmp_path / "a.py").write_text(
+        "class Base:\n    def __new__(cls, *args, **kwargs): ...\n"
+        "class Row(Base):\n    def __init__(self, a, b=1): ...\nRow(1, 2)\nRow(1)\nvalue = 3\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        answer = opened.sig_impact(SignatureOptions("Row", "Row(self, a)"))
+        assert (answer.summary["breaks"], answer.summary["ok"]) == (1, 1)
+        assert "no function" in opened.sig_impact(SignatureOptions("value", "value()")).degraded[0].message
+        assert "no class" in opened.types("Row.__init__").degraded[0].message
+
+
+def test_what_stands_in_impl_blocks_is_the_type_s(tmp_path: Path):
+    (tmp_path / "a.rs").write_text(
+        "pub trait Shape { fn area(&self) -> u32; }\npub struct Square { side: u32 }\n"
+        "impl Square { pub fn new() -> Self { Square { side: 1 } } }\n"
+        "impl Shape for Square { fn area(&self) -> u32 { self.side } }\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        sections = {s.kind: [f.message for f in s.findings] for s in opened.types("Square").sections}
+    assert [message.split()[1] for message in sections["supertypes"]] == ["Shape"]
+    assert [message.split()[1].rstrip(":") for message in sections["members"]] == ["Square.new", "Square.area"]
+
+
+def test_a_method_of_something_unknown_is_not_exported_as_the_name_in_scope(tmp_path: Path):
+    (tmp_path / "a.ts").write_text(
+        "export const blur = () => {}\nexport function go(dom: HTMLElement) { dom.blur(); [...blur()] }\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        opened.export_scip(tmp_path / "index.scip")
+        report = opened.ingest(tmp_path / "index.scip")
+    assert (report.calls, report.conflicts) == (1, 0)

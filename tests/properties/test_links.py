@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,15 @@ PIECES = [
     "class C:\n    def __call__(self): ...\n    def __add__(self, o):\n        return self\n",
     "def far():\n    from a import x, E\n    x()\n    x + 1\n    raise E\n",
     "class F(C):\n    def __init__(self, q):\n        super().__init__(q)\n",
+    "jobs = []\ndef fill(q):\n    q.append(C())\n",
+    "fill(jobs)\n",
+    "def work():\n    for job in jobs:\n        job.run()\n",
+    "def more():\n    others = jobs\n    others.append(D())\n",
+    "def make():\n    made = C()\n    kept = made\n    return kept\n",
+    "def make():\n    made = D\n    other = made()\n    return other\n",
+    "make().run()\n",
+    "def hand_on():\n    first = C()\n    second = first\n    f(second)\n    fill([second])\n",
+    "def hand_on():\n    first = g\n    second = first\n    f(second)\n",
 ]
 SCRIPT_PATHS = ["a.ts", "b.ts", "c.js", "lib/index.ts", "lib/d.ts", "tsconfig.json", "package.json"]
 SCRIPT_PIECES = [
@@ -177,6 +187,80 @@ def test_only_the_function_that_changed_is_linked(tmp_path: Path, monkeypatch: p
     assert sorted(asked) == ["g", "repr"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "fill(jobs)\n"),
+        ("def more():\n    pass\n", "def more():\n    others = jobs\n    others.append(C())\n"),
+    ],
+)
+def test_what_is_put_into_a_container_elsewhere_reaches_who_takes_it_out(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "b.py").write_text("class C:\n    def run(self): ...\ndef fill(q):\n    q.append(C())\n")
+    text = "from b import C, fill\njobs = []\ndef work():\n    for job in jobs:\n        job.run()\n"
+    for more in (before, after):
+        (root / "a.py").write_text(text + more)
+        build(tmp_path / "i" / "index.db", root, jobs=1)
+    build(tmp_path / "f" / "index.db", root, jobs=1)
+    assert dump(tmp_path / "i" / "index.db", root) == dump(tmp_path / "f" / "index.db", root)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count"),
+    [("made", "built", 0), ("other = x", "other = len(x)", 1), ("return made", "return x", 2), ("= C()", "= 1", 2)],
+)
+def test_callers_depend_on_what_a_function_gives_not_on_its_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, count: int
+) -> None:
+    (tmp_path / "repo").mkdir()
+    file = tmp_path / "repo" / "a.py"
+    text = "class C: ...\ndef f(x):\n    made = C()\n    other = x\n    return made\ndef g():\n    f(1).run()\n"
+    file.write_text(text)
+    build(tmp_path / "i" / "index.db", tmp_path / "repo", jobs=1)
+    linked: list[int] = []
+    visit = Resolver.visit
+
+    def note(self: Resolver, unit: Unit, kept: Collection[int] = ()) -> None:
+        linked.append(len({unit.home_inside(d) for d in unit.code.definitions if d.kind == "function"} - set(kept)))
+        visit(self, unit, kept)
+
+    monkeypatch.setattr(Resolver, "visit", note)
+    file.write_text(text.replace(old, new))
+    build(tmp_path / "i" / "index.db", tmp_path / "repo", jobs=1)
+    assert linked == [count]
+
+
+@pytest.mark.parametrize(
+    ("after", "linked"),
+    [("x = C()\n    return x or C()", ["a.py"]), ("return D()", ["a.py", "b.py"]), ("return [C()]", ["a.py", "b.py"])],
+)
+def test_who_gets_the_same_as_before_is_not_linked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str, linked: list[str]
+) -> None:
+    root = tmp_path / "repo"
+    root.mkdir()
+    text = "class C:\n    def run(self): ...\nclass D(C): ...\ndef f():\n    return C()\n"
+    (root / "a.py").write_text(text)
+    (root / "b.py").write_text("from a import f\ndef g():\n    f().run()\n")
+    build(tmp_path / "i" / "index.db", root, jobs=1)
+    visited: list[str] = []
+    visit = Resolver.visit
+
+    def note(self: Resolver, unit: Unit, kept: Collection[int] = ()) -> None:
+        visited.append(unit.path)
+        visit(self, unit, kept)
+
+    monkeypatch.setattr(Resolver, "visit", note)
+    (root / "a.py").write_text(text.replace("return C()", after))
+    build(tmp_path / "i" / "index.db", root, jobs=1)
+    assert visited == linked
+    build(tmp_path / "f" / "index.db", root, jobs=1)
+    assert dump(tmp_path / "i" / "index.db", root) == dump(tmp_path / "f" / "index.db", root)
+
+
 def check_edits(paths: list[str], texts: list[list[str]], edits: list[tuple[str, str, list[str]]]) -> None:
     folder = Path(tempfile.mkdtemp())
     try:
@@ -201,34 +285,51 @@ def check_edits(paths: list[str], texts: list[list[str]], edits: list[tuple[str,
 
 
 def test_random_edits_of_a_real_package(tmp_path: Path) -> None:
-    """Lines that go, come or move, and functions that call others: as they come to code that people wrote."""
+    """Lines that go, come or move, and what people do to functions: as they come to code that people wrote."""
     root, index = tmp_path / "repo", tmp_path / "i" / "index.db"
     shutil.copytree(Path(asyncio.__file__).parent, root / "asyncio", ignore=shutil.ignore_patterns("__pycache__"))
     build(index, root, jobs=1)
     files = sorted(root.rglob("*.py"))
     names = sorted({name for file in files for name in re.findall(r"(?:def|class) (\w+)", file.read_text())})
     chance = random.Random(7)
-    for number in range(25):
+    for number in range(36):
         file = chance.choice(files)
         lines = file.read_text().splitlines(keepends=True)
-        at, name = chance.randrange(len(lines)), chance.choice(names)
-        match number % 5:
-            case 0:
-                del lines[at]
-            case 1:
-                lines.insert(at, chance.choice(lines))
-            case 2:
-                lines.append(f"\ndef probe_{number}(x):\n    return {name}(x, {chance.choice(names)}).run()\n")
-            case 3:
-                lines[at] = re.sub(r"\b[a-z]\w+", name, lines[at], count=1)
-            case _:
-                body = next((n for n in range(at, len(lines)) if lines[n].startswith("    def ")), at)
-                lines.insert(body + 1, f"        probe = self.{name}({chance.choice(names)})\n")
+        edit_lines(lines, number, names, chance)
         file.write_text("".join(lines))
         build(index, root, jobs=1)
     build(tmp_path / "f" / "index.db", root, jobs=1)
     ours, fresh = dump(index, root), dump(tmp_path / "f" / "index.db", root)
     for rows in (ours, fresh):
-        # bug: which keys are recorded can depend on the order in which values are found; not so what calls mean.
+        # bug: callees that are too many to keep (TOP) hand nothing to parameters, few do: it matters when they became
+        # too many. Here it does for keys, not for what calls mean.
         rows["links"] = [(path, links, targets) for path, links, _, _, targets in rows["links"]]
     assert ours == fresh
+
+
+def edit_lines(lines: list[str], number: int, names: list[str], chance: random.Random) -> None:
+    at, name = chance.randrange(len(lines)), chance.choice(names)
+    starts = [place for place, line in enumerate(lines) if re.match(r"\s*(async )?def ", line)] or [0]
+    start = chance.choice(starts)
+    end = min((place for place in starts if place > start), default=len(lines))
+    body = "".join(lines[start:end])
+    match number % 9:
+        case 0:
+            del lines[at]
+        case 1:
+            lines.insert(at, chance.choice(lines))
+        case 2:
+            lines.append(f"\ndef probe_{number}(x):\n    return {name}(x, {chance.choice(names)}).run()\n")
+        case 3:
+            lines[at] = re.sub(r"\b[a-z]\w+", name, lines[at], count=1)
+        case 4:
+            lines.insert(start + 1, f"        probe = self.{name}({chance.choice(names)})\n")
+        case 5:
+            for local in re.findall(r"^\s+([a-z]\w+) = ", body, re.MULTILINE)[:1]:
+                lines[start:end] = [re.sub(rf"(?<![\w.]){local}\b", f"{local}_x", body)]
+        case 6:
+            lines[start:end] = [re.sub(r"(return \w.*)$", rf"\1 or {name}", body, count=1, flags=re.MULTILINE)]
+        case 7:
+            lines[start] = lines[start].replace("(self", "(self, extra=None").replace("()", "(extra)")
+        case _:
+            lines[start] = re.sub(r"def (\w+)", r"def \1_renamed", lines[start])

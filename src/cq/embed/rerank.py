@@ -26,6 +26,7 @@ _READ = 96  # different tokens of a passage
 _LIMITS = (10, 16, 40, 224)
 _MET = np.array([0, 2, 4, 3, 1])
 _MET_IN_PASSAGE = 5
+_BLOCK = 256  # tokens that go through the wide matrices at once: what lies between these stays in the cache
 
 
 class CrossEncoder:
@@ -75,9 +76,10 @@ class CrossEncoder:
         x[mine], x[theirs] = own.reshape(-1, dims), others
         for layer in self._layers:
             x = self._attend(x, np.cumsum(sizes + long), layer)
-        own, seen = x[mine], _normed(x[theirs])
+        own, seen, ends = x[mine], _normed(x), np.cumsum(sizes + long)
         for layer in self._late:
-            own = self._ask(own, seen, sizes, layer)
+            seen[mine] = _normed(own)
+            own = self._ask(own, seen, mine, ends, layer)
         own = _normed(own) * self._weights["last.weight"] + self._weights["last.bias"]
         own = own.reshape(len(sizes), long, dims)
         sense = np.tanh(self._linear(np.concatenate([own.mean(axis=1), own[:, 0]], axis=1), "sense"))
@@ -127,34 +129,34 @@ class CrossEncoder:
         start = 0
         for end in ends.tolist():
             queries, keys, values = looks[:, :, start:end]
-            seen[start:end] = _mix(queries, keys, values)
+            seen[start:end] = _mix(queries, keys, values).transpose(1, 0, 2)
             start = end
         return self._think(x, seen.reshape(length, dims), layer)
 
-    def _ask(self, own: Array, others: Array, sizes: NDArray[np.int64], layer: str) -> Array:
-        """The question alone looks, at itself and at the passage, which stays what it is."""
+    def _ask(self, own: Array, seen: Array, mine: NDArray[np.int64], ends: NDArray[np.int64], layer: str) -> Array:
+        """The question alone looks, at itself and at the passage, which stays what it is. So few look at so many that
+        keys and values are not made: the queries are turned to where the tokens lie, and what they saw is turned back.
+        """
         length, dims = own.shape
         weight, bias = self._weights[layer + "look.weight"], self._weights[layer + "look.bias"]
-        mine = self._linear(_normed(own), layer + "look").reshape(length, 3, _HEADS, -1).transpose(1, 2, 0, 3)
-        theirs = others @ weight[dims:].T
-        theirs += bias[dims:]
-        theirs = theirs.reshape(len(others), 2, _HEADS, -1).transpose(1, 2, 0, 3)
-        long = length // len(sizes)
-        seen = np.empty((length, _HEADS, dims // _HEADS), np.float32)
+        asks, keys, values = weight.reshape(3, _HEADS, -1, dims)
+        turned = np.empty((len(ends), _HEADS, length // len(ends), dims), np.float32)
+        for head, add in enumerate(bias[:dims].reshape(_HEADS, -1)):
+            queries = seen[mine] @ asks[head].T + add
+            turned[:, head] = (queries @ keys[head]).reshape(len(ends), -1, dims)
         start = 0
-        for at, size in enumerate(sizes.tolist()):
-            rows = slice(at * long, (at + 1) * long)
-            keys, values = np.concatenate([mine[1:, :, rows], theirs[:, :, start : start + size]], axis=2)
-            seen[rows] = _mix(mine[0][:, rows], keys, values)
-            start += size
-        return self._think(own, seen.reshape(length, dims), layer)
+        for rows, end in zip(turned.reshape(len(ends), -1, dims), ends.tolist(), strict=True):
+            rows[:] = _mix(rows, seen[start:end], seen[start:end])
+            start = end
+        back = [turned[:, head].reshape(length, dims) @ values[head].T for head in range(_HEADS)]
+        return self._think(own, np.concatenate(back, axis=1) + bias[2 * dims :], layer)
 
     def _think(self, x: Array, seen: Array, layer: str) -> Array:
-        joined = self._linear(seen, layer + "join")
-        joined += x
-        x = joined
-        inner = self._linear(_normed(x), layer + "widen")
-        x += self._linear(np.maximum(inner, 0, out=inner), layer + "narrow")
+        for at in range(0, len(x), _BLOCK):
+            rows = x[at : at + _BLOCK]
+            rows += self._linear(seen[at : at + _BLOCK], layer + "join")
+            inner = self._linear(_normed(rows), layer + "widen")
+            rows += self._linear(np.maximum(inner, 0, out=inner), layer + "narrow")
         return x
 
     def _linear(self, x: Array, name: str) -> Array:
@@ -164,14 +166,14 @@ class CrossEncoder:
 
 
 def _mix(queries: Array, keys: Array, values: Array) -> Array:
-    """By heads: the values, by how much each query likes their keys."""
-    scores = queries @ keys.transpose(0, 2, 1)
-    scores -= scores.max(axis=2, keepdims=True)
+    """The values, by how much each query likes their keys."""
+    scores = queries @ keys.swapaxes(-1, -2)
+    scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    totals = scores.sum(axis=2, keepdims=True)
+    totals = scores.sum(axis=-1, keepdims=True)
     mixed = scores @ values
     mixed /= totals
-    return mixed.transpose(1, 0, 2)
+    return mixed
 
 
 def _normed(x: Array) -> Array:

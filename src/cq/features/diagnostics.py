@@ -73,7 +73,8 @@ def find_diagnostics(servers: Servers, options: DiagnosticsOptions) -> Answer:
             if options.languages and language not in options.languages:
                 continue
             for problem in () if plain else held.documents[number].problems:
-                details = DiagnosticDetails("error", "index", problem.code)
+                severity = "warning" if problem.code == "not_linked" else "error"
+                details = DiagnosticDetails(severity, "index", problem.code)
                 add(held, problem.start, problem.end, problem.message, details)
             if language not in served:
                 served[language] = _is_served(servers, language)

@@ -22,19 +22,23 @@ class TypesOptions(msgspec.Struct, frozen=True):
 
 def find_types(relations: Relations, options: TypesOptions) -> Answer:
     options.page.check()
-    rows = [row for row in find_targets(relations.files, options.target) if row.symbol.kind_group in ("class", "type")]
+    named = find_targets(relations.files, options.target)
+    rows = [row for row in named if row.symbol.kind_group in ("class", "type")]
     if not rows:
-        return say_nothing(relations.files, "types", options.target)
-    node = relations.node(rows[0])
-    up = walk([node], relations.dependencies(("inherits",), 0), depth=MAX_DEPTH, forward=True, order=relations.order)
-    down = walk([node], relations.dependents(("inherits",), 0), depth=MAX_DEPTH, forward=False, order=relations.order)
+        what = f"{named[0].symbol.kind} {named[0].symbol.qualified_name} is no class or type" if named else ""
+        return say_nothing(relations.files, "types", options.target, what)
+    # What Rust writes in `impl` blocks beside a type is the type's.
+    blocks = [row for row in rows[1:] if row.symbol.kind == "impl" and row.file.path == rows[0].file.path]
+    nodes = [relations.node(row) for row in (rows[0], *blocks)]
+    up = walk(nodes, relations.dependencies(("inherits",), 0), depth=MAX_DEPTH, forward=True, order=relations.order)
+    down = walk(nodes, relations.dependents(("inherits",), 0), depth=MAX_DEPTH, forward=False, order=relations.order)
     outside = [
         edge.ref.module or edge.ref.name
         for reached in up.nodes
         for edge in relations.edges.find_out(reached.node)
         if edge.kind == "inherits" and edge.ref.status == "external"
     ]
-    members = relations.members(node)
+    members = [member for node in nodes for member in relations.members(node)]
     overridden = {
         member: [
             c for edge in relations.edges.find_out(member) if edge.kind == "overrides" for c in edge.ref.candidates

@@ -151,9 +151,13 @@ class SignatureOptions(msgspec.Struct, frozen=True):
 def find_signature_impact(relations: Relations, options: SignatureOptions) -> Answer:
     """Per call site whether a new signature takes the call: breaks, ambiguous, ok; in this order."""
     options.page.check()
-    rows = [row for row in find_targets(relations.files, options.target) if row.symbol.kind_group in _FUNCTIONS]
+    named = find_targets(relations.files, options.target)
+    rows = [row for row in named if row.symbol.kind_group in _FUNCTIONS]
+    rows = rows or [maker for row in named for maker in _find_constructors(row)]  # a class is called by it
     if not rows:
-        return say_nothing(relations.files, "sig-impact", options.target)
+        what = named[0].symbol if named else None
+        message = f"{what.kind} {what.qualified_name} has no signature: it is no function" if what else ""
+        return say_nothing(relations.files, "sig-impact", options.target, message)
     row = rows[0]
     language = row.file.documents[row.document].language
     new = parse_signature(options.to, language, row.symbol.name)
@@ -164,7 +168,7 @@ def find_signature_impact(relations: Relations, options: SignatureOptions) -> An
         call = relations.call(edge)
         if edge.kind in CALLS and call is not None:
             verdict, reason = check_call(call, old, new, bound=_is_bound(relations, row, call))
-            if edge.ref.status != "resolved" and verdict == "breaks":
+            if verdict == "breaks" and not _is_certain(relations, edge):
                 verdict, reason = "ambiguous", f"{reason}; but it may mean another definition"
             verdicts.append((_ORDER.index(verdict), edge, call, verdict, reason))
     verdicts.sort(key=lambda item: (item[0], find_role(item[1].source.path) == "test", item[1].source, item[2].start))
@@ -218,6 +222,22 @@ def find_signature_impact(relations: Relations, options: SignatureOptions) -> An
         sections=sections,
         truncated=tuple(cut),
     )
+
+
+def _find_constructors(row: Definition) -> list[Definition]:
+    symbols = row.file.symbols[row.document]
+    return [
+        Definition(row.file, row.document, number)
+        for number, symbol in enumerate(symbols)
+        if symbol.kind == "constructor" and symbol.parent == row.number
+    ]
+
+
+def _is_certain(relations: Relations, edge: Edge) -> bool:
+    """Of a class that is certain all constructors run: `__init__` and `__new__`."""
+    if edge.ref.status == "resolved" or edge.ref.evidence != "constructor":
+        return edge.ref.status == "resolved"
+    return relations.edges.find_call(edge.source.path, edge.source.document, edge.call).status == "resolved"
 
 
 _ORDER = ("breaks", "ambiguous", "ok")

@@ -6,13 +6,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cq.features.target import Definition, module_name
+from cq.graph.corpus import MAX_EMBEDDED
 from cq.graph.edges import Edges
 from cq.graph.links import target_key
 from cq.graph.walk import Link, Neighbors, Reached
-from cq.model.answer import Finding, NodeDetails
+from cq.model.answer import Answer, Finding, NodeDetails
 from cq.model.edge import RELATIONS, Candidate, Edge, Links
 from cq.model.errors import UsageError
+from cq.model.status import Degraded
 from cq.source.role import find_role
 from cq.store.read import LinkedTree
 
@@ -26,6 +30,20 @@ KINDS = ("calls", "instantiates", "decorates", "imports", "usages", "inherits", 
 CALLS = ("calls", "instantiates", "decorates")
 MAX_DEPTH = 10
 POSSIBLE = 0.3  # a link at or below this confidence is only possible
+
+
+def note_unlinked(relations: Relations, answer: Answer) -> Answer:
+    """With an event where the target stands in a code block behind those of a page that are linked."""
+    where = answer.insight.target.location if answer.insight is not None and answer.insight.target is not None else None
+    held = relations.hold(where.path) if where is not None else None
+    if where is None or held is None or held.counts.get("documents", 0) <= MAX_EMBEDDED:
+        return answer
+    late = [span for document in held.documents[MAX_EMBEDDED:] if document.segment for span in document.segment.ranges]
+    if not any(start <= where.start < end for start, end in late):
+        return answer
+    message = f"of a page the first {MAX_EMBEDDED - 1} code blocks are linked; of this one only names are known"
+    event = Degraded(answer.command, "warning", "not_linked", message, where.path)
+    return msgspec.structs.replace(answer, degraded=(*answer.degraded, event))
 
 
 def check_walk(depth: int, edges: Collection[str], least: float) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
 from cq.graph.cells import Cell
 from cq.graph.corpus import called_key
-from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, Function, Instance, OwnClass, Thing
+from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, External, Function, Instance, OwnClass, Thing
 from cq.graph.unit import Unit
 from cq.graph.values import NAME, NOTHING, PARAMETER, Values, join
 from cq.model.code import Site, Value
@@ -38,9 +39,26 @@ class Callers:
                 site = linker.decorators.site(unit, decorated, rank)
             else:
                 values = linker.link(unit, number)
-            skips = {self.skipped(thing, function) for thing in values} - {None}
-            found += [(unit, site, skipped) for skipped in sorted(skips)]  # pyright: ignore[reportArgumentType]
-        return found
+            found += [(unit, site, skipped) for skipped in self._find_skipped(values, function)]
+        return [*found, *self._find_handed(function)]
+
+    def _find_handed(self, function: Function) -> Iterator[tuple[Unit, Site, int]]:
+        """What the language's own functions pass to one that they are given: `map(f, rows)`."""
+        linker, unit, definition = self.linker, function.unit, function.definition
+        linker.record(unit.name_key(f"(){definition.name}"))
+        places = unit.handed_over.get(definition.name or definition.start, ())
+        for number, at in places if len(places) <= MAX_CALLERS else ():
+            site = unit.code.sites[number]
+            for thing in linker.link(unit, number):
+                passed = linker.dialect(unit).find_handed(thing, unit, number, at) if type(thing) is External else None
+                if passed is not None:
+                    value = site.args[at] if isinstance(at, int) else dict(site.keywords)[at]
+                    values = linker.evaluate(unit, site.scope, value, site.start)
+                    for skipped in self._find_skipped(values, function):
+                        yield unit, passed, skipped
+
+    def _find_skipped(self, values: Values, function: Function) -> list[int]:
+        return sorted({skipped for thing in values if (skipped := self.skipped(thing, function)) is not None})
 
     def _find_places(self, function: Function) -> list[tuple[Unit, int]]:
         """Calls that may run a function, by its name; none where there are too many. A constructor runs by the names of

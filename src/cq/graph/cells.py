@@ -30,7 +30,8 @@ class Cell:
         self.keys: int | Keys | set[int | Keys] | None = None
         self.values: Values = NOTHING
         self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
-        self.reads: list[Cell] | None = None  # when it was last computed, as `keys`: values that grow lead elsewhere
+        # When it was last computed, as `keys`: values that grow lead elsewhere. Most read one.
+        self.reads: Cell | list[Cell] | None = None
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
         self.is_queued = False
 
@@ -43,7 +44,10 @@ class Cells:
         self._depth = 0
         self._work: list[Cell] = []
         self._recording: list[tuple[Keys, Cell | None]] = []  # with the cell that asked
-        self._flat: dict[Keys, tuple[int, ...]] = {}  # what Keys come to, once all has been asked
+        self.nesting = 0  # how many answers that are remembered are being found inside one another
+        self._flat: dict[
+            Keys, tuple[tuple[int, ...], tuple[Cell, ...]]
+        ] = {}  # what Keys come to, once all has been asked
         self._askers: dict[int, Cell] = {}  # by home: see ask
 
     def read(self, cell: Cell) -> Values:
@@ -53,13 +57,18 @@ class Cells:
             elif not cell.is_queued:
                 cell.is_queued = True
                 self._work.append(cell)
+        if self._recording:
+            self._recording[-1][0].add(cell)
         # Told only of what comes later: what the cell has by now is read here.
         current = self._current
         if current is not None:
-            if current.reads is None:
-                current.reads = [cell]
-            else:
-                current.reads.append(cell)
+            reads = current.reads
+            if reads is None:
+                current.reads = cell
+            elif isinstance(reads, list):
+                reads.append(cell)
+            elif reads is not cell:
+                current.reads = [reads, cell]
             readers = cell.readers
             if readers is None:
                 cell.readers = current
@@ -71,13 +80,17 @@ class Cells:
 
     def _run(self, cell: Cell) -> None:
         saved, self._current = self._current, cell
+        # An answer that is being remembered depends on the cell, whenever that is computed.
+        recording = self._recording
+        if recording:
+            self._recording = []
         self._depth += 1
         cell.state = 1
         cell.keys = cell.reads = None
         values = cell.compute(*cell.args)
         cell.state = 2
         self._depth -= 1
-        self._current = saved
+        self._current, self._recording = saved, recording
         old = cell.values
         if values is old or old is EVERYTHING:
             return
@@ -124,16 +137,13 @@ class Cells:
             elif known != key:
                 current.keys = {known, key}
 
-    @property
-    def nesting(self) -> int:
-        """How many answers that are remembered are being found inside one another."""
-        return len(self._recording)
-
     def start_recording(self, keys: Keys) -> None:
         """Until it is stopped, everything that is recorded is put into `keys`."""
+        self.nesting += 1
         self._recording.append((keys, self._current))
 
     def stop_recording(self) -> None:
+        self.nesting -= 1
         self._recording.pop()
 
     @contextmanager
@@ -161,25 +171,28 @@ class Cells:
             keys = cell.keys
             if isinstance(keys, int):
                 found.add(keys)
-            elif isinstance(keys, Keys):
-                found.update(self._flatten(keys))
-            elif keys is not None:
-                for key in keys:
+            else:
+                for key in () if keys is None else (keys,) if isinstance(keys, Keys) else keys:
                     if isinstance(key, int):
                         found.add(key)
                     else:
-                        found.update(self._flatten(key))
-            if cell.reads is not None:
-                for inner in cell.reads:
-                    if inner not in seen:
-                        seen.add(inner)
-                        todo.append(inner)
+                        more, cells = self._flatten(key)
+                        found.update(more)
+                        for inner in cells:
+                            if inner not in seen:
+                                seen.add(inner)
+                                todo.append(inner)
+            reads = cell.reads
+            for inner in () if reads is None else reads if isinstance(reads, list) else (reads,):
+                if inner not in seen:
+                    seen.add(inner)
+                    todo.append(inner)
         return found
 
-    def _flatten(self, keys: Keys) -> tuple[int, ...]:
+    def _flatten(self, keys: Keys) -> tuple[tuple[int, ...], tuple[Cell, ...]]:
         found = self._flat.get(keys)
         if found is None:
-            found = self._flat[keys] = tuple(_flatten(keys))
+            found = self._flat[keys] = _flatten(keys)
         return found
 
     def ask(self, home: int, question: Callable[[], _Answer]) -> _Answer:
@@ -199,17 +212,20 @@ def _find_readers(cell: Cell) -> Iterable[Cell]:
     return () if readers is None else readers if isinstance(readers, dict) else (readers,)
 
 
-def _flatten(keys: Iterable[int | Keys]) -> set[int]:
+def _flatten(keys: Keys) -> tuple[tuple[int, ...], tuple[Cell, ...]]:
     found: set[int] = set()
-    seen: set[Keys] = set()
+    cells: dict[Cell, None] = {}
+    seen = {keys}
     todo = list(keys)
     for key in todo:
         if isinstance(key, int):
             found.add(key)
+        elif isinstance(key, Cell):
+            cells[key] = None
         elif key not in seen:
             seen.add(key)
             todo += key
-    return found
+    return tuple(found), tuple(cells)
 
 
 def _no_values() -> Values:

@@ -63,11 +63,11 @@ class Containers:
         else:
             at = find_index(value[1:], key)
             values = value[1:] if at is None else [value[at + 1]] if at >= 0 else []
-        if unit.item_stores:
-            linker.record(unit.name_key(f"[]{unit.container_names.get(id(value), ('',))[0]}"))
-            for store in unit.find_items(value):
-                if _may_be(store, key):
-                    found = join(found, raised(linker.stored(unit, store), ELEMENT))
+        for name in unit.find_names(value):
+            linker.record(unit.name_key(f"[]{name}"))
+        for store in unit.find_items(value):
+            if _may_be(store, key):
+                found = join(found, raised(linker.stored(unit, store), ELEMENT))
         for other, store in (*self._find_passed_items(unit, value), *self._find_foreign_items(container)):
             if _may_be(store, key):
                 found = join(found, raised(linker.stored(other, store), ELEMENT))
@@ -89,13 +89,15 @@ class Containers:
         for number, at in unit.find_passing(value):
             for thing in linker.link(unit, number):
                 function = thing.function if isinstance(thing, Bound) else thing
-                if not isinstance(function, Function) or not function.unit.item_stores:
+                if not isinstance(function, Function):
                     continue
-                at += linker.callers.skipped(thing, function) or 0
+                place = at + (linker.callers.skipped(thing, function) or 0)
                 parameters = function.definition.parameters
-                if 0 <= at < len(parameters):
-                    linker.record(function.unit.home_of(function.definition))
-                    for store in function.unit.item_stores.get(parameters[at].name, ()):
+                linker.record(function.unit.home_of(function.definition))
+                if 0 <= place < len(parameters):
+                    name = parameters[place].name
+                    linker.record(function.unit.name_key(f"[]{name}"))
+                    for store in function.unit.item_stores.get(name, ()):
                         if store.scope == function.definition.symbol:
                             yield function.unit, store
 
@@ -123,7 +125,7 @@ class Containers:
     def items(self, unit: Unit, scope: int, value: Value, position: int, keys: Sequence[str | None]) -> Values:
         """What the same document puts into a container by the name it has here."""
         linker = self.linker
-        base = unit.find_base(value) if unit.item_stores else ""
+        base = unit.find_base(value)
         if not base:
             return NOTHING
         linker.record(unit.name_key(f"[]{base.rpartition('.')[2]}"))

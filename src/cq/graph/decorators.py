@@ -30,12 +30,12 @@ class Decorators:
             if isinstance(value, str):
                 decorator = linker.dialect(unit).find_static(linker, unit, definition.scope, value, definition.start)
                 if isinstance(decorator, Function) and decorator.definition.returns:
-                    others = self._find_replacements(decorator)
+                    others = self.find_replacements(decorator)
                     if others:
                         return others
         return {linker.thing(unit, definition.start): SCOPE}
 
-    def _find_replacements(self, decorator: Function) -> Values:
+    def find_replacements(self, decorator: Function) -> Values:
         linker = self.linker
         unit, definition = decorator.unit, decorator.definition
         linker.record(unit.home_of(definition))

@@ -138,6 +138,10 @@ class Dialect:
         to none, which the text alone must say."""
         return None
 
+    def find_handed(self, thing: External, unit: Unit, number: int, at: int | str) -> Site | None:
+        """What the language's own function passes to one that a call hands it as that argument, as a call of it."""
+        return None
+
     def keeps_decorated(self, thing: Thing) -> bool:
         """Whether what a decorator gives takes the place of what it decorates."""
         return False

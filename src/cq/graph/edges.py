@@ -19,6 +19,7 @@ from cq.model.facts import Call, FileFacts, Reference, References, Symbol
 
 MAX_BASES = 50  # classes that are asked for an attribute
 _BEHIND = ("attribute", "assignment", "call")  # roles of names that may stand behind a dot
+_MEMBER = re.compile(rb"(?<!\.\.)\.\Z|::\Z")
 _THIS = re.compile(rb"(?<![\w$])this\.\Z")
 _UPDATE = re.compile(rb"\s*(?:[-+*/%@&|^]|//|\*\*|<<|>>>?|&&|\|\||\?\?)=(?!=)|\+\+|--")
 
@@ -428,11 +429,13 @@ class Edges:
         Of an import those names that are taken from the module, not those of the module."""
         if self._unit(path, document) is None:
             return
-        known = dict(self.find_imports(path, document))
+        known, text = dict(self.find_imports(path, document)), self._index.text(path)
         bindings = [binding for item in facts.imports for binding in item.bindings]
         bindings.sort(key=lambda binding: binding.start)
         for reference in facts.references:
             name, start, _, role = reference
+            if role in _BEHIND and _MEMBER.search(text, max(start - 3, 0), start):
+                continue  # of something: no scope binds it
             scope = _innermost(facts.symbols, start)
             if role == "import":
                 at = bisect_right(bindings, start, key=lambda binding: binding.start) - 1

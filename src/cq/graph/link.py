@@ -73,6 +73,7 @@ class Linker(Cells):
         self.unknown: Values = {UNKNOWN: SCOPE}
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}
+        self._bases: dict[int, Cell] = {}
         self._callees: dict[Unit, list[Cell | None]] = {}
         self._heads: dict[Unit, dict[tuple[int, str], Thing | int | None]] = {}  # see _find_head
         self._shared: dict[tuple[Unit, int, str] | tuple[Thing, str], Cell] = {}
@@ -205,6 +206,16 @@ class Linker(Cells):
             if made and UNKNOWN not in made:
                 return made
         return self.evaluate(unit, store.scope, store.value, store.start)
+
+    def store_base(self, unit: Unit, store: Store) -> Values:
+        """What has the attribute that is assigned. `node.next.next = node` asks for what it assigns."""
+        if type(store.base) is str and "." not in store.base:
+            return self.evaluate(unit, store.scope, store.base, store.start)
+        cell = self._bases.get(id(store))
+        if cell is None:
+            args = (self, unit, store.scope, store.base, store.start)
+            cell = self._bases[id(store)] = Cell(unit.home(store.scope), Linker.evaluate, *args)
+        return self.read(cell)
 
     def dialect(self, unit: Unit) -> Dialect:
         return self.dialects[unit.language]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cq.graph.corpus import stored_key
@@ -21,6 +21,7 @@ _NOWHERE: Member = (None, (), (), SCOPE)
 
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_BASES = 100  # classes above one another
+MAX_BEGUN = 20  # members whose names begin as a text that is put together
 MAX_LINE = 30  # classes of one line that ask one another for a member
 
 
@@ -121,6 +122,11 @@ class Members:
                 found = join(found, values)
         for store in stores:
             found = join(found, raised(linker.stored(holder.unit, store), max(level, ATTRIBUTE)))
+        if stores:
+            # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
+            others = self._find_stored(holder, name, [holder.unit])
+            known = {thing: at for thing, at in others.items() if isinstance(thing, (Function, Bound, Class, Instance))}
+            found = join(found, raised(known, level))
         return found
 
     def of_super(self, thing: Super, name: str, level: int) -> Values:
@@ -170,6 +176,20 @@ class Members:
             known = self._members[key] = (found, keys)
         linker.record(known[1])
         return known[0]
+
+    def find_begun(self, values: Values, begin: str) -> Values:
+        """The members of instances whose names begin so; none where there are many."""
+        linker, found = self.linker, NOTHING
+        for thing, level in values.items():
+            names: dict[str, None] = {}
+            for kind in self.order(thing.type) if isinstance(thing, Instance) else ():
+                if isinstance(kind, Class):
+                    symbol = kind.definition.symbol
+                    linker.record(kind.unit.member_key(symbol, "*"))
+                    names |= dict.fromkeys(n for n in kind.unit.scopes.get(symbol, ()) if n.startswith(begin))
+            for name in names if len(names) <= MAX_BEGUN else ():
+                found = join(found, linker.member(thing, name, max(level, PARAMETER)))
+        return found
 
     def find_behind(self, kind: Class, name: str, other: Class) -> Member:
         """What stands behind another class in the order of a class. Not remembered: most names are asked for once."""
@@ -236,18 +256,19 @@ class Members:
     def stored_from_outside(self, thing: Thing, name: str) -> Values:
         """`thing.name = value` from anywhere: only what few places do is worth asking about. Nobody knows the rest."""
         linker = self.linker
+        return join(linker.unknown, self._find_stored(thing, name, linker.corpus.storing(name) or ()))
+
+    def _find_stored(self, thing: Thing, name: str, units: Iterable[Unit]) -> Values:
+        linker, found = self.linker, NOTHING
         linker.record(stored_key(name))
-        units = linker.corpus.storing(name)
-        places = [(unit, store) for unit in units or () for store in unit.stores_by_name.get(name, ())]
-        found = linker.unknown
-        if len(places) <= MAX_STORES:
-            for unit, store in places:
-                for base in linker.evaluate(unit, store.scope, store.base, store.start):
-                    if isinstance(base, Bound) and base.receiver is None:
-                        base = base.function  # what a decorator gets
-                    if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):
-                        found = join(found, raised(linker.stored(unit, store), ATTRIBUTE))
-                        break
+        places = [(unit, store) for unit in units for store in unit.stores_by_name.get(name, ())]
+        for unit, store in places if len(places) <= MAX_STORES else ():
+            for base in linker.store_base(unit, store):
+                if isinstance(base, Bound) and base.receiver is None:
+                    base = base.function  # what a decorator gets
+                if base is thing or (isinstance(base, (Instance, OwnClass)) and base.type is thing):
+                    found = join(found, raised(linker.stored(unit, store), ATTRIBUTE))
+                    break
         return found
 
 

@@ -85,7 +85,7 @@ class Protocols:
             members = self.linker.member(thing, name, level)
             if name == "__iter__" and UNKNOWN in members and self._iterates_by_number(thing):
                 members = self.linker.member(thing, "__getitem__", level)
-            found = {m: at for m, at in members.items() if isinstance(m, (Bound, Function))}
+            found: Values = {m: at for m, at in members.items() if isinstance(m, (Bound, Function))}
             if found:
                 return found
         return {}

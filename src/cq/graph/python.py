@@ -22,7 +22,7 @@ from cq.graph.things import (
 )
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.graph.values import EVERYTHING, IMPORT, NOTHING, PARAMETER, Values, join
-from cq.model.code import Bind, Definition, Value
+from cq.model.code import Bind, Definition, Site, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -87,6 +87,7 @@ class PythonDialect(Dialect):
         self._strings: dict[str, Value] = {}
         self._metaclasses: dict[Class, tuple[Class | None, Keys]] = {}
         self._made_up: dict[tuple[Unit, int], Value] = {}
+        self._handed: dict[tuple[Unit, int, int | str], Site | None] = {}
         for path in paths:
             folder, _, name = path.rpartition("/")
             if name.endswith((".py", ".pyi")):
@@ -343,6 +344,38 @@ class PythonDialect(Dialect):
             return {linker.bind(function, receiver): 0}
         return {function: 0} if on_class else {linker.bind(function, receiver): 0}
 
+    def find_handed(self, thing: External, unit: Unit, number: int, at: int | str) -> Site | None:
+        key = (unit, number, at)
+        if key not in self._handed:
+            site = unit.code.sites[number]
+            passed, keywords = self._find_passed(thing.name, site, at)
+            self._handed[key] = Site(site.scope, site.start, -1, None, passed, keywords) if passed or keywords else None
+        return self._handed[key]
+
+    def _find_passed(
+        self, name: str, site: Site, at: int | str
+    ) -> tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]:
+        """Arguments, by place and by keyword."""
+        args, rest = site.args, site.args[1:]
+        if at == "key":
+            if name == "builtins.list().sort":
+                args = (site.callee.rpartition(".")[0],) if type(site.callee) is str else ()
+            elif name in ("builtins.max", "builtins.min") and rest:
+                args = (["list", *args],)
+            return tuple(["iter", value] for value in args[:1]), ()
+        if at == "target":
+            return tuple(["*", value] for name, value in site.keywords if name == "args"), ()
+        if at:
+            return (), ()
+        if name in ("functools.partial", "functools.partialmethod"):
+            return rest, site.keywords
+        if name in _PASSING:
+            return rest, ()
+        if name == "functools.reduce":
+            elements: list[Value] = [["iter", value] for value in rest[:1]]
+            return (*(["|", value, *rest[1:]] for value in elements), *elements), ()
+        return (tuple(["iter", value] for value in rest), ()) if name in _TAKING else ((), ())
+
     def keeps_decorated(self, thing: Thing) -> bool:
         return True
 
@@ -471,12 +504,16 @@ class PythonDialect(Dialect):
             return linker.evaluate(unit, site.scope, args[at], site.start)
 
         if name == "builtins.getattr" and len(args) > 1:
-            names = linker.containers.find_keys_of(unit, site.scope, args[1], site.start) or [""]
-            found = NOTHING
-            for text in names:
-                is_name = text[:1] == "'" and text[1:].isidentifier()
-                found = join(found, linker.attribute(value(0), text[1:]) if is_name else linker.unknown)
-            return join(found, value(2)) if len(args) > 2 and names != [""] else found
+            found = value(2) if len(args) > 2 else NOTHING
+            for text in linker.containers.find_keys_of(unit, site.scope, args[1], site.start) or [""]:
+                if text[:1] == "'" and text[1:].isidentifier():
+                    found = join(found, linker.attribute(value(0), text[1:]))
+                else:
+                    found = join(found, linker.unknown)
+                    begin = self._find_begin(linker, unit, site.scope, args[1], site.start)
+                    if begin:
+                        found = join(found, linker.members.find_begun(value(0), begin))
+            return found
         if name == "builtins.type" and len(args) == 1:
             found = NOTHING
             for inner, level in value(0).items():
@@ -532,6 +569,15 @@ class PythonDialect(Dialect):
         if name in ("builtins.vars", "builtins.eval"):
             return linker.unknown
         return None
+
+    def _find_begin(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> str:
+        """How a text begins that is put together: `"visit_" + kind`, also under a name."""
+        if type(value) is str and value[0] not in "'#=" and "." not in value:
+            binds = unit.find(scope, value, position)
+            linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
+            value = binds[0].value if len(binds) == 1 else None
+        is_joined = type(value) is list and value[:2] == ["op", "+"] and type(value[2]) is str
+        return value[2][1:] if is_joined and value[2][0] == "'" else ""
 
     def _is_mapping(self, linker: Linker, unit: Unit, number: int) -> bool:
         """Whether `dict(x)` copies a dictionary; else x has pairs."""
@@ -672,6 +718,16 @@ _EACH = {
     "builtins.sorted": "list", "builtins.reversed": "list", "builtins.iter": "list", "itertools.chain": "list",
     "collections.deque": "list",
 }  # fmt: skip
+# Functions that call their first argument: with elements of the others, with the others themselves.
+_TAKING = frozenset({
+    "builtins.map", "builtins.filter", "itertools.takewhile", "itertools.dropwhile", "itertools.filterfalse",
+    "concurrent.futures.ThreadPoolExecutor().map", "concurrent.futures.ProcessPoolExecutor().map",
+    "multiprocessing.Pool().map",
+})  # fmt: skip
+_PASSING = frozenset({
+    "atexit.register", "asyncio.to_thread", "contextlib.ExitStack().callback",
+    "concurrent.futures.ThreadPoolExecutor().submit", "concurrent.futures.ProcessPoolExecutor().submit",
+})  # fmt: skip
 _ENTERING = ("contextlib.ExitStack().enter_context", "contextlib.AsyncExitStack().enter_async_context")
 _FILLED = frozenset({"builtins.list", "builtins.set", "collections.deque"})  # made empty, to be filled
 _SAME = frozenset({

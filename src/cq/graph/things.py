@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cq.model.code import Value
 
 if TYPE_CHECKING:
+    from cq.graph.cells import Cell
     from cq.graph.dialect import Dialect
     from cq.graph.unit import Unit
     from cq.model.code import Definition
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 APPLIED = -1000  # `skipped` of `f.apply(receiver, [a, b])`: all arguments are in one
 
 
-class Keys(set["int | Keys"]):
-    """What an answer that is remembered depends on: parts of the code (see Unit.name_key), and other such answers."""
+class Keys(set["int | Keys | Cell"]):
+    """What an answer that is remembered depends on: parts of the code (see Unit.name_key), cells, other answers."""
 
     __slots__ = ()
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]  as everything here, it is itself alone

@@ -540,12 +540,17 @@ class TypeScriptDialect(Dialect):
         return linker.unknown if base is None else {base: MRO}
 
     def container_member(self, linker: Linker, container: Container, name: str, level: int) -> Values:
-        if container.kind == "dict" and name not in _OBJECT_METHODS:
-            if container.typed:
-                if type(container.value) is list and container.value[0] == "object":
-                    return raised(self._make_property(linker, container, name, MAX_STEPS), level)
-                return raised(linker.containers.elements(container), level)
-            return raised(linker.containers.elements(container, f"'{name}"), level)
+        if container.kind == "dict":
+            if container.typed and type(container.value) is list and container.value[0] == "object":
+                found = self._make_property(linker, container, name, MAX_STEPS)
+            elif container.typed:
+                found = linker.unknown if name in _OBJECT_METHODS else linker.containers.elements(container)
+            else:
+                found = linker.containers.elements(container, f"'{name}")
+            # An object has the methods of all objects, unless it has its own, or may have got one by `...other`.
+            is_open = not container.typed and None in container.value[1::2]
+            if name not in _OBJECT_METHODS or is_open or any(value is not UNKNOWN for value in found):
+                return raised(found, level)
         kind = "Function" if container.kind == "function" else f"{container.kind}()"
         return {linker.external(f"builtins.{kind}.{name}", container): level}
 
@@ -566,12 +571,13 @@ class TypeScriptDialect(Dialect):
         linker.record(stored_key(name))
         stores = unit.stores_by_name.get(name, ())
         for store in stores:
-            if container in linker.evaluate(unit, store.scope, store.base, store.start):
+            if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
+        linker.record(unit.name_key(f"[]{key}"))
         put = [store for stores in unit.item_stores.values() for store in stores if store.key == key]
         for store in put[:MAX_STORES]:
             linker.record(unit.name_key(f"[]{unit.find_base(store.base).rpartition('.')[2]}"))
-            if container in linker.evaluate(unit, store.scope, store.base, store.start):
+            if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
         if not (written or spread or stores or put) or any(at == "=str" for at, _ in pairs):
             found = join(found, linker.unknown)

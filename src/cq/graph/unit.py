@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 
@@ -43,6 +43,16 @@ def called_names(site: Site) -> list[str]:
     if site.name in _CALLING and type(site.callee) is str:
         names += [name for name in site.callee.split(".")[-2:-1] if name != site.name]
     return names
+
+
+def find_handed(site: Site) -> Iterator[tuple[str | int, int | str]]:
+    """What a call is given that may be a function: its last name, or the start of one without a name; and as which
+    argument, by position or keyword."""
+    for at, value in (*enumerate(site.args), *site.keywords):
+        if type(value) is str and value[0] not in "'#=":
+            yield value.rpartition(".")[2], at
+        elif type(value) is list and value[0] == "lambda":
+            yield value[1], at
 
 
 def find_called(code: Code) -> set[str]:
@@ -238,7 +248,7 @@ class Unit:
             self.container_names[id(value)] = known
 
     @cached_property
-    def _aliases(self) -> dict[str, list[Bind]]:
+    def aliases(self) -> dict[str, list[Bind]]:
         """Name -> bindings of others to it."""
         found: dict[str, list[Bind]] = {}
         for bind in self.code.binds:
@@ -247,7 +257,7 @@ class Unit:
         return found
 
     @cached_property
-    def _passing(self) -> dict[str | int, list[tuple[int, int]]]:
+    def passing(self) -> dict[str | int, list[tuple[int, int]]]:
         """Name, or identity of a container as written -> calls that it is handed to, and at which place."""
         found: dict[str | int, list[tuple[int, int]]] = {}
         for number, site in enumerate(self.code.sites):
@@ -262,8 +272,8 @@ class Unit:
         """The calls that get a container by the name it is bound to, with the argument it is; none where many do."""
         name, bind = self.container_names.get(id(value), ("", None))
         if bind is None:
-            return self._passing.get(id(value), [])
-        places = self._passing.get(name, ())
+            return self.passing.get(id(value), [])
+        places = self.passing.get(name, ())
         if len(places) > MAX_PASSING:
             return []
         sites = self.code.sites
@@ -273,17 +283,26 @@ class Unit:
             if any(known is bind for known in self.find(sites[number].scope, name, sites[number].start))
         ]
 
+    def find_names(self, value: Value) -> list[str]:
+        """By which a container as written is filled and handed on."""
+        return list(dict.fromkeys(name for name, _ in self._find_bound(value)))
+
     def find_items(self, value: Value) -> list[Store]:
         """What is put into a container as written, through the names it is bound to."""
+        return [store for name, bind in self._find_bound(value) for store in self._find_items(name, bind)]
+
+    def _find_bound(self, value: Value) -> list[tuple[str, Bind | None]]:
+        """The names that a container as written is bound to."""
         known = self.container_names.get(id(value))
         if known is None:
             return []
         name, bind = known
-        found = self._find_items(name, bind)
-        for alias in self._aliases.get(name, ()) if bind is not None else ():
-            if any(known is bind for known in self.find(alias.scope, name, alias.start - 1)):
-                found += self._find_items(alias.name, alias)
-        return found
+        others = [
+            (alias.name, alias)
+            for alias in (self.aliases.get(name, ()) if bind is not None else ())
+            if any(found is bind for found in self.find(alias.scope, name, alias.start - 1))
+        ]
+        return [known, *others]
 
     def _find_items(self, name: str, bind: Bind | None) -> list[Store]:
         found: list[Store] = []
@@ -383,7 +402,7 @@ class Unit:
         return key
 
     def member_key(self, symbol: int, name: str) -> int:
-        """What a class has under a name; with "" what it inherits."""
+        """What a class has under a name; with "" what it inherits, with "*" which names it has."""
         return self.name_key(f"{self.qualified_names[symbol]}:{name}")
 
     def home(self, scope: int) -> int:
@@ -466,6 +485,17 @@ class Unit:
             for at, value in enumerate(site.args)
             if type(value) is list and value[0] == "lambda"
         }
+
+    @cached_property
+    def handed_over(self) -> dict[str | int, list[tuple[int, int | str]]]:
+        """Calls that are given a function of this document (see find_handed), and as which argument."""
+        functions = {d.name if d.name else d.start for d in self.code.definitions if d.kind == "function"}
+        found: dict[str | int, list[tuple[int, int | str]]] = {}
+        for number, site in enumerate(self.code.sites):
+            for key, at in find_handed(site):
+                if key in functions:
+                    found.setdefault(key, []).append((number, at))
+        return found
 
     @cached_property
     def indirect(self) -> list[int]:

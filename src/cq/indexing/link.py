@@ -13,11 +13,12 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from cq.graph.corpus import MAX_DOCUMENTS, MAX_EMBEDDED, MAX_HOLDERS
+from cq.graph.given import find_given
 from cq.graph.link import Linker, find_dialect
 from cq.graph.links import Kept, find_targets, make_links
 from cq.graph.parts import find_parts
 from cq.graph.resolve import Resolver
-from cq.graph.unit import Unit
+from cq.graph.unit import Unit, find_called, find_stored
 from cq.indexing.pool import COST, make_pool
 from cq.model.code import Code
 from cq.model.edge import Links
@@ -25,6 +26,7 @@ from cq.store.codec import decode_part, encode_homes, encode_links
 from cq.store.read import Reader
 from cq.store.write import LinkRow, Writer
 
+MAX_ASKED = 8  # functions that are asked for what they give before those that depend on them are linked again
 MAX_AFFECTED = 400  # files that are linked one by one; with more, all are
 LEAST_NAMES = 2000  # that a part of the files calls: with fewer, a process costs more than it brings
 # Files that decide how modules are named, whatever their text.
@@ -129,9 +131,10 @@ def update_links(
     try:
         if before is not None:
             corpus = StoredCorpus(reader.all_paths(tree), partial(reader.code, tree), partial(reader.find_named, tree))
-            stale = _find_stale(reader, tree, corpus, before)
+            resolver = Resolver(Linker(corpus))
+            stale = _find_stale(reader, tree, corpus, resolver.linker, before)
             if stale is not None:
-                writer.put_links(tree, _link(corpus, sorted(stale), stale))
+                writer.put_links(tree, _link(corpus, sorted(stale), resolver, stale))
                 return
         writer.drop_all_links(tree)
         writer.put_links(tree, _link_all(_Tree(reader, tree), jobs))
@@ -142,28 +145,23 @@ def update_links(
 
 def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
     parts = tree.split(jobs)
-    done = _link_parts(tree, parts) if len(parts) > 1 else None
-    if done is None:
-        yield from _link(_open(tree), list(tree.code))
-    else:
-        for rows in done:
-            yield from _DECODE(rows)
+    if len(parts) > 1:
+        from concurrent.futures.process import BrokenProcessPool
+
+        pool = make_pool(len(parts), _set_up, tree)
+        try:
+            # What is done is written while the others link.
+            for rows in pool.map(_link_part, parts):
+                yield from _DECODE(rows)
+            return
+        except BrokenProcessPool:
+            pass  # one was killed: this process does it alone, and what was written is written again
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    yield from _link_new(tree, list(tree.code))
 
 
 _tree: _Tree | None = None  # of a worker
-
-
-def _link_parts(tree: _Tree, parts: list[list[str]]) -> list[bytes] | None:
-    """Each in a process of its own. None: one was killed, and this process must do it alone."""
-    from concurrent.futures.process import BrokenProcessPool
-
-    pool = make_pool(len(parts), _set_up, tree)
-    try:
-        return list(pool.map(_link_part, parts))
-    except BrokenProcessPool:
-        return None
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _set_up(tree: _Tree) -> None:
@@ -171,29 +169,45 @@ def _set_up(tree: _Tree) -> None:
     _tree = tree
 
 
-def _open(tree: _Tree) -> StoredCorpus:
-    return StoredCorpus(tree.paths, tree.load, tree.find_named)
+def _link_new(tree: _Tree, paths: list[str]) -> Iterator[LinkRow]:
+    corpus = StoredCorpus(tree.paths, tree.load, tree.find_named)
+    return _link(corpus, paths, Resolver(Linker(corpus)))
 
 
 def _link_part(paths: list[str]) -> bytes:
     assert _tree is not None
-    return _ENCODE(list(_link(_open(_tree), paths)))
+    return _ENCODE(list(_link_new(_tree, paths)))
 
 
 def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
     """A repository uses the same few names again and again: where all of it is held, each is kept once."""
     for code in codes:
-        for site in () if code is None else code.sites:
+        if code is None:
+            continue
+        for site in code.sites:
             force_setattr(site, "kind", intern(site.kind))
             force_setattr(site, "name", intern(site.name))
             if type(site.callee) is str:
                 force_setattr(site, "callee", intern(site.callee))
             if site.args:
                 force_setattr(site, "args", tuple([intern(v) if type(v) is str else v for v in site.args]))
-        for bind in () if code is None else code.binds:
+        for bind in code.binds:
             force_setattr(bind, "name", intern(bind.name))
-            if type(bind.value) is str:
-                force_setattr(bind, "value", intern(bind.value))
+            value = bind.value
+            if type(value) is str:
+                force_setattr(bind, "value", intern(value))
+            elif type(value) is list:
+                value[:] = [intern(v) if type(v) is str else v for v in value]
+        for definition in code.definitions:
+            force_setattr(definition, "kind", intern(definition.kind))
+            force_setattr(definition, "name", intern(definition.name))
+            for parameter in definition.parameters:
+                force_setattr(parameter, "name", intern(parameter.name))
+        for store in code.stores:
+            if store.name is not None:
+                force_setattr(store, "name", intern(store.name))
+            if type(store.base) is str:
+                force_setattr(store, "base", intern(store.base))
     return codes
 
 
@@ -213,34 +227,72 @@ _NOTHING_KNOWN = _Known({}, {})
 
 
 def _find_stale(
-    reader: Reader, tree: int, corpus: StoredCorpus, before: dict[str, list[Code | None]]
+    reader: Reader, tree: int, corpus: StoredCorpus, linker: Linker, before: dict[str, list[Code | None]]
 ) -> dict[str, _Known] | None:
     """The files that a change can reach; None when it can reach all."""
     changed: set[int] = set()
     named: dict[int, tuple[str, int]] = {}
     same: dict[str, dict[int, Unit]] = {}  # of a changed file: homes that say what they said -> the document of before
+    returning: dict[int, tuple[str, int, str]] = {}  # functions that say something else by what they return alone
     for path, codes in before.items():
         old, new = make_units(path, codes), corpus.units(path)
         if [unit.document for unit in old] != [unit.document for unit in new]:
             return None
         same[path] = {}
-        for unit, was, now in zip(old, map(find_parts, old), map(find_parts, new), strict=True):
+        for unit, other in zip(old, new, strict=True):
+            closed = not find_dialect(unit.language).is_static
+            was, now = find_parts(unit, closed=closed), find_parts(other, closed=closed)
             # Paths anywhere may begin with a crate's name.
             if path.endswith("Cargo.toml") and was.digests != now.digests:
                 return None
             changed |= dict(was.digests.items() ^ now.digests.items()).keys()
             named |= was.named | now.named
             same[path] |= {home: unit for home, digest in was.homes.items() if now.homes.get(home) == digest}
+            for key, bare in now.bare.items() if closed else ():
+                if key in changed and was.bare.get(key) == bare:
+                    returning[key] = path, unit.document, bare[0]
     changed = {key for key in changed if key not in named or not _is_crowd(corpus, *named[key], len(before))}
-    found = {
-        path: _find_known(reader, tree, corpus, path, changed, same[path]) for path in before if corpus.units(path)
-    }
-    for path in reader.find_dependents(tree, changed) if changed else ():
-        if path not in found:
-            found[path] = _find_known(reader, tree, corpus, path, changed, None)
-        if len(found) > MAX_AFFECTED:
-            return None
-    return found
+    depending = {} if not changed else reader.find_dependents(tree, changed)
+    away = set[int]().union(*(keys for path, keys in depending.items() if path not in before))
+    asked = {key: returning[key] for key in sorted(away & returning.keys())}
+    if asked and len(asked) <= MAX_ASKED:
+        changed -= _find_same(reader, tree, corpus, linker, before, asked)
+    affected = [path for path, keys in depending.items() if not changed.isdisjoint(keys)]
+    found = dict.fromkeys([*(path for path in before if corpus.units(path)), *affected])
+    if len(found) > MAX_AFFECTED:
+        return None
+    return {path: _find_known(reader, tree, corpus, path, changed, same.get(path)) for path in found}
+
+
+def _find_same(
+    reader: Reader,
+    tree: int,
+    corpus: StoredCorpus,
+    linker: Linker,
+    before: dict[str, list[Code | None]],
+    asked: dict[int, tuple[str, int, str]],
+) -> set[int]:
+    """Of functions whose code returns something else, by their keys, those that give the same values all the same, by
+    way of the same parts of the code: who depends on one need not be linked again."""
+    names = [
+        {path: set().union(*(find(code) for code in codes if code is not None)) for path, codes in before.items()}
+        for find in (find_called, find_stored)
+    ]
+
+    def find_named(name: str, kind: int, limit: int) -> list[str]:
+        others = [path for path in corpus.find_paths(name, kind, limit + len(before)) if path not in before]
+        return sorted([*others, *(path for path in before if name in names[kind][path])])[:limit]
+
+    old = StoredCorpus(corpus.paths, lambda path: before.get(path) or reader.code(tree, path), find_named)
+    given = [
+        find_given(asking, [(_find_document(documents, *place[:2]), place[2]) for place in asked.values()], before)
+        for asking, documents in ((Linker(old), old), (linker, corpus))
+    ]
+    return {key for key, was, now in zip(asked, *given, strict=True) if was is not None and was == now}
+
+
+def _find_document(corpus: StoredCorpus, path: str, document: int) -> Unit:
+    return next(unit for unit in corpus.units(path) if unit.document == document)
 
 
 def _is_crowd(corpus: StoredCorpus, name: str, kind: int, changed: int) -> bool:
@@ -268,9 +320,10 @@ def _find_known(
     return _Known(kept, {home: keys[home] for known in kept.values() for home in known.homes})
 
 
-def _link(corpus: StoredCorpus, paths: Sequence[str], known: Mapping[str, _Known] | None = None) -> Iterator[LinkRow]:
+def _link(
+    corpus: StoredCorpus, paths: Sequence[str], resolver: Resolver, known: Mapping[str, _Known] | None = None
+) -> Iterator[LinkRow]:
     known = known or {}
-    resolver = Resolver(Linker(corpus))
     for path in paths:
         kept = known.get(path, _NOTHING_KNOWN).kept
         for unit in corpus.units(path):

@@ -7,10 +7,12 @@ from pathlib import Path
 import msgspec
 from xxhash import xxh64_hexdigest
 
+from cq.graph.corpus import MAX_EMBEDDED
 from cq.model.facts import Chunk, FileFacts
 from cq.model.source import Problem, Skip, SourceFile
 from cq.source.read import MAX_BYTES, Entry, decode, read_source
 from cq.source.segments import find_segments
+from cq.store.codec import flatten
 from cq.syntax import extract_facts
 
 
@@ -35,10 +37,22 @@ def decode_facts(raw: bytes, path: str, language: str | None = None) -> tuple[So
 def extract_source(source: SourceFile) -> FileFacts:
     """Total: a bug of ours in one language's code is a problem of one file."""
     try:
-        return extract_facts(source.text, source.language, find_segments(source.text, source.language))
+        return _note_unlinked(extract_facts(source.text, source.language, find_segments(source.text, source.language)))
     except Exception as error:  # noqa: BLE001  the one place that catches per file
         size = len(source.text)
         digest = xxh64_hexdigest(b"span\0" + source.text.replace(b"\r\n", b"\n"))
         module = Chunk("module", "", -1, -1, (), 0, 0, size, digest, "", "", digest)
         problem = Problem("internal", f"{type(error).__name__}: {error}", 0, size)
         return FileFacts(source.language, chunks=(module,), problems=(problem,))
+
+
+def _note_unlinked(facts: FileFacts) -> FileFacts:
+    """With a problem where a page has more code blocks than are linked."""
+    if len(facts.embedded) < MAX_EMBEDDED:  # those inside others are few, and cut with them
+        return facts
+    spans = [d.segment.ranges for d, _ in flatten(facts)[MAX_EMBEDDED:] if d.code is not None and d.segment is not None]
+    if not spans:
+        return facts
+    message = f"{len(spans)} code blocks behind the first {MAX_EMBEDDED - 1:,} of the page are not linked"
+    problem = Problem("not_linked", message, spans[0][0][0], spans[-1][-1][1])
+    return msgspec.structs.replace(facts, problems=(*facts.problems, problem))

@@ -451,13 +451,18 @@ class Reader:
         row = self._db.execute("SELECT keys, homes FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
         return decode_homes(*row) if row else {}
 
-    def find_dependents(self, tree: int, keys: set[int]) -> Iterator[str]:
-        """The files whose links depend on one of these parts of others; by path."""
+    def find_dependents(self, tree: int, keys: set[int]) -> dict[str, set[int]]:
+        """The files whose links depend on some of these parts of others, with those; by path."""
         # Few keys are searched for as bytes: a hit that begins inside a key is one file too many, at worst.
-        needles = [key.to_bytes(8, sys.byteorder) for key in keys] if len(keys) <= _FEW_KEYS else None
+        needles = {key: key.to_bytes(8, sys.byteorder) for key in keys} if len(keys) <= _FEW_KEYS else {}
+        found: dict[str, set[int]] = {}
         for path, known in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
-            if any(needle in known for needle in needles) if needles else not keys.isdisjoint(array("Q", known)):
-                yield path
+            hit = (
+                {key for key, needle in needles.items() if needle in known} if needles else keys & {*array("Q", known)}
+            )
+            if hit:
+                found[path] = hit
+        return found
 
     def find_referrers(self, tree: int, key: int) -> list[tuple[str, array[int]]]:
         """(path, calls) of the files that refer to what the key stands for; by path."""

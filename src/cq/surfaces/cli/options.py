@@ -240,6 +240,9 @@ def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[A
         sys.stdout.write(draw(answer.edges, form))
     else:
         sys.stdout.write((render or render_answer)(answer))
+    if form in ("mermaid", "dot", "svg") and not answer.found:
+        for event in answer.degraded:
+            print(f"cq: {event.message}", file=sys.stderr)
     if form in ("jsonl", "plain"):
         # Rows have no room for what else there is to say.
         notes = [event.message for event in answer.degraded if event.severity != "info"]

@@ -1032,9 +1032,12 @@ def _clean_docstring(literal: str) -> str:
     return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip("\n").rstrip()
 
 
-def _string_value(raw: bytes) -> str:
-    """Short plain strings keep their text: they are keys, names of attributes, modules and types."""
+def _string_value(raw: bytes) -> Value:
+    """Short plain strings keep their text: they are keys, names of attributes, modules and types. Of `f"visit_{x}"` it
+    is known how it begins."""
     quote = raw[:1]
+    if quote == b"f" and (begun := _BEGUN.match(raw)):
+        return ["op", "+", f"'{begun[1].decode()}", None]
     if quote in (b"'", b'"') and len(raw) < _STRING_TEXT and raw[:3] != quote * 3 and b"\\" not in raw:
         return "'" + raw[1:-1].decode("utf-8", "replace")
     return "=bytes" if raw[:1] in b"bB" else "=str"
@@ -1049,6 +1052,7 @@ _PUBLIC_CALLS = (b"__all__.extend", b"__all__.append")
 _NOTHING: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
 _MAX_KNOWN = 100_000
 _STRING_TEXT = 120
+_BEGUN = re.compile(rb"f[\"']([a-zA-Z_]\w*)\{(?!\{)")
 _PLACED = re.compile(rb"\b(?:lambda|for)\b")  # what in a list of arguments depends on its place
 _DOTTED = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _LITERALS = {

@@ -279,9 +279,9 @@ def test_ids_are_targets(workspace: Workspace, tmp_path: Path):
         assert workspace.read(whole).found == workspace.read("app/base.py").found
         with pytest.raises(UsageError, match=r"app/base\.py as a whole"):
             workspace.calls(whole)
-    gone = "sym1:heur:" + "0" * 40
-    with pytest.raises(UsageError, match="nothing here has the id"):
-        workspace.graph(gone)
+    for gone in ("sym1:heur:" + "0" * 40, "sym1:heur:misspelled", "sha1:0"):
+        with pytest.raises(UsageError, match="nothing here has the id"):
+            workspace.graph(gone)
 
 
 ACCESSORS = """

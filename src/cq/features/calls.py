@@ -20,6 +20,7 @@ from cq.features.target import ROLE_ORDER, Definition, find_targets, last_name, 
 from cq.identity import call_site_id
 from cq.model.answer import (
     EVIDENCE,
+    READS,
     SCHEMA_VERSION,
     Answer,
     CallArgument,
@@ -48,7 +49,6 @@ MAX_CANDIDATES = 5
 _CALLABLE = frozenset({"function", "method", "class", "type"})
 # Calls that may run a function which they are given by name or as a value.
 _HAZARDS = frozenset({"attrgetter", "eval", "exec", "getattr", "methodcaller", "partial", "partialmethod"})
-_READS = ("read", "write", "update")
 _DOTTED = re.compile(rb"(\w+(?:\.\w+)*)\.\Z")  # in front of a name
 _PLAIN = ("", "operator", "functools", "builtins")
 
@@ -302,7 +302,7 @@ class _Assembly:
                 "Argument Shapes",
                 "shapes",
                 len(sites),
-                _count_rows(_shape(site.call) for site in sites if site.call.kind not in _READS),
+                _count_rows(_shape(site.call) for site in sites if site.call.kind not in READS),
             ),
             Section("Keywords", "keywords", findings=_count_rows(k for site in sites for k in site.call.keywords)),
             Section(
@@ -350,7 +350,7 @@ class _Assembly:
             call.keywords,
             _forwards(call),
             self._context(site),
-            "" if call.kind in _READS else call_site_id(span, call.callee),
+            "" if call.kind in READS else call_site_id(span, call.callee),
             file.name_chunk(site.document, caller.chunk if caller else 0),
             tuple(_candidate(row) for row in candidates[:MAX_CANDIDATES]) if len(self.targets) > 1 else (),
             (site.evidence,),
@@ -390,7 +390,7 @@ class _Assembly:
 
     def _neighborhood(self, certain: int) -> dict[str, Slice]:
         callers = {self._caller_key(site) for site in self.sites}
-        reads = sum(1 for site in self.sites if site.call.kind in _READS)
+        reads = sum(1 for site in self.sites if site.call.kind in READS)
         said = f"call sites{f' ({reads} read or set it)' if reads else ''}"
         sites = Slice(len(self.sites), f"{said}: {certain} certain, {len(self.sites) - certain} possible")
         return {"call_sites": sites, "callers": Slice(len(callers), "scopes that call it")}

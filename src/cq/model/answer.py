@@ -189,6 +189,9 @@ class MatchDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     truncated_fields: tuple[str, ...] = ()
 
 
+READS = ("read", "write", "update")  # `call_kind` of what runs an accessor without a call
+
+
 class CallDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.calls.site.v1"):
     """One call site. `status` is how sure it is that the target is meant."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cq.features.find.layout import show_query
 from cq.features.page import SMALL
 from cq.model.answer import (
+    READS,
     Answer,
     CallDetails,
     DiagnosticDetails,
@@ -153,7 +154,7 @@ def render_finding(finding: Finding) -> list[str]:
         caller = f" ({details.caller})" if details.caller else ""
         # How the index itself came to know is in JSON; that someone else said so is worth a word.
         by = "".join(f" by {source}" for source in details.evidence if source.startswith(("lsp.", "scip")))
-        what = f" {details.call_kind}" if details.call_kind in ("read", "write", "update") else ""
+        what = f" {details.call_kind}" if details.call_kind in READS else ""
         return [f"{_INDENT}{place} {details.status}{what}{by}{caller}: {text.strip()}"]
     if isinstance(details, ReferenceDetails):
         scope = f" ({details.scope})" if details.scope else ""

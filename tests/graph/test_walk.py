@@ -50,7 +50,18 @@ def test_the_shortest_chains_are_found():
     assert [[link.target for link in chain] for chain in chains] == [["a", "b", "d", "e"], ["a", "c", "d", "e"]]
     assert not cut
     assert find_paths("e", {"x"}, forward, order=str) == ([], False)
-    assert find_paths("x", {"e"}, forward, order=str, max_depth=2) == ([], True)
+    assert find_paths("x", {"e"}, forward, order=str, max_cost=2) == ([], True)
+
+
+def test_a_way_over_one_of_many_candidates_is_longer_than_it_looks():
+    rows = [Link("a", "z", "calls", 0.009, "ambiguous"), *(Link(*pair, "calls", 0.95) for pair in ("ab", "bc", "cz"))]
+
+    def forward(nodes: Collection[str]) -> Iterable[Link[str]]:
+        return [row for row in rows if row.source in nodes]
+
+    chains, _ = find_paths("a", {"z"}, forward, order=str)
+    assert [[link.target for link in chain] for chain in chains] == [["b", "c", "z"]]
+    assert find_paths("a", {"z"}, forward, order=str, max_cost=2) == ([], True)
 
 
 def test_what_many_depend_on_ranks_first():

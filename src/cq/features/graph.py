@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cq.features.page import Page, count_tokens, take
-from cq.features.relations import KINDS, POSSIBLE, Relations, check_walk
+from cq.features.relations import KINDS, POSSIBLE, Relations, check_walk, say_doubt
 from cq.features.target import Definition, find_targets, say_nothing
 from cq.graph.walk import Link, Reached, Walk, find_paths, walk
 from cq.model.answer import (
@@ -105,15 +105,16 @@ def find_path(relations: Relations, options: PathOptions) -> Answer:
         if not rows:
             return say_nothing(relations.files, "path", text)
     ahead = relations.dependencies(options.edges, options.least)
+    certain = relations.dependencies(options.edges, max(options.least, POSSIBLE + 0.01))
     wanted = set(find_centers(relations, goals))
     chains: list[tuple[Link[Candidate], ...]] = []
     cut = False
     for start in find_centers(relations, starts):
-        # Where only possible links lead on, the certain ones are tried first.
-        certain = relations.dependencies(options.edges, max(options.least, POSSIBLE + 0.01))
-        found, cut = find_paths(start, wanted - {start}, certain, order=relations.order, limit=options.limit)
-        if not found:
-            found, cut = find_paths(start, wanted - {start}, ahead, order=relations.order, limit=options.limit)
+        # Where certain links lead there, no shorter way over possible ones is shown.
+        for ask in (certain, ahead):
+            found, cut = find_paths(start, wanted - {start}, ask, order=relations.order, limit=options.limit)
+            if found:
+                break
         chains += found
         if chains:
             break
@@ -177,9 +178,9 @@ def _describe_step(relations: Relations, link: Link[Candidate]) -> Finding:
     step = relations.describe(Reached(link.target, 1, (link,), link.confidence))
     details = step.details
     if isinstance(details, NodeDetails):
-        step = msgspec.structs.replace(
-            step, message=f"{relations.label(link.source)} {link.kind} {details.name} at {link.site}"
-        )
+        doubt = say_doubt(link.status)
+        message = f"{relations.label(link.source)} {link.kind} {details.name} at {link.site}{doubt}"
+        step = msgspec.structs.replace(step, message=message)
     return step
 
 

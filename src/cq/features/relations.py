@@ -46,6 +46,11 @@ def note_unlinked(relations: Relations, answer: Answer) -> Answer:
     return msgspec.structs.replace(answer, degraded=(*answer.degraded, event))
 
 
+def say_doubt(status: str) -> str:
+    """What is added to a link that may mean something else."""
+    return "" if status == "resolved" else f", {status}"
+
+
 def check_walk(depth: int, edges: Collection[str], least: float) -> None:
     """UsageError for a walk that cannot be."""
     if not 1 <= depth <= MAX_DEPTH:
@@ -212,16 +217,16 @@ class Relations:
             reached.distance,
             status if last else "",
             last.kind if last else "",
-            tuple(
-                f"{self.label(link.source)} {link.kind} {self.label(link.target)} at {link.site}"
-                for link in reached.path
-            ),
+            tuple(map(self._say, reached.path)),
             row.file.name_symbol(row.document, row.number)[0] if row is not None else "",
         )
-        doubt = "" if details.status in ("", "resolved") else f", {details.status}"
-        way = f" ({last.kind} at {last.site}{doubt})" if last else ""
+        way = f" ({last.kind} at {last.site}{say_doubt(status)})" if last else ""
         message = f"{details.symbol_kind} {name}{way}"
         return Finding("node", message, location, reached.confidence, reached.confidence, details)
+
+    def _say(self, link: Link[Candidate]) -> str:
+        doubt = say_doubt(link.status)
+        return f"{self.label(link.source)} {link.kind} {self.label(link.target)} at {link.site}{doubt}"
 
     def order(self, node: Candidate) -> tuple[int, Candidate]:
         """Sources before tests, then by name."""

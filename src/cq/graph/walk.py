@@ -3,6 +3,7 @@ every node that is reached. Pure; who calls decides where neighbours come from."
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -98,25 +99,17 @@ def find_paths(
     neighbors: Neighbors[N],
     *,
     order: Callable[[N], Any],
-    max_depth: int = 12,
+    max_cost: int = 16,
     max_nodes: int = 20_000,
     limit: int = 3,
 ) -> tuple[list[tuple[Link[N], ...]], bool]:
-    """The shortest chains of links from `start` to one of the goals, at most `limit` of that length; and whether the
-    search was cut short, so that none found means nothing."""
+    """The cheapest chains of links from `start` to one of the goals, at most `limit` of that cost; and whether the
+    search was cut short, so that none found means nothing. Nodes of one cost are one batched question."""
     wanted = set(goals)
-    parents: dict[N, list[Link[N]]] = {start: []}
-    frontier: list[N] = [start]
-    for _ in range(max_depth):
-        if not frontier:
-            return [], False
-        fresh: dict[N, list[Link[N]]] = {}
-        for link in sorted(
-            neighbors(frontier),
-            key=lambda link: (-link.confidence, order(link.source), order(link.target), link.site),
-        ):
-            if link.target not in parents:
-                fresh.setdefault(link.target, []).append(link)
+    parents: dict[N, list[Link[N]]] = {}
+    ahead: dict[int, dict[N, list[Link[N]]]] = {0: {start: []}}
+    for cost in range(max_cost + 1):
+        fresh = {node: links for node, links in ahead.pop(cost, {}).items() if node not in parents}
         parents.update(fresh)
         hits = [node for node in fresh if node in wanted]
         if hits:
@@ -124,8 +117,21 @@ def find_paths(
             return found[:limit], False
         if len(parents) > max_nodes:
             return [], True
-        frontier = list(fresh)
-    return [], bool(frontier)
+        for link in sorted(
+            neighbors(list(fresh)),
+            key=lambda link: (-link.confidence, order(link.source), order(link.target), link.site),
+        ):
+            if link.target not in parents:
+                ahead.setdefault(cost + _cost(link), {}).setdefault(link.target, []).append(link)
+        if not ahead:
+            return [], False
+    return [], True
+
+
+def _cost(link: Link[Any]) -> int:
+    """One step, and one more for each time that confidence is halved: a way of three certain links comes before one of
+    a single link that is one of many candidates."""
+    return 1 + int(-math.log2(max(link.confidence, 0.001)))
 
 
 def _unwind(node: N, start: N, parents: Mapping[N, list[Link[N]]], limit: int) -> list[tuple[Link[N], ...]]:

@@ -67,8 +67,9 @@ class Callers:
         unit, definition = function.unit, function.definition
         names = [definition.name]
         if function.owner is not None and definition.name in linker.dialect(unit).constructors:
-            linker.record(unit.name_key(f"<{function.owner.definition.name}"))
-            names = [function.owner.definition.name, *self._find_heirs(function.owner)]
+            own = function.owner.definition.name
+            linker.record(unit.name_key(f"<{own}"))
+            names = [own, *(heir.name for heir in unit.heirs.get(own, ()) if heir.name != own)]
         holder = unit.by_symbol.get(definition.scope)
         giver = holder.name if holder is not None and holder.kind == "function" else ""
         if function.owner is not None and definition.name == linker.dialect(unit).protocols.get("call"):
@@ -106,6 +107,11 @@ class Callers:
                 method.unit.home_of(method.definition), Callers._find_receivers, self, method
             )
         return self.linker.read(cell)
+
+    def is_open(self, method: Function) -> bool:
+        """Whether it is called on a receiver of which nothing at all is known, as far as calls are found."""
+        places = self._find_places(method)
+        return not places or any(self.linker.link(*place).keys() == {UNKNOWN} for place in places)
 
     def _find_receivers(self, method: Function) -> Values:
         linker = self.linker
@@ -183,11 +189,18 @@ class Callers:
         sites = [(unit, number) for unit in units for number in unit.sites_by_name.get(name, ())]
         return len(sites) > MAX_CALLERS or any(kind in linker.link(unit, number) for unit, number in sites)
 
-    def _find_heirs(self, kind: Class) -> list[str]:
-        """The names of classes of the same document that have a class as their base."""
-        name = kind.definition.name
-        definitions = kind.unit.code.definitions
-        return [d.name for d in definitions if d.kind == "class" and name in d.bases and d.name != name]
+    def find_heirs(self, kind: Class) -> list[Class]:
+        """The classes of the same document that inherit from a class."""
+        linker, unit, found = self.linker, kind.unit, dict[Class, None]()
+        todo = [kind.definition.name]
+        for name in todo:
+            linker.record(unit.name_key(f"<{name}"))
+            for definition in unit.heirs.get(name, ()):
+                heir = linker.thing(unit, definition.start)
+                if isinstance(heir, Class) and heir not in found and kind in linker.members.order(heir)[1:]:
+                    found[heir] = None
+                    todo.append(definition.name)
+        return list(found)
 
     def skipped(self, thing: Thing, function: Function) -> int | None:
         """How many parameters come from elsewhere when `thing` is called and that runs `function`; None: it does not

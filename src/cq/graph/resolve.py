@@ -329,13 +329,14 @@ class Resolver:
                         kept.add(function)
                     continue
             others: Values = {}
-            is_all = False
             receiver = thing.receiver if isinstance(thing, Bound) else None
             if is_own(receiver) or (receiver is None and _is_read_off(unit.code.sites[number], function)):
                 others = self._dispatch(unit, unit.code.sites[number], function)
-                is_all = others.pop(function, None) is None and bool(others)
-                found |= others
-            if "abstract" not in function.definition.modifiers and not is_all:
+            is_abstract = "abstract" in function.definition.modifiers
+            if others.keys() - {function}:
+                # Another may run in its place: then it is one of several.
+                found |= {other: at for other, at in others.items() if other is not function or not is_abstract}
+            elif not is_abstract:
                 kept.add(function)
         if len(values) == 1 and UNKNOWN in values:
             found = self._dispatch(unit, unit.code.sites[number], None)
@@ -356,26 +357,46 @@ class Resolver:
             return {}
         found: Values = {}
         name = site.name if function is None else function.definition.name
+        behind = around.owner if site.kind == "super" else None
+        if function is not None and self._find_in_order(around.owner, name, behind, function) is not function:
+            return {}  # of another object, or `super(Other, self)`
         receivers = linker.callers.receivers(around)
         for kind, level in receivers.items():
             if not isinstance(kind, Class) or (level == NAME and self._is_only_above(kind, receivers)):
                 continue
-            order = linker.members.order(kind)
-            behind = order.index(around.owner) + 1 if site.kind == "super" and around.owner in order else 0
-            other: Function | None = None
-            for holder in order[behind:]:
-                other = self._find_own(holder, name) if isinstance(holder, Class) else function
-                if other is not None or not isinstance(holder, Class):
-                    break
+            other = self._find_in_order(kind, name, behind, function)
             if other is not None:
                 found[other] = PARAMETER
             elif function is None:
                 return {}
         if function is None:
             return {} if UNKNOWN in receivers else found
-        if UNKNOWN in receivers or (found and function not in found and linker.callers.is_made(around.owner)):
+        if UNKNOWN in receivers:
+            # Of classes that may be handed over too, those that code makes are the likely ones.
+            heirs = [around.owner, *linker.callers.find_heirs(around.owner)]
+            likely = [kind for kind in heirs if kind in receivers or linker.callers.is_made(kind)] or heirs
+            is_open = not found or linker.callers.is_open(around)
+            for kind in likely:
+                other = self._find_in_order(kind, name, behind, function)
+                if other is not None and (is_open or other is function):
+                    found[other] = PARAMETER
+        elif found and function not in found and linker.callers.is_made(around.owner):
             found[function] = PARAMETER
         return found
+
+    def _find_in_order(
+        self, kind: Class, name: str, behind: Class | None, function: Function | None
+    ) -> Function | None:
+        """The method of that name that an instance of a class has, or that stands behind another of its classes; the
+        function itself where a class of the order is not known."""
+        order = self.linker.members.order(kind)
+        for holder in order[order.index(behind) + 1 if behind is not None and behind in order else 0 :]:
+            if not isinstance(holder, Class):
+                return function
+            other = self._find_own(holder, name)
+            if other is not None:
+                return other
+        return None
 
     def _is_only_above(self, kind: Class, receivers: Values) -> bool:
         """Whether another class that is handed over inherits from a class, and no call makes just that one."""

@@ -455,6 +455,17 @@ class Unit:
         return found
 
     @cached_property
+    def heirs(self) -> dict[str, list[Definition]]:
+        """Classes by the names of their bases."""
+        found: dict[str, list[Definition]] = {}
+        for definition in self.code.definitions:
+            for base in (
+                dict.fromkeys(b for b in definition.bases if type(b) is str) if definition.kind == "class" else ()
+            ):
+                found.setdefault(base, []).append(definition)
+        return found
+
+    @cached_property
     def methods(self) -> list[Definition]:
         return find_members(self.code)
 

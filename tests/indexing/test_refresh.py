@@ -101,6 +101,20 @@ def test_file_saved_by_renaming_is_seen(root: Path, index: Path) -> None:
     assert dump(index, root)["facts"]["a.py"].symbols[0].name == "renamed"
 
 
+def test_file_that_is_away_for_a_moment_is_found_again(
+    root: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(index, root)
+    settle(index, root)
+    text = (root / "a.py").read_text()
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "_still_listed", lambda *_: True)  # the folder was looked at just before
+        (root / "a.py").unlink()
+        assert build(index, root).removed == 1
+    write(root, "a.py", text)
+    assert build(index, root).added == 1
+
+
 def test_edit_within_the_same_tick_is_seen(root: Path, index: Path) -> None:
     tick = time.time_ns() + 60 * 10**9  # not over when it is read, however long that takes
     os.utime(root / "a.py", ns=(tick, tick))

@@ -14,9 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cq.graph.parts import find_difference
 from cq.graph.resolve import Meaning, Resolver
 from cq.graph.unit import Unit
 from cq.graph.values import Values
+from cq.indexing.read import extract_source
+from cq.model.source import SourceFile
 from tests.support.index import build, dump
 
 PATHS = ["a.py", "b.py", "c.py", "pkg/__init__.py", "pkg/d.py", "setup.py", "doc.md"]
@@ -305,6 +308,33 @@ def test_random_edits_of_a_real_package(tmp_path: Path) -> None:
         # too many. Here it does for keys, not for what calls mean.
         rows["links"] = [(path, links, targets) for path, links, _, _, targets in rows["links"]]
     assert ours == fresh
+
+
+def test_functions_that_are_not_read_say_what_they_said() -> None:
+    """What a change of a document comes to is the same whether all of it is compared or what the change touches."""
+    files = sorted(Path(asyncio.__file__).parent.glob("*.py"))
+    chance = random.Random(3)
+    left_out = 0
+    for number in range(72):
+        text = chance.choice(files).read_text()
+        lines = text.splitlines(keepends=True)
+        edit_lines(lines, number, re.findall(r"(?:def|class) (\w+)", text) or ["run"], chance)
+        texts = text.encode(), "".join(lines).encode()
+        facts = [extract_source(SourceFile("a.py", "python", each)) for each in texts]
+        units = [Unit("a.py", each.code) for each in facts if each.code is not None]
+        whole = find_difference(*units, closed=True)
+        if not any(each.problems for each in facts):
+            part = find_difference(*units, closed=True, texts=texts)
+            assert part[:2] == whole[:2]
+            assert part.returning == whole.returning
+            assert {part.named.get(key) for key in part.changed} == {whole.named.get(key) for key in part.changed}
+            left_out += len(part.named) < len(whole.named)
+    assert left_out > 30
+
+
+def test_a_scope_without_a_name() -> None:
+    before = "export {};\ndeclare global {\n  interface Window { run(): void }\n}\n"
+    check_edits(["a.ts"], [[before]], [("add", "a.ts", ["function f() { window.run(); }\n"])])
 
 
 def edit_lines(lines: list[str], number: int, names: list[str], chance: random.Random) -> None:

@@ -4,7 +4,8 @@ that a line added above changes nothing."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -12,29 +13,166 @@ from xxhash import xxh3_64_intdigest
 
 from cq.graph.corpus import called_key, stored_key
 from cq.graph.unit import ROOT, Unit, called_names, find_handed
-from cq.model.code import Bind, Definition, Site, Store, Value
+from cq.model.code import Bind, Code, Definition, Site, Store, Value
 
 Said = object  # plain tuples of text and numbers
 _Local = tuple[int, str]  # a function, a name that it binds
 _Part = tuple[int, tuple[_Local, ...]]  # a digest in which locals are numbered, and which they are
 _WORD = re.compile(r"[^\W\d]\w*")
 _MAX_TYPE = 200  # characters of a text that may be a type
+_MAX_NAMES = 100  # that a text is searched for
 
 
-class Parts(NamedTuple):
-    digests: dict[int, int]  # key of each part (see Unit.name_key) -> a digest of what it says
-    homes: dict[int, int]  # home (see Unit.home) -> a digest of all that is linked in it
+class Difference(NamedTuple):
+    """Of a document before and after a change."""
+
+    changed: set[int]  # keys (see Unit.name_key) of the parts that say something else
+    same: set[int]  # homes (see Unit.home) in which nothing else is linked
     named: dict[int, tuple[str, int]]  # key of what stands for a name anywhere -> the name, 0 called or 1 stored
-    bare: dict[int, tuple[str, int]]  # home of a function -> its name, a digest of what it says beside what it returns
+    returning: dict[int, str]  # home of a function that says something else by what it returns alone -> its name
 
 
-def find_parts(unit: Unit, *, closed: bool) -> Parts:
+def find_difference(old: Unit, new: Unit, *, closed: bool, texts: tuple[bytes, bytes] | None = None) -> Difference:
     """`closed`: whoever looks into a function from outside says what for. What a variable is bound to is then part of
-    what is done with it, whatever its name, and of nothing else."""
-    reader = _Reader(unit, closed)
-    said = reader.read()
-    homes = {home: _digest(items) for home, items in reader.read_homes().items()}
-    return Parts({key: _digest(what) for key, what in said.items()}, homes, reader.named, reader.read_bare(said))
+    what is done with it, whatever its name, and of nothing else. With the texts of two documents that hold no errors,
+    functions that a change does not touch are not read."""
+    readers = _Reader(old, closed), _Reader(new, closed)
+    same = set[int]() if texts is None else _leave_out(readers, texts)
+    said = [reader.read() for reader in readers]
+    was, now = [{key: _digest(what) for key, what in found.items()} for found in said]
+    changed = dict(was.items() ^ now.items()).keys()
+    homes = [{home: _digest(items) for home, items in reader.read_homes().items()} for reader in readers]
+    same |= dict(homes[0].items() & homes[1].items()).keys()
+    # A name may be anywhere: in one that is left out as well.
+    bare = [reader.read_bare(found, changed) for reader, found in zip(readers, said, strict=True)] if closed else []
+    returning = {key: found[0] for key, found in dict(bare[0].items() & bare[1].items()).items()} if bare else {}
+    return Difference(set(changed), same, readers[0].named | readers[1].named, returning)
+
+
+# -- what need not be read ------------------------------------------------------------------------
+
+
+class _Function(NamedTuple):
+    """A function at root level or in a class, with all that stands in it."""
+
+    start: int  # of a text that holds it
+    end: int
+    definitions: list[tuple[str, str, str, int]]
+    symbols: list[int]
+    size: list[int]  # how much is said in it
+
+
+def _leave_out(readers: tuple[_Reader, _Reader], texts: tuple[bytes, bytes]) -> set[int]:
+    """Takes functions from both readers whose text is the same, and so are all names around them that it holds. Their
+    homes."""
+    first, last = _find_change(*texts)
+    shift = len(texts[1]) - len(texts[0])
+    found = [_find_functions(reader.unit, len(text)) for reader, text in zip(readers, texts, strict=True)]
+    others = {function.definitions[0]: function for function in found[1]}
+    pairs: list[tuple[_Function, _Function]] = []
+    for function in found[0]:
+        # Behind the change with the end of the line before, so that it is indented alike.
+        is_behind = texts[0].rfind(b"\n", 0, function.start) >= last
+        if is_behind or function.end < first:
+            moved = shift if is_behind else 0
+            places = [(kind, name, known, start + moved) for kind, name, known, start in function.definitions]
+            other = others.get(places[0])
+            if other is not None and other.definitions == places and other.size == function.size:
+                pairs.append((function, other))
+    if not pairs:
+        return set()
+    for reader, at in zip(readers, (0, 1), strict=True):
+        reader.left_out = {symbol for pair in pairs for symbol in pair[at].symbols}
+    names = _find_names(readers, [{s for f in functions for s in f.symbols} for functions in found])
+    if len(names) > _MAX_NAMES:
+        pairs = []
+    elif names:
+        words = re.compile(
+            rb"(?<![\w\x80-\xff])(?:%s)(?![\w\x80-\xff])"
+            % b"|".join(re.escape(name.encode("utf-8", "surrogatepass")) for name in sorted(names))
+        )
+        pairs = [pair for pair in pairs if not words.search(texts[0], pair[0].start, pair[0].end)]
+    for reader, at in zip(readers, (0, 1), strict=True):
+        reader.left_out = {symbol for pair in pairs for symbol in pair[at].symbols}
+    unit = readers[0].unit
+    return {unit.home(symbol) for symbol in readers[0].left_out if unit.is_local(symbol)}
+
+
+def _find_change(old: bytes, new: bytes) -> tuple[int, int]:
+    """Where two texts begin to differ, and where in the old one they do no more."""
+    most = min(len(old), len(new))
+    first = _bisect(most, lambda size: old[:size] == new[:size])
+    rest = most - first
+    return first, len(old) - _bisect(rest, lambda size: old[len(old) - size :] == new[len(new) - size :])
+
+
+def _bisect(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest number that holds; all below it do."""
+    low = 0
+    while low < most:
+        middle = (low + most + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            most = middle - 1
+    return low
+
+
+def _find_functions(unit: Unit, length: int) -> list[_Function]:
+    tops: dict[int, int] = {}  # symbol -> that of the outermost function around it
+    found: dict[int, _Function] = {}
+    ends: list[int] = []
+    before = 0
+    for definition in unit.code.definitions:
+        top = tops.get(definition.scope, -1)
+        if definition.symbol >= 0:
+            if top < 0 and definition.kind == "function":
+                top = definition.symbol
+                # Decorators stand before the start.
+                found[top] = _Function(before, 0, [], [], [0])
+                ends.append(definition.start)
+            elif top < 0:
+                ends.append(definition.start)
+            if top >= 0:
+                tops[definition.symbol] = top
+                found[top].symbols.append(definition.symbol)
+            before = definition.start
+        if top >= 0:
+            name = unit.qualified_names.get(definition.symbol, definition.name)
+            found[top].definitions.append((definition.kind, definition.name, name, definition.start))
+    code = unit.code
+    for items in (code.sites, code.binds, code.stores):
+        for item in items:
+            if item.scope in tops:
+                found[tops[item.scope]].size[0] += 1
+    for scope, *_ in (*code.raises, *code.runs):
+        if scope in tops:
+            found[tops[scope]].size[0] += 1
+    ends.append(length + 1)
+    return [function._replace(end=ends[bisect_right(ends, function.definitions[0][3])]) for function in found.values()]
+
+
+def _find_names(readers: tuple[_Reader, _Reader], inner: Sequence[set[int]]) -> set[str]:
+    """Names that are not what they were around functions. `inner`: what stands in functions."""
+    bound = [reader.read_bound(symbols) for reader, symbols in zip(readers, inner, strict=True)]
+    found = {name.strip("<>") for _, name in dict(bound[0].items() ^ bound[1].items())}  # types are bound as <Type>
+    codes = [reader.unit.code for reader in readers]
+    for sort in (_find_held, _find_imported, _find_defined):
+        found |= sort(codes[0]) ^ sort(codes[1])
+    return found
+
+
+def _find_held(code: Code) -> set[str]:
+    """Names of what may be a container: what a call gives may be one too."""
+    return {bind.name for bind in code.binds if type(bind.value) is int or type(bind.value) is list}
+
+
+def _find_imported(code: Code) -> set[str]:
+    return {bind.name for bind in code.binds if type(bind.value) is list and bind.value[0] == "import"}
+
+
+def _find_defined(code: Code) -> set[str]:
+    return {definition.name for definition in code.definitions}
 
 
 class _Reader:
@@ -49,16 +187,32 @@ class _Reader:
         self._locals: dict[_Local, int] = {}  # those of what is being read, in the order in which they are met
         self._met: list[_Local] = []
         self._bound: dict[_Local, _Part] = {}
+        self.left_out: set[int] = set()  # symbols of functions that are not read, and of all in them
+
+    def read_bound(self, inner: set[int]) -> dict[tuple[int, str], int]:
+        """Scope and name -> what is bound to it outside of functions."""
+        self._read_sites(inner)
+        found: dict[tuple[int, str], list[Said]] = {}
+        for bind in self.unit.code.binds:
+            if bind.scope not in inner:
+                found.setdefault((self.unit.scope_key(bind.scope, bind.name), bind.name), []).append(self._bind(bind))
+        return {key: _digest(said) for key, said in found.items()}
+
+    def _read_sites(self, left_out: set[int]) -> None:
+        # A call's arguments end before it does, so what it holds is known when its turn comes.
+        for site in sorted(self.unit.code.sites, key=lambda site: site.end):
+            if site.scope not in left_out:
+                self.sites[site.end] = self._part(lambda site=site: self._site(site))
 
     def read(self) -> dict[int, list[Said]]:
-        unit, code = self.unit, self.unit.code
-        # A call's arguments end before it does, so what it holds is known when its turn comes.
-        for site in sorted(code.sites, key=lambda site: site.end):
-            self.sites[site.end] = self._part(lambda site=site: self._site(site))
-        for site in code.sites:
+        unit, code, left_out = self.unit, self.unit.code, self.left_out
+        self._read_sites(left_out)
+        definitions = [d for d in code.definitions if (d.symbol if d.symbol >= 0 else d.scope) not in left_out]
+        sites = [site for site in code.sites if site.scope not in left_out]
+        for site in sites:
             self.placed[site.end] = self._placed(site)
         found: dict[int, list[Said]] = {}
-        for definition in code.definitions:
+        for definition in definitions:
             if definition.symbol >= 0 and definition.kind == "function":
                 found.setdefault(unit.home_of(definition), []).append(
                     self._close(lambda d=definition: self._definition(d))
@@ -80,21 +234,23 @@ class _Reader:
                         found.setdefault(unit.name_key(f"<{base}"), []).append(definition.name)
                 for name, stores in unit.own_stores(definition.symbol).items():
                     key = unit.member_key(definition.symbol, name)
-                    found.setdefault(key, []).extend(map(self._store, stores))
+                    self._add_stores(found, key, stores)
         for bind in code.binds:
-            if bind.scope not in self._closed:
+            if bind.scope not in self._closed and bind.scope not in left_out:
                 found.setdefault(unit.scope_key(bind.scope, bind.name), []).append(self._bind(bind))
         for name, stores in unit.stores_by_name.items():
             key = stored_key(name)
             self.named[key] = (name, 1)
-            found.setdefault(key, []).extend(map(self._store, stores))
+            self._add_stores(found, key, stores)
         for store in code.stores:
-            found.setdefault(unit.home(store.scope), []).append(self._store(store))
+            if store.scope not in left_out:
+                found.setdefault(unit.home(store.scope), []).append(self._store(store))
         self._add_items(found)
         for number in unit.indirect:
-            found.setdefault(unit.name_key("()"), []).append(self.placed[code.sites[number].end])
-        defined = {definition.name for definition in code.definitions}
-        for site in code.sites:
+            if code.sites[number].scope not in left_out:
+                found.setdefault(unit.name_key("()"), []).append(self.placed[code.sites[number].end])
+        defined = _find_defined(code)
+        for site in sites:
             said = self.placed[site.end]
             for name in called_names(site):
                 key = called_key(name)
@@ -114,12 +270,20 @@ class _Reader:
         found.pop(unit.home(ROOT), None)
         return found
 
-    def read_bare(self, found: dict[int, list[Said]]) -> dict[int, tuple[str, int]]:
-        """Of functions, behind `read`. What they yield stays."""
+    def _add_stores(self, found: dict[int, list[Said]], key: int, stores: Sequence[Store]) -> None:
+        kept = [store for store in stores if store.scope not in self.left_out]
+        if kept or not stores:
+            found.setdefault(key, []).extend(map(self._store, kept))
+
+    def read_bare(self, found: dict[int, list[Said]], wanted: Collection[int]) -> dict[int, tuple[str, int]]:
+        """Home of each function that is wanted -> its name, a digest of what it says beside what it returns; behind
+        `read`. What they yield stays."""
         bare: dict[int, tuple[str, int]] = {}
         for definition in self.unit.code.definitions:
             if definition.symbol >= 0 and definition.kind == "function":
                 key = self.unit.home_of(definition)
+                if key not in wanted:
+                    continue
                 said = self._close(lambda d=definition: self._definition(replace(d, returns=())))
                 # The first that is said of a function is its definition.
                 bare[key] = self.unit.qualified_names[definition.symbol], _digest((said, found[key][1:]))
@@ -130,36 +294,45 @@ class _Reader:
         unit = self.unit
         for name, stores in unit.items_by_name.items():
             for store in stores:
+                if store.scope in self.left_out:
+                    continue
                 said = self._store(store)
                 found.setdefault(unit.name_key(f"[]{name}"), []).append(said)
                 if type(store.key) is str:
                     found.setdefault(unit.name_key(f"[]{store.key}"), []).append(said)
-        # What a call gives may be a container too.
-        held = {b.name for b in unit.code.binds if type(b.value) is int or type(b.value) is list}
-        for name in sorted(held):
-            said = [self._close(lambda alias=alias: self._bind(alias)) for alias in unit.aliases.get(name, ())]
-            said += [self.placed[unit.code.sites[number].end] for number, _ in unit.passing.get(name, ())]
+        for name in sorted(_find_held(unit.code)):
+            said = [
+                self._close(lambda alias=alias: self._bind(alias))
+                for alias in unit.aliases.get(name, ())
+                if alias.scope not in self.left_out
+            ]
+            passing = [unit.code.sites[number] for number, _ in unit.passing.get(name, ())]
+            said += [self.placed[site.end] for site in passing if site.scope not in self.left_out]
             if said:
                 found.setdefault(unit.name_key(f"[]{name}"), []).extend(said)
 
     def read_homes(self) -> dict[int, list[Said]]:
         """All that links are made of, behind `read`."""
-        unit, code = self.unit, self.unit.code
+        unit, code, left_out = self.unit, self.unit.code, self.left_out
         found: dict[int, list[Said]] = {}
         for definition in code.definitions:
-            bases = [self._value(value, definition.scope, definition.start) for value in definition.bases]
-            said = self._close(lambda d=definition: self._definition(d))
-            found.setdefault(unit.home_inside(definition), []).append((definition.kind, bases, said))
+            if (definition.symbol if definition.symbol >= 0 else definition.scope) not in left_out:
+                bases = [self._value(value, definition.scope, definition.start) for value in definition.bases]
+                said = self._close(lambda d=definition: self._definition(d))
+                found.setdefault(unit.home_inside(definition), []).append((definition.kind, bases, said))
         for site in code.sites:
-            found.setdefault(unit.home(site.scope), []).append(self.placed[site.end])
+            if site.scope not in left_out:
+                found.setdefault(unit.home(site.scope), []).append(self.placed[site.end])
         for bind in code.binds:
-            if type(bind.value) is list and bind.value[0] == "import":
+            if bind.scope not in left_out and type(bind.value) is list and bind.value[0] == "import":
                 found.setdefault(unit.home(bind.scope), []).append((bind.name, bind.value))
         for bind in (*code.binds, *code.stores):
-            if bind.type is not None:
+            if bind.type is not None and bind.scope not in left_out:
                 said = self._close(lambda b=bind: self._value(b.type, b.scope, b.start))
                 found.setdefault(unit.home(bind.scope), []).append((self._scope(bind.scope), said))
         for scope, start, *values in (*code.raises, *code.runs):
+            if scope in left_out:
+                continue
             said = self._close(lambda v=values, at=scope, start=start: [self._value(value, at, start) for value in v])
             found.setdefault(unit.home(scope), []).append((unit.find_holder(scope, start), said))
         return found

@@ -417,8 +417,8 @@ class Unit:
         return list(dict.fromkeys([self._nowhere, *map(self.home_inside, self.code.definitions)]))
 
     def scope_key(self, scope: int, name: str) -> int:
-        """What a scope binds to a name."""
-        if scope == ROOT:
+        """What a scope binds to a name; `declare global` is none that has a name."""
+        if scope not in self.by_symbol:
             return self.name_key(name)
         home = self.home(scope)
         return self.member_key(scope, name) if home == self._nowhere else home

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from sys import intern
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from cq.graph.corpus import MAX_DOCUMENTS, MAX_EMBEDDED, MAX_HOLDERS
 from cq.graph.given import find_given
 from cq.graph.link import Linker, find_dialect
 from cq.graph.links import Kept, find_targets, make_links
-from cq.graph.parts import find_parts
+from cq.graph.parts import find_difference
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit, find_called, find_stored
 from cq.indexing.pool import COST, make_pool
@@ -121,26 +120,18 @@ def make_units(path: str, codes: Sequence[Code | None]) -> list[Unit]:
     return [Unit(path, code, number) for number, code in enumerate(codes[:MAX_EMBEDDED]) if code is not None]
 
 
-def update_links(
-    reader: Reader, writer: Writer, tree: int, before: dict[str, list[Code | None]] | None, jobs: int
-) -> None:
-    """Inside the transaction that changes the files. `before` is the code that changed files had; None: all is new."""
-    was_on = gc.isenabled()
-    # Cells and values point at one another in the millions, and all die together.
-    gc.disable()
-    try:
-        if before is not None:
-            corpus = StoredCorpus(reader.all_paths(tree), partial(reader.code, tree), partial(reader.find_named, tree))
-            resolver = Resolver(Linker(corpus))
-            stale = _find_stale(reader, tree, corpus, resolver.linker, before)
-            if stale is not None:
-                writer.put_links(tree, _link(corpus, sorted(stale), resolver, stale))
-                return
-        writer.drop_all_links(tree)
-        writer.put_links(tree, _link_all(_Tree(reader, tree), jobs))
-    finally:
-        if was_on:
-            gc.enable()
+def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, int] | None, jobs: int) -> None:
+    """Inside the transaction that changes the files. `before` is the content that changed files had; None: all is
+    new."""
+    if before is not None:
+        corpus = StoredCorpus(reader.all_paths(tree), partial(reader.code, tree), partial(reader.find_named, tree))
+        resolver = Resolver(Linker(corpus))
+        stale = _find_stale(reader, tree, corpus, resolver.linker, before)
+        if stale is not None:
+            writer.put_links(tree, _link(corpus, sorted(stale), resolver, stale))
+            return
+    writer.drop_all_links(tree)
+    writer.put_links(tree, _link_all(_Tree(reader, tree), jobs))
 
 
 def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
@@ -220,20 +211,21 @@ class _Known(NamedTuple):
     """What an earlier linking of a file found, and how much of it still holds."""
 
     kept: dict[int, Kept]  # by document
-    keys: dict[int, set[int]]  # of its homes that are kept, what they depend on
+    keys: Mapping[int, Collection[int]]  # of its homes that are kept, what they depend on
 
 
 _NOTHING_KNOWN = _Known({}, {})
 
 
 def _find_stale(
-    reader: Reader, tree: int, corpus: StoredCorpus, linker: Linker, before: dict[str, list[Code | None]]
+    reader: Reader, tree: int, corpus: StoredCorpus, linker: Linker, contents: dict[str, int]
 ) -> dict[str, _Known] | None:
     """The files that a change can reach; None when it can reach all."""
+    before: dict[str, list[Code | None]] = {path: reader.part(content, "code") for path, content in contents.items()}
     changed: set[int] = set()
     named: dict[int, tuple[str, int]] = {}
     same: dict[str, dict[int, Unit]] = {}  # of a changed file: homes that say what they said -> the document of before
-    returning: dict[int, tuple[str, int, str]] = {}  # functions that say something else by what they return alone
+    returning: dict[int, tuple[str, int, str]] = {}  # see Difference
     for path, codes in before.items():
         old, new = make_units(path, codes), corpus.units(path)
         if [unit.document for unit in old] != [unit.document for unit in new]:
@@ -241,16 +233,15 @@ def _find_stale(
         same[path] = {}
         for unit, other in zip(old, new, strict=True):
             closed = not find_dialect(unit.language).is_static
-            was, now = find_parts(unit, closed=closed), find_parts(other, closed=closed)
+            texts = _find_texts(reader, tree, path, contents[path]) if closed and len(codes) == 1 else None
+            found = find_difference(unit, other, closed=closed, texts=texts)
             # Paths anywhere may begin with a crate's name.
-            if path.endswith("Cargo.toml") and was.digests != now.digests:
+            if path.endswith("Cargo.toml") and found.changed:
                 return None
-            changed |= dict(was.digests.items() ^ now.digests.items()).keys()
-            named |= was.named | now.named
-            same[path] |= {home: unit for home, digest in was.homes.items() if now.homes.get(home) == digest}
-            for key, bare in now.bare.items() if closed else ():
-                if key in changed and was.bare.get(key) == bare:
-                    returning[key] = path, unit.document, bare[0]
+            changed |= found.changed
+            named |= found.named
+            same[path] |= dict.fromkeys(found.same, unit)
+            returning |= {key: (path, unit.document, name) for key, name in found.returning.items()}
     changed = {key for key in changed if key not in named or not _is_crowd(corpus, *named[key], len(before))}
     depending = {} if not changed else reader.find_dependents(tree, changed)
     away = set[int]().union(*(keys for path, keys in depending.items() if path not in before))
@@ -262,6 +253,14 @@ def _find_stale(
     if len(found) > MAX_AFFECTED:
         return None
     return {path: _find_known(reader, tree, corpus, path, changed, same.get(path)) for path in found}
+
+
+def _find_texts(reader: Reader, tree: int, path: str, content: int) -> tuple[bytes, bytes] | None:
+    """What a file said and says, where neither has errors."""
+    both = content, reader.contents(tree, [path])[path]
+    if any(document.problems for each in both for document in reader.documents(each)):
+        return None
+    return reader.text(both[0]), reader.text(both[1])
 
 
 def _find_same(
@@ -342,7 +341,7 @@ def _link(
         made.append((encode_links(links), calls_by_key))
     # What something depends on is known when all has been asked.
     for path, (packed, calls_by_key) in zip(paths, made, strict=True):
-        homes = dict(known.get(path, _NOTHING_KNOWN).keys)
+        homes: dict[int, Collection[int]] = dict(known.get(path, _NOTHING_KNOWN).keys)
         for unit in corpus.units(path):
             for home in unit.all_homes():
                 if home not in homes and (keys := resolver.linker.find_keys(home)) is not None:

@@ -14,14 +14,13 @@ import msgspec
 
 from cq.indexing.pool import COST, make_pool
 from cq.indexing.producer import producer
-from cq.model.code import Code
 from cq.model.errors import StoreError
 from cq.model.facts import FileFacts, References
 from cq.model.source import Problem, Skip, SourceFile
-from cq.source.files import FileEntry, Listing, find_directories, find_files, find_watched, stat_directory, stat_file
+from cq.source.files import FileEntry, find_directories, find_files, find_watched, stat_directory, stat_file
 from cq.source.read import content_hash, read_source
 from cq.store import database, trigrams
-from cq.store.read import Reader
+from cq.store.read import Reader, Tree
 from cq.store.write import Content, FileRow, SkipRow, Writer
 
 if TYPE_CHECKING:
@@ -91,11 +90,17 @@ class _Listed(msgspec.Struct, frozen=True):
     settled: bool
 
 
-class _Seen(msgspec.Struct):
-    """What a look without the lock found a moment ago: it need not be asked for again."""
+class _Changes(msgspec.Struct, frozen=True):
+    """What is to be read or forgotten; what is known is that of these paths, or of all."""
 
-    stats: dict[str, os.stat_result]  # by name on disk
-    listing: bytes = b""  # that still holds
+    todo: Sequence[FileEntry]
+    known_files: dict[str, tuple[str, int, int]]
+    known_skips: dict[str, tuple[Skip, int, int]]
+    listing: bytes  # a _Listed
+    notes: tuple[str, ...]
+    drop: Sequence[str] = ()
+    drop_skips: Sequence[str] = ()
+    skips: Sequence[Skip] = ()  # that the listing decided on
 
 
 class _Read(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -127,11 +132,31 @@ def refresh(
     rebuilt = "" if index.exists() else "new"
     if not rebuilt and (why := database.damage(index, producer(), words=settings.words)):
         rebuilt = why
-    seen = _Seen({})
+    was_on = gc.isenabled()
+    # What a refresh makes points at one another in the millions, and all dies together.
+    gc.disable()
+    try:
+        return _refresh(index, root, settings, rebuilt, full, wait, tell)
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _refresh(
+    index: Path, root: Path, settings: Settings, rebuilt: str, full: bool, wait: bool, tell: Callable[[Progress], None]
+) -> Report:
+    tree, changes = None, None
     if not rebuilt and not full:
-        found = _find_unchanged(index, root, settings, seen)
-        if found is not None:
-            return found
+        # No lock, no write where nothing at all changed.
+        connection = database.connect(index)
+        try:
+            with Reader(connection, os.fspath(root)) as reader:
+                tree = reader.tree()
+                changes = _look(reader, root, tree, settings)
+        finally:
+            connection.close()
+        if tree is not None and changes is not None and not changes.todo:
+            return Report(tree.generation, notes=changes.notes)
     try:
         if (wait or rebuilt) and database.is_writing(index):
             tell(Progress("wait", 0, 0))
@@ -153,7 +178,8 @@ def refresh(
 
             del link, prepare, read
             try:
-                report = _Refresh(connection, root, settings, tell, rebuilt if rebuilt != "new" else "", seen).run()
+                reason = rebuilt if rebuilt != "new" else ""
+                report = _Refresh(connection, root, settings, tell, reason).run(tree, changes)
                 if imported is not None:
                     _restore_imported(connection, root, imported)
                 return report
@@ -206,32 +232,40 @@ def _generation(index: Path, root: Path) -> int:
         connection.close()
 
 
-def _find_unchanged(index: Path, root: Path, settings: Settings, seen: _Seen) -> Report | None:
-    """The report when nothing at all changed; no lock, no write. `seen` gets what was looked at."""
-    connection = database.connect(index)
-    try:
-        with Reader(connection, os.fspath(root)) as reader:
-            tree = reader.tree()
-            if tree is None or tree.config != settings.key() or not tree.generation:
+def _look(reader: Reader, root: Path, tree: Tree | None, settings: Settings) -> _Changes | None:
+    """The files whose stat differs, by the names of the last listing; None when those must be listed again."""
+    if tree is None or tree.config != settings.key() or not tree.generation:
+        return None
+    listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
+    if not _still_listed(root, listed):
+        return None
+    base = f"{root}/"
+    changes = _Changes([], {}, {}, tree.listing, listed.notes)
+    todo: list[FileEntry] = []
+    for path, known in reader.stats(tree.id).items():
+        os_path, size, mtime_ns = known
+        try:
+            status = os.lstat(base + os_path)
+        except OSError:
+            return None  # gone since the folder was looked at
+        if status.st_mtime_ns != mtime_ns or status.st_size != size:
+            if status.st_size > settings.max_file_bytes:
                 return None
-            listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
-            if not _still_listed(root, listed):
+            changes.known_files[path] = known
+            todo.append(_make_entry(path, os_path, status))
+    for path, known in reader.skips(tree.id).items():
+        _, size, mtime_ns = known
+        if mtime_ns and stat_file(base + path) != (size, mtime_ns):
+            try:
+                todo.append(_make_entry(path, path, os.lstat(base + path)))
+            except OSError:
                 return None
-            seen.listing = tree.listing
-            base = f"{root}/"
-            for os_path, size, mtime_ns in reader.stats(tree.id).values():
-                try:
-                    status = seen.stats[os_path] = os.lstat(base + os_path)
-                except OSError:
-                    return None
-                if status.st_mtime_ns != mtime_ns or status.st_size != size:
-                    return None
-            for path, (_, size, mtime_ns) in reader.skips(tree.id).items():
-                if mtime_ns and stat_file(base + path) != (size, mtime_ns):
-                    return None
-            return Report(tree.generation, notes=listed.notes)
-    finally:
-        connection.close()
+            changes.known_skips[path] = known
+    return msgspec.structs.replace(changes, todo=sorted(todo, key=lambda entry: entry.path))
+
+
+def _make_entry(path: str, os_path: str, status: os.stat_result) -> FileEntry:
+    return FileEntry(path, os_path, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _still_listed(root: Path, listed: _Listed) -> bool:
@@ -262,53 +296,41 @@ class _Refresh:
         settings: Settings,
         tell: Callable[[Progress], None],
         rebuilt: str,
-        seen: _Seen,
     ) -> None:
-        self.root, self.settings, self.tell, self.rebuilt, self.seen = root, settings, tell, rebuilt, seen
+        self.root, self.settings, self.tell, self.rebuilt = root, settings, tell, rebuilt
         self.reader = Reader(connection, os.fspath(root))
         self.writer = Writer(connection)
 
-    def run(self) -> Report:
+    def run(self, seen: Tree | None, changes: _Changes | None) -> Report:
+        """`changes` are those that a look at the tree `seen` found a moment ago."""
         now = time.time_ns()
         tree = self.reader.tree()
-        same_settings = tree is not None and tree.config == self.settings.key()
-        known_files = self.reader.stats(tree.id) if tree else {}
-        known_skips = self.reader.skips(tree.id) if tree else {}
-        listing, listed = self._list(tree.listing if tree and same_settings else b"", now, known_files, known_skips)
-        todo = [
-            entry
-            for entry in listing.files
-            if not _is_same(known_files.get(entry.path), entry)
-            and not _is_same_skip(known_skips.get(entry.path), entry)
-        ]
-        current = {entry.path for entry in listing.files}
-        listed_skips = {skip.path: skip for skip in listing.skips}
-        drop = sorted(known_files.keys() - current)
-        gone_skips = sorted(known_skips.keys() - current - listed_skips.keys())
+        if tree != seen:
+            changes = _look(self.reader, self.root, tree, self.settings)
+        changes = changes or self._list(tree, now)
+        known_files, known_skips = changes.known_files, changes.known_skips
         tree_id = tree.id if tree else 0
-        rows, skip_rows, report = self._read_all(todo, known_files, tree_id, now)
+        rows, skip_rows, report = self._read_all(changes.todo, known_files, tree_id, now)
         skip_rows += [
-            SkipRow(skip)
-            for path, skip in listed_skips.items()
-            if path not in known_skips or known_skips[path][0] != skip
+            SkipRow(skip) for skip in changes.skips if skip.path not in known_skips or known_skips[skip.path][0] != skip
         ]
         # What was skipped and now is read, or was read and now is skipped, leaves its old place.
         read_paths, skipped_paths = {row.path for row in rows}, {row.skip.path for row in skip_rows}
-        drop += sorted(skipped_paths & known_files.keys())
-        gone_skips += sorted(read_paths & known_skips.keys())
+        drop = [*changes.drop, *sorted(skipped_paths & known_files.keys())]
+        gone_skips = [*changes.drop_skips, *sorted(read_paths & known_skips.keys())]
         new_skips = [
             row for row in skip_rows if row.skip.path not in known_skips or known_skips[row.skip.path][0] != row.skip
         ]
         changed = bool(report.added or report.changed or drop or gone_skips or new_skips) or tree is None
         generation = tree.generation if tree else 0
-        encoded = msgspec.msgpack.encode(listed)
-        if rows or drop or skip_rows or gone_skips or tree is None or not same_settings or encoded != tree.listing:
+        is_same = tree is not None and (tree.config, tree.listing) == (self.settings.key(), changes.listing)
+        if rows or drop or skip_rows or gone_skips or not is_same:
             self.writer.begin()
             try:
-                before = self._find_changed_code(tree_id, rows, drop, known_files) if tree else None
+                before = self._find_before(tree_id, rows, drop) if tree else None
                 tree_id = self.writer.set_tree(os.fspath(self.root), self.settings.key())
                 self.writer.update_files(
-                    tree_id, put=rows, drop=drop, put_skips=skip_rows, drop_skips=gone_skips, listing=encoded,
+                    tree_id, put=rows, drop=drop, put_skips=skip_rows, drop_skips=gone_skips, listing=changes.listing,
                     changed=changed,
                 )  # fmt: skip
                 if before is None or before:
@@ -330,7 +352,7 @@ class _Refresh:
             generation=generation,
             removed=len(set(drop) - skipped_paths),
             rebuilt=self.rebuilt,
-            notes=listing.notes,
+            notes=changes.notes,
         )
 
     def _count_jobs(self) -> int:
@@ -338,39 +360,28 @@ class _Refresh:
         jobs, memory = self.settings.jobs or os.cpu_count() or 1, self.settings.memory_mb
         return min(jobs, MAX_LINKERS) if not memory else max(1, min(jobs, MAX_LINKERS, memory // LINKER_MB))
 
-    def _find_changed_code(
-        self, tree: int, rows: list[FileRow], drop: list[str], known: dict[str, tuple[str, int, int]]
-    ) -> dict[str, list[Code | None]] | None:
-        """The code that files had before this change, where only texts changed; None when files came or went."""
+    def _find_before(self, tree: int, rows: list[FileRow], drop: list[str]) -> dict[str, int] | None:
+        """The contents that files had before this change, where only texts changed; None when files came or went."""
         from cq.indexing.link import is_structural
 
         contents = self.reader.contents(tree, [row.path for row in rows])
-        before: dict[str, list[Code | None]] = {}
+        before: dict[str, int] = {}
         for row in rows:
             old = contents.get(row.path)
             if old is None and (is_structural(row.path) or self.reader.has_code(row.content)):
                 return None
             if old is not None and old != row.content:
-                before[row.path] = self.reader.part(old, "code")
+                before[row.path] = old
         gone = self.reader.contents(tree, drop)
         if any(is_structural(path) or self.reader.has_code(content) for path, content in gone.items()):
             return None
         return before
 
-    def _list(
-        self,
-        stored: bytes,
-        now: int,
-        known_files: dict[str, tuple[str, int, int]],
-        known_skips: dict[str, tuple[Skip, int, int]],
-    ) -> tuple[Listing, _Listed]:
+    def _list(self, tree: Tree | None, now: int) -> _Changes:
         self.tell(Progress("list", 0, 0))
         settings = self.settings
-        if stored:
-            listed = msgspec.msgpack.decode(stored, type=_Listed)
-            if stored == self.seen.listing or _still_listed(self.root, listed):
-                # The same names: only their stats are asked for.
-                return self._restat(listed, known_files, known_skips), listed
+        known_files = self.reader.stats(tree.id) if tree else {}
+        known_skips = self.reader.skips(tree.id) if tree else {}
         # Taken before the listing: what appears in between makes the next refresh list again.
         directories = find_directories(self.root, include=settings.include, exclude=settings.exclude)
         watched = find_watched(self.root)
@@ -383,40 +394,21 @@ class _Refresh:
         told = {name: value for name, value in directories.items() if _is_text(name)}
         settled = latest < now - RACY_NS and len(told) == len(directories)
         directories = told
-        return listing, _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
-
-    def _restat(
-        self,
-        listed: _Listed,
-        known_files: dict[str, tuple[str, int, int]],
-        known_skips: dict[str, tuple[Skip, int, int]],
-    ) -> Listing:
-        base = f"{self.root}/"
-        files: list[FileEntry] = []
-        skips: list[Skip] = []
-        for path, (os_path, _, _) in known_files.items():
-            try:
-                status = self.seen.stats.get(os_path) or os.lstat(base + os_path)
-            except OSError:
-                continue
-            if status.st_size > self.settings.max_file_bytes:
-                skips.append(Skip(path, "too_large", f"{status.st_size} bytes, over {self.settings.max_file_bytes}"))
-                continue
-            files.append(FileEntry(path, os_path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-        for path, (skip, _, mtime_ns) in known_skips.items():
-            if not mtime_ns:
-                skips.append(skip)
-                continue
-            try:
-                status = os.lstat(base + path)
-            except OSError:
-                continue
-            files.append(FileEntry(path, path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-        files.sort(key=lambda entry: entry.path)
-        return Listing(tuple(files), tuple(skips), listed.via, listed.notes, listed.truncated)
+        listed = _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
+        todo = [
+            entry
+            for entry in listing.files
+            if not _is_same(known_files.get(entry.path), entry)
+            and not _is_same_skip(known_skips.get(entry.path), entry)
+        ]
+        current = {entry.path for entry in listing.files}
+        drop = sorted(known_files.keys() - current)
+        drop_skips = sorted(known_skips.keys() - current - {skip.path for skip in listing.skips})
+        encoded = msgspec.msgpack.encode(listed)
+        return _Changes(todo, known_files, known_skips, encoded, listing.notes, drop, drop_skips, listing.skips)
 
     def _read_all(
-        self, todo: list[FileEntry], known_files: dict[str, tuple[str, int, int]], tree_id: int, now: int
+        self, todo: Sequence[FileEntry], known_files: dict[str, tuple[str, int, int]], tree_id: int, now: int
     ) -> tuple[list[FileRow], list[SkipRow], Report]:
         """Contents are committed as they come; the files that name them only at the end, all at once."""
         rows: list[FileRow] = []
@@ -569,13 +561,7 @@ def _make_batches(todo: Sequence[FileEntry]) -> list[list[FileEntry]]:
 
 
 def _read_batch(batch: list[FileEntry]) -> list[_Read]:
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        return [_read_one(entry) for entry in batch]
-    finally:
-        if was_on:
-            gc.enable()
+    return [_read_one(entry) for entry in batch]
 
 
 def _send_batch(batch: list[FileEntry]) -> bytes:

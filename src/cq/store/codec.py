@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from array import array
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -112,18 +113,18 @@ def decode_links(blob: bytes) -> list[Links | None]:
     return _LINKS.decode(unpack(blob))
 
 
-def encode_homes(homes: dict[int, set[int]]) -> tuple[bytes, bytes]:
+def encode_homes(homes: Mapping[int, Collection[int]]) -> tuple[bytes, bytes]:
     """What the parts of a file depend on: all keys, ascending (see the table `link`), and of each part which ones."""
     keys = sorted(set().union(*homes.values()))
-    at = {key: number for number, key in enumerate(keys)}
-    numbers = {home: array("I", sorted([at[key] for key in found])).tobytes() for home, found in sorted(homes.items())}
+    at = dict(zip(keys, range(len(keys)), strict=True)).__getitem__
+    numbers = {home: array("I", sorted(map(at, found))).tobytes() for home, found in sorted(homes.items())}
     return array("Q", keys).tobytes(), pack(_ENCODER.encode(numbers))
 
 
-def decode_homes(keys: bytes, blob: bytes) -> dict[int, set[int]]:
-    """The inverse of encode_homes."""
-    known = array("Q", keys)
-    return {home: {known[at] for at in array("I", numbers)} for home, numbers in _HOMES.decode(unpack(blob)).items()}
+def decode_homes(keys: bytes, blob: bytes) -> dict[int, list[int]]:
+    """The inverse of encode_homes; keys are in order."""
+    known = array("Q", keys).__getitem__
+    return {home: list(map(known, array("I", numbers))) for home, numbers in _HOMES.decode(unpack(blob)).items()}
 
 
 def decode_facts(parts: dict[str, bytes]) -> FileFacts:

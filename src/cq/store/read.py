@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from operator import itemgetter
@@ -33,7 +33,7 @@ from cq.store.database import has_words
 from cq.store.trace import Trace, TracedConnection
 from cq.store.trigrams import find_bits
 
-_FEW_KEYS = 16
+_FEW_KEYS = 32  # fewer are searched for one by one
 _FILES = (
     "SELECT f.path, f.os_path, f.content, f.size, f.encoding, c.hash, c.language, c.lines, c.counts, f.problems"
     " FROM file f JOIN content c ON c.id=f.content"
@@ -446,20 +446,22 @@ class Reader:
     def linked_paths(self, tree: int) -> list[str]:
         return [row[0] for row in self._db.execute("SELECT path FROM link WHERE tree=? ORDER BY path", (tree,))]
 
-    def homes(self, tree: int, path: str) -> dict[int, set[int]]:
+    def homes(self, tree: int, path: str) -> dict[int, list[int]]:
         """What each part of a file's code depends on; see cq.graph.unit.Unit.home."""
         row = self._db.execute("SELECT keys, homes FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
         return decode_homes(*row) if row else {}
 
     def find_dependents(self, tree: int, keys: set[int]) -> dict[str, set[int]]:
         """The files whose links depend on some of these parts of others, with those; by path."""
-        # Few keys are searched for as bytes: a hit that begins inside a key is one file too many, at worst.
-        needles = {key: key.to_bytes(8, sys.byteorder) for key in keys} if len(keys) <= _FEW_KEYS else {}
+        wanted = sorted(keys)
         found: dict[str, set[int]] = {}
-        for path, known in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
-            hit = (
-                {key for key, needle in needles.items() if needle in known} if needles else keys & {*array("Q", known)}
-            )
+        for path, blob in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
+            known = memoryview(blob).cast("Q")
+            last = len(known) - 1
+            if len(wanted) > _FEW_KEYS or not blob:
+                hit = keys.intersection(known)
+            else:
+                hit = {key for key in wanted if known[min(bisect_left(known, key), last)] == key}
             if hit:
                 found[path] = hit
         return found

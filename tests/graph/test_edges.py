@@ -248,3 +248,19 @@ def test_attributes_read_off_self_a_class_or_a_module(tmp_path: Path):
     }
     users = [f"{edge.source.path}:{edge.source.name} {edge.kind}" for edge in usages]
     assert users == ["base.py:Base.count usages", "app.py:Child.all usages"]
+
+
+def test_classes_that_are_each_the_base_of_the_other(tmp_path: Path):
+    """No Python runs that, but a file that has it must not end the index."""
+    snippet = """
+    #- main.py
+    class A(B):
+        def f(self):
+            self.g()
+    class B(A):
+        def g(self):
+            self.f()
+    """
+    with open_edges(tmp_path, snippet) as edges:
+        callers = edges.find_callers(Candidate("main.py", 0, "B.g"))
+        assert [edge.source.name for edge in callers] == ["A.f"]

@@ -249,7 +249,8 @@ class Members:
             linker.start_recording(kind.keys)
             order = linker.dialect(kind.unit).order_bases(linker, kind)
             kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order)
-            base = kind.mro[1] if len(kind.mro) > 1 else None
+            # `class A(B)` and `class B(A)`, which no Python runs, have no line: each would be behind the other.
+            base = kind.mro[1] if len(kind.mro) > 1 and kind not in kind.mro[1:] else None
             kind.is_line = isinstance(base, Class) and base.mro == kind.mro[1:] and len(kind.mro) <= MAX_LINE
             linker.stop_recording()
         linker.record(kind.keys)

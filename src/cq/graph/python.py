@@ -209,21 +209,24 @@ class PythonDialect(Dialect):
         if known is None:
             keys = Keys()
             with linker.recording(keys):
-                known = self._metaclasses[kind] = (self._find_metaclass(linker, kind), keys)
+                known = self._metaclasses[kind] = (self._find_metaclass(linker, kind, set()), keys)
         else:
             linker.record(known[1])
         return known[0]
 
-    def _find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
+    def _find_metaclass(self, linker: Linker, kind: Class, seen: set[Class]) -> Class | None:
+        """`seen` are those that have none: code that does not run may have a class among its own bases."""
+        seen.add(kind)
         order, definition = linker.members.order(kind), kind.definition
         for name, value in definition.keywords:
             if name == "metaclass":
                 found = self.find_static(linker, kind.unit, definition.scope, value, definition.start)
                 return found if isinstance(found, Class) else None
         for holder in order[1:2] if kind.is_line else order[1:]:
-            found = self.find_metaclass(linker, holder) if isinstance(holder, Class) else None
-            if found is not None:
-                return found
+            if isinstance(holder, Class) and holder not in seen:
+                found = self._find_metaclass(linker, holder, seen)
+                if found is not None:
+                    return found
         return None
 
     def find_static(

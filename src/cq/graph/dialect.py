@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.things import Class, Container, External, Function, Thing
 from cq.model.code import Definition, Site, Value
+from cq.model.facts import Import
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -45,6 +46,11 @@ class Dialect:
     def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
         """What an import binds; `name` "*" is the module itself."""
         return linker.unknown
+
+    def find_sources(self, linker: Linker, unit: Unit, item: Import) -> list[tuple[Thing, bool]] | None:
+        """The modules that an import names, of the repository or from outside, and whether for types alone; without
+        those that are missing. None in languages whose imports name definitions."""
+        return None
 
     def find_submodule(self, linker: Linker, folder: str, name: str) -> Thing | None:
         """A module inside a package or folder, reached as its attribute."""

@@ -12,10 +12,11 @@ import msgspec
 from cq.graph.link import find_dialect
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
+from cq.graph.sources import Source, Sources
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.model.code import Bind, Code, Parameter, Value
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
-from cq.model.facts import Call, FileFacts, Reference, References, Symbol
+from cq.model.facts import Call, FileFacts, Import, Reference, References, Symbol
 
 MAX_BASES = 50  # classes that are asked for an attribute
 _BEHIND = ("attribute", "assignment", "call")  # roles of names that may stand behind a dot
@@ -34,6 +35,7 @@ class Index(Protocol):
     def symbols(self, path: str) -> Sequence[Sequence[Symbol]]: ...
     def references(self, path: str) -> Sequence[References]: ...
     def text(self, path: str) -> bytes: ...
+    def paths(self) -> Sequence[str]: ...
     def find_users(self, name: str) -> Sequence[str]: ...
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]: ...
     def has_referrers(self, key: int) -> bool: ...
@@ -69,6 +71,7 @@ class Edges:
         self._valued: dict[tuple[str, int], set[str]] = {}
         self._read_off: dict[tuple[str, int], dict[int, str]] = {}
         self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
+        self._sources: Sources | None = None
 
     def find_out(self, source: Candidate, *, possible: bool = True) -> list[Edge]:
         """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too.
@@ -247,6 +250,12 @@ class Edges:
     def find_links(self, path: str) -> Sequence[Links | None]:
         """What the code of a file means, of every document."""
         return self._all(path)
+
+    def find_sources(self, path: str, language: str, items: Iterable[Import]) -> list[list[Source] | None]:
+        """The files and modules that each import of a document names; None where its names alone say it."""
+        if self._sources is None:
+            self._sources = Sources(self._index.paths(), lambda path: self._unit(path, 0))
+        return [self._sources.find(path, language, item) for item in items]
 
     def find_importing(self, path: str) -> list[str]:
         """The files that import one."""

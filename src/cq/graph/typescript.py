@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from cq.graph.corpus import stored_key
 from cq.graph.dialect import Dialect
-from cq.graph.modules import Modules
+from cq.graph.modules import DECLARATIONS, Modules
 from cq.graph.things import (
     APPLIED,
     UNKNOWN,
@@ -24,6 +24,7 @@ from cq.graph.things import (
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.graph.values import ATTRIBUTE, IMPORT, MRO, NOTHING, PARAMETER, Values, join, raised
 from cq.model.code import Bind, Value
+from cq.model.facts import Import
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -111,6 +112,32 @@ class TypeScriptDialect(Dialect):
             return self._whole(linker, source.unit) or {source: IMPORT}
         found = self._export(linker, source.unit, name, {source.unit})
         return linker.unknown if found is None else raised(found, IMPORT)
+
+    def find_sources(self, linker: Linker, unit: Unit, item: Import) -> list[tuple[Thing, bool]] | None:
+        path = self._modules.find(linker, unit.path, item.module)
+        if path is None:
+            return []
+        typed = (
+            item.type_only
+            or unit.path.endswith(DECLARATIONS)
+            or path.endswith(DECLARATIONS)
+            or (
+                bool(item.bindings)
+                and all(b.type_only or self._is_type(linker, path, b.imported) for b in item.bindings)
+            )
+        )
+        return [(linker.module(path) if path else linker.external(item.module), typed)]
+
+    def _is_type(self, linker: Linker, path: str, name: str) -> bool:
+        """Whether a module has a type and nothing else under a name: the compiler leaves out such an import."""
+        unit = linker.module(path).unit if path else None
+        if unit is None or name == "*":
+            return False
+        saved, self._left = self._left, MAX_LOOKUPS
+        found = self._find_member(linker, unit, name, {unit}, as_type=True, steps=MAX_STEPS)
+        valued = self._find_member(linker, unit, name, {unit}, as_type=False, steps=MAX_STEPS)
+        self._left = saved
+        return _is_erased(found) and (valued is None or _is_erased(valued))
 
     def find_exported(self, linker: Linker, unit: Unit, name: str) -> Values | None:
         found = self._export(linker, unit, name, {unit})
@@ -746,6 +773,10 @@ class TypeScriptDialect(Dialect):
                 if any(bind.value == ["param", definition.start, at + skipped] for bind in binds):
                     found = join(found, raised(linker.evaluate(unit, site.scope, passed, site.start), PARAMETER))
         return found or linker.unknown
+
+
+def _is_erased(found: Thing | Alias | None) -> bool:
+    return isinstance(found, Alias) or (isinstance(found, Class) and found.definition.kind == "interface")
 
 
 def _base(callee: Value) -> Value:

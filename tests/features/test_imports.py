@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from cq import Workspace
+from cq.features.graph import GraphOptions
 from cq.features.imports import ImportsOptions
+from cq.features.references import ReferencesOptions
 from cq.surfaces.render.answer import render_plain
 from tests.support.fixture import Fixture, parse_fixture
 
@@ -179,3 +181,82 @@ def test_one_module_in_other_formats_and_none_at_all(tmp_path: Path):
         assert {edge.target for edge in answer.edges} == {"pkg/top.py", "pkg/sub/mod.py"}
         missing = workspace.imports(ImportsOptions("pkg.sub.mdo"))
         assert (missing.found, missing.suggestions[0]) == (0, "pkg.sub.mod")
+
+
+NAMED = {
+    "Shape": """
+    //- src/types.ts
+    export interface Shape { area(): number }
+    export const LIMIT = 3
+    //- src/index.ts
+    export * from './types'
+    export type { Shape as Form } from './types'
+    //            ^^^^^ ref
+    //- src/use.ts
+    import type { Shape } from './types'
+    //            ^^^^^ ref
+    import { Form } from './index'
+    //       ^^^^ ref
+    export function f(s: Shape): Form { return s }
+    //                   ^^^^^ ref
+    //                           ^^^^ ref
+    //- src/other.ts
+    import type { Shape } from 'geometry'
+    export function f(s: Shape) {}
+    """,
+    "Id": """
+    //- src/types.ts
+    export type Id = string | number
+    //- src/use.ts
+    import { Id as Key } from './types'
+    //       ^^ ref
+    //             ^^^ ref
+    export function f(s: Key) {}
+    //                   ^^^ ref
+    """,
+    "LIMIT": """
+    //- src/limits.ts
+    export const LIMIT = 3
+    //- src/index.ts
+    export { LIMIT } from './limits'
+    //       ^^^^^ ref
+    //- src/use.ts
+    import { LIMIT } from './index'
+    //       ^^^^^ ref
+    export function f() { return LIMIT > 2 }
+    //                           ^^^^^ ref
+    """,
+    "run": """
+    #- a.py
+    def run(): ...
+    #- b.py
+    from a import run as go
+    #             ^^^ ref
+    #                    ^^ ref
+    def f():
+        from c import run
+        run()
+    handlers = [go]
+    #           ^^ ref
+    #- c.py
+    def other(): ...
+    run = other
+    """,
+}
+
+
+@pytest.mark.parametrize("target", NAMED)
+def test_mentions_of_what_is_imported_under_any_name(target: str, tmp_path: Path):
+    fixture, workspace = open_tree(NAMED[target], tmp_path)
+    with workspace:
+        path = next(iter(fixture.files))
+        answer = workspace.references(ReferencesOptions(f"{path}:{target}", servers=False))
+        found = [f.location for s in answer.sections if s.kind == "references" for f in s.findings if f.location]
+        assert sorted((at.path, at.start, at.end) for at in found) == sorted(mark[:3] for mark in fixture.marks)
+        assert answer.summary["possible"] == 0
+
+
+def test_files_that_import_a_type_depend_on_it(tmp_path: Path):
+    with open_tree(NAMED["Shape"], tmp_path)[1] as workspace:
+        answer = workspace.graph(GraphOptions("Shape", direction="dependents", depth=1, edges=("imports",)))
+        assert {edge.source for edge in answer.edges} == {"src/index.ts", "src/use.ts"}

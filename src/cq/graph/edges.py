@@ -585,8 +585,9 @@ class Edges:
         if unit is None or links is None or role in ("attribute", "keyword"):
             return SymbolRef(name, "unresolved")
         if role == "import":
-            known = (links.refs[number] for local, number in links.imports if local == name)
-            return next(known, SymbolRef(name, "unresolved"))
+            # A binding starts where its statement ends.
+            named = (ref for bind, ref in self._imports(unit, links) if bind.start >= start and name in _names(bind))
+            return next(named, _unknown(name))
         binds = unit.find(scope, name, start)
         places: dict[Candidate, None] = {}
         for bind in binds:
@@ -608,6 +609,21 @@ class Edges:
         status = "resolved" if len(places) == 1 else "ambiguous"
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
 
+    def find_locals(self, path: str, place: Candidate) -> set[str]:
+        """The names that imports of a file give to a definition."""
+        found: set[str] = set()
+        for document, links in enumerate(self._all(path)):
+            unit = self._unit(path, document)
+            if unit is not None and links is not None:
+                found |= {bind.name for bind, ref in self._imports(unit, links) if place in ref.candidates}
+        return found
+
+    def _imports(self, unit: Unit, links: Links) -> Iterator[tuple[Bind, SymbolRef]]:
+        """What imports bind, with what it means, by place."""
+        binds = [bind for bind in unit.code.binds if type(bind.value) is list and bind.value[0] == "import"]
+        for bind, (_, number) in zip(binds, links.imports, strict=True):
+            yield bind, self._name_value(links.refs[number], bind.value[3])
+
     def _find_starred(self, links: Links, name: str) -> SymbolRef:
         """A name that only `from m import *` can bind; the last one that has it wins."""
         for local, number in reversed(links.imports):
@@ -628,7 +644,7 @@ class Edges:
     def _name_value(self, ref: SymbolRef, name: str) -> SymbolRef:
         """Links know the module that a value is imported from, not the value."""
         home = self._unit(ref.candidates[0].path, ref.candidates[0].document) if ref.evidence == "value" else None
-        if home is None or name not in home.scopes[ROOT]:
+        if home is None or not {name, f"<{name}>"} & home.scopes[ROOT].keys():
             return ref
         return msgspec.structs.replace(ref, candidates=(Candidate(home.path, home.document, name),))
 
@@ -653,6 +669,11 @@ def _find_written(value: Value) -> str:
 
 
 _NOTHING = ("None", " None", "None ", "=None", "=null", "=undefined")
+
+
+def _names(bind: Bind) -> tuple[str, str]:
+    """What an import calls its name, here and there."""
+    return bind.name.removeprefix("export "), bind.value[3]
 
 
 def _unknown(name: str) -> SymbolRef:

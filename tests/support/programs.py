@@ -101,6 +101,9 @@ class Linked:
     def text(self, path: str) -> bytes:
         return self._files[path].encode()
 
+    def paths(self) -> Sequence[str]:
+        return sorted(self.facts)
+
     def find_users(self, name: str) -> Sequence[str]:
         return sorted(self.facts)
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
 
 import msgspec
 
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.target import find_part, module_name
+from cq.features.target import find_part, module_name, say_nothing
+from cq.graph.sources import Source
+from cq.graph.typescript import TypeScriptDialect
 from cq.graph.walk import find_cycles
-from cq.model.answer import SCHEMA_VERSION, Answer, Finding, GraphEdge, Insight, Run, Section, Slice
+from cq.model.answer import SCHEMA_VERSION, Answer, Finding, GraphEdge, Insight, NodeDetails, Run, Section, Slice
+from cq.model.edge import SymbolRef
+from cq.model.facts import Import
 from cq.model.location import Location
+from cq.source.role import find_role
 
 
 class ImportsOptions(msgspec.Struct, frozen=True):
@@ -30,6 +37,8 @@ class _Arrow(msgspec.Struct, frozen=True):
     location: Location
     external: bool
     type_only: bool
+    package: str = ""  # that a module from outside comes in
+    standard: bool = False  # it comes with the language
 
 
 def find_imports(relations: Relations, options: ImportsOptions) -> Answer:
@@ -37,17 +46,21 @@ def find_imports(relations: Relations, options: ImportsOptions) -> Answer:
     arrows = _find_arrows(relations)
     inside = [arrow for arrow in arrows if not arrow.external]
     links: dict[str, dict[str, _Arrow]] = {}
-    for arrow in inside:
+    for arrow in sorted(inside, key=lambda arrow: arrow.type_only):  # of two that name one file, the one that runs
         links.setdefault(arrow.source, {}).setdefault(arrow.target, arrow)
     # What only a type checker follows closes no cycle at run time.
     running = {source: [t for t, arrow in targets.items() if not arrow.type_only] for source, targets in links.items()}
     cycles = find_cycles(running, str)
-    outside = Counter(arrow.target.partition(".")[0] for arrow in arrows if arrow.external)
+    outside = Counter(arrow.package for arrow in arrows if arrow.external)
+    standard = {arrow.package for arrow in arrows if arrow.external and arrow.standard}
     if options.module:
-        rows = _of_module(relations, arrows, options.module)
-        sections, found = rows, sum(len(section.findings) for section in rows)
+        around = _find_around(relations, arrows, options.module)
+        inside = [arrow for rows in around for arrow in rows if not arrow.external]
+        sections, found = _of_module(*around), sum(map(len, around))
+        if not found:
+            return _say_nothing(relations, options.module, outside)
     else:
-        sections, found = _of_tree(links, cycles, outside, options.cycles)
+        sections, found = _of_tree(links, cycles, outside, standard, options.cycles)
     whole = sections
     shown, budget, cut = take(
         [f for section in sections for f in section.findings], options.page, lambda finding: finding
@@ -87,9 +100,20 @@ def find_imports(relations: Relations, options: ImportsOptions) -> Answer:
                 arrow.source, arrow.target, "imports", 1.0, "resolved", f"{arrow.source}:{arrow.location.start_line}"
             )
             for arrow in inside
-            if not options.module or options.module in (arrow.source, arrow.target)
         ),
     )
+
+
+def _say_nothing(relations: Relations, module: str, outside: Collection[str]) -> Answer:
+    paths = relations.paths()
+    names = sorted({*paths, *map(module_name, paths), *outside})
+    known = bool(find_part(relations.files, paths, module))
+    message = (
+        f"{module} imports nothing, and nothing here imports it" if known else f"no module is called {module!r} here"
+    )
+    near = [] if known else get_close_matches(module, names, n=3)
+    answer = say_nothing(relations.files, "imports", module, message)
+    return msgspec.structs.replace(answer, suggestions=tuple(near))
 
 
 _SAID = {"imports": "imports", "imported_by": "imports of it"}
@@ -101,25 +125,69 @@ def _find_arrows(relations: Relations) -> list[_Arrow]:
         held = relations.hold(path)
         if held is None:
             continue
-        for document, links in enumerate(relations.links(path)):
-            if links is None:
+        for document, (items, _) in enumerate(held.imports):
+            if not items or not relations.edges.is_linked(path, document):
                 continue
-            meant = {name: links.refs[number] for name, number in links.imports}
-            for item in held.imports[document][0]:
+            language = held.documents[document].language
+            named = relations.edges.find_sources(path, language, items)
+            meant = _pair_names(items, relations.edges.find_imports(path, document)) if None in named else {}
+            for item, sources in zip(items, named, strict=True):
                 where = held.locate(item.start, item.end)
-                typed = item.type_only or _is_for_types(held.text, item.start)
-                seen: set[tuple[str, bool]] = set()
-                for bound in item.bindings:
-                    ref = meant.get(bound.local)
-                    if ref is None:
-                        continue
-                    names = {(place.path, False) for place in ref.candidates if place.path != path}
-                    if ref.status == "external" and ref.module:
-                        names.add((ref.module, True))
-                    for name, external in sorted(names - seen):
-                        seen.add((name, external))
-                        arrows.append(_Arrow(path, name, where, external, typed or bound.type_only))
+                typed = item.type_only or (language == "python" and _is_for_types(held.text, item.start))
+                if sources is None:
+                    refs = [ref for binding in item.bindings for ref in meant.get((binding.local, binding.start), ())]
+                    sources = [Source(place.path) for ref in refs for place in ref.candidates if place.path != path]
+                    sources += [Source("", ref.module) for ref in refs if ref.status == "external" and ref.module]
+                for source in dict.fromkeys(sources):
+                    package, standard = ("", False) if source.path else _find_package(language, source.module)
+                    arrows.append(
+                        _Arrow(
+                            path, source.path or source.module, where, not source.path, typed or source.type_only,
+                            package, standard,
+                        )
+                    )  # fmt: skip
     return arrows
+
+
+def _pair_names(items: Sequence[Import], named: list[tuple[str, SymbolRef]]) -> dict[tuple[str, int], list[SymbolRef]]:
+    """What each binding means, by name and place: a name may be imported twice, as two things."""
+    refs: dict[str, list[SymbolRef]] = {}
+    for name, ref in named:
+        refs.setdefault(name, []).append(ref)
+    places: dict[str, list[int]] = {}
+    for item in items:
+        for binding in item.bindings:
+            places.setdefault(binding.local, []).append(binding.start)
+    return {
+        (name, start): found[at : at + 1] if len(found) == len(starts) else found
+        for name, starts in places.items()
+        for found in (refs.get(name, []),)
+        for at, start in enumerate(sorted(starts))
+    }
+
+
+_PACKAGE = re.compile(r"(?:@[^/]+/)?[^/]+")
+
+
+def _find_package(language: str, module: str) -> tuple[str, bool]:
+    """The package that a module from outside belongs to, and whether it comes with the language."""
+    if language in TypeScriptDialect.languages:
+        found = _PACKAGE.match(module.removeprefix("node:"))
+        name = found[0] if found else module
+        return (f"node:{name}", True) if module.startswith("node:") or name in _NODE else (name, False)
+    if language == "go":
+        return module, "." not in module.partition("/")[0]
+    name = module.replace("::", ".").partition(".")[0]
+    return name, name in (_RUST if language == "rust" else sys.stdlib_module_names if language == "python" else ())
+
+
+_RUST = ("std", "core", "alloc", "proc_macro", "test")
+_NODE = frozenset({
+    "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
+    "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net",
+    "os", "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "string_decoder",
+    "timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
+})  # fmt: skip
 
 
 _TYPE_CHECKING = re.compile(rb"[ \t]*if[ \t]+(?:typing\.|t\.)?TYPE_CHECKING[ \t]*:")
@@ -142,12 +210,13 @@ def _of_tree(
     links: dict[str, dict[str, _Arrow]],
     cycles: list[tuple[list[str], list[str]]],
     outside: Counter[str],
+    standard: set[str],
     only_cycles: bool,
 ) -> tuple[tuple[Section, ...], int]:
     sections: list[Section] = []
     for number, (group, way) in enumerate(cycles, 1):
         rows = [
-            Finding("cycle", f"{source} imports {target}", links[source][target].location)
+            _describe(links[source][target], f"{source} imports {target}", "cycle")
             for source, target in zip(way, [*way[1:], way[0]], strict=True)
         ]
         more = f"one way round; {len(group)} files import each other" if len(group) > len(way) else ""
@@ -160,7 +229,6 @@ def _of_tree(
         for path, count in sorted(importers.items(), key=lambda item: (-item[1], item[0]))[:10]
     ]
     sections.insert(0, Section("Most Imported", "importers", len(importers), tuple(rows)))
-    standard = sys.stdlib_module_names
     packages = [
         Finding(
             "package", f"{count} imports of {name}" + (" (standard library)" if name in standard else ""), count=count
@@ -171,18 +239,35 @@ def _of_tree(
     return tuple(section for section in sections if section.findings), len(links) or len(outside)
 
 
-def _of_module(relations: Relations, arrows: list[_Arrow], module: str) -> tuple[Section, ...]:
+def _find_around(relations: Relations, arrows: list[_Arrow], module: str) -> tuple[list[_Arrow], list[_Arrow]]:
+    """What a module imports, and what imports it."""
     linked = relations.paths()
     paths = {path for path in linked if module in (path, module_name(path))} or set(
         find_part(relations.files, linked, module)
     )
-    imports = [a for a in arrows if a.source in paths]
-    importers = [a for a in arrows if a.target in paths or (a.external and (a.target + ".").startswith(module + "."))]
+    importers = [a for a in arrows if a.target in paths or (a.external and module in _names(a))]
+    return [a for a in arrows if a.source in paths], importers
+
+
+def _names(arrow: _Arrow) -> Iterator[str]:
+    """`os`, `os.path` of `import os.path`; `@scope/name` and `@scope/name/inside` of the same."""
+    yield from (arrow.package, arrow.target)
+    for found in re.finditer(r"::|[./]", arrow.target):
+        yield arrow.target[: found.start()]
+
+
+def _of_module(imports: list[_Arrow], importers: list[_Arrow]) -> tuple[Section, ...]:
     return tuple(
         Section(title, title.lower().replace(" ", "_"), len(rows), tuple(rows))
         for title, rows in (
-            ("Imports", [Finding("import", f"imports {a.target}", a.location) for a in imports]),
-            ("Imported By", [Finding("import", f"{a.source} imports {a.target}", a.location) for a in importers]),
+            ("Imports", [_describe(a, f"imports {a.target}") for a in imports]),
+            ("Imported By", [_describe(a, f"{a.source} imports {a.target}") for a in importers]),
         )
         if rows
     )
+
+
+def _describe(arrow: _Arrow, message: str, category: str = "import") -> Finding:
+    status = "external" if arrow.external else "resolved"
+    details = NodeDetails(arrow.target, "module", find_role(arrow.source), 1, status, "imports")
+    return Finding(category, f"{message} (types only)" if arrow.type_only else message, arrow.location, details=details)

@@ -7,6 +7,7 @@ name fits; one that links say means something else is left out, unless a server 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -30,7 +31,7 @@ from cq.model.answer import (
     Truncation,
     bucket,
 )
-from cq.model.edge import Candidate
+from cq.model.edge import Candidate, SymbolRef
 from cq.source.files import PathFilter
 
 MAX_TARGETS = 20
@@ -174,7 +175,7 @@ def _add_known(relations: Relations, targets: list[Definition], found: dict[tupl
                 add(edge.source.path, edge.source.document, call.name_start, end, "links")
     for name, wanted in sorted(places.items()):
         for file in relations.files.candidates((name,)):
-            for document, start, end, ref in relations.edges.find_named(file.path, name):
+            for document, start, end, ref in _find_mentions(relations, file.path, name, wanted):
                 if ref is not None and ref.candidates and wanted.keys().isdisjoint(ref.candidates):
                     continue
                 if ref is not None and ref.resolved is not None:
@@ -183,6 +184,16 @@ def _add_known(relations: Relations, targets: list[Definition], found: dict[tupl
                     language = file.documents[document].language
                     if any(_can_mention(language, other) for other in wanted.values()):
                         add(file.path, document, start, end, "name")
+
+
+def _find_mentions(
+    relations: Relations, path: str, name: str, wanted: Iterable[Candidate]
+) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
+    """Of a name in a file, and of those that its imports give it instead."""
+    yield from relations.edges.find_named(path, name)
+    for other in sorted({local for place in wanted for local in relations.edges.find_locals(path, place)} - {name}):
+        mentions = relations.edges.find_named(path, other)
+        yield from (mention for mention in mentions if mention[3] is not None and mention[3].resolved is not None)
 
 
 _FAMILIES = ({"typescript", "tsx", "javascript", "jsx", "vue"}, {"c", "cpp"})

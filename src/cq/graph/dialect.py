@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from cq.graph.things import Class, Container, External, Function, Thing
+from cq.graph.things import Class, Container, External, Function, Module, Thing
+from cq.graph.unit import ROOT
 from cq.model.code import Definition, Site, Value
+from cq.model.facts import Import
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
     from cq.graph.unit import Unit
     from cq.graph.values import Values
+
+MAX_IMPORTS = 10  # imports of imports that are followed to a value
 
 
 class Dialect:
@@ -45,6 +49,31 @@ class Dialect:
     def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
         """What an import binds; `name` "*" is the module itself."""
         return linker.unknown
+
+    def find_origin(self, linker: Linker, unit: Unit, value: Value) -> Thing | None:
+        """What an import binds that is nothing to call: the type, or the module that binds the name to a value, along
+        imports of it."""
+        for _ in range(MAX_IMPORTS):
+            _, level, module, name = value
+            found = self.resolve_import(linker, unit, level, module, "*")
+            source = next(iter(found)) if len(found) == 1 else None
+            if name == "*" or not isinstance(source, Module) or source.unit is None:
+                break
+            unit = source.unit
+            linker.record(unit.name_key(name))
+            binds = unit.scopes[ROOT].get(name, ())
+            imports = [bind.value for bind in binds if type(bind.value) is list and bind.value[0] == "import"]
+            if binds and not imports:
+                return source
+            if len(binds) != 1 or not imports:
+                break
+            value = imports[0]
+        return None
+
+    def find_sources(self, linker: Linker, unit: Unit, item: Import) -> list[tuple[Thing, bool]] | None:
+        """The modules that an import names, of the repository or from outside, and whether for types alone; without
+        those that are missing. None in languages whose imports name definitions."""
+        return None
 
     def find_submodule(self, linker: Linker, folder: str, name: str) -> Thing | None:
         """A module inside a package or folder, reached as its attribute."""

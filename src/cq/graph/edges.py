@@ -12,10 +12,11 @@ import msgspec
 from cq.graph.link import find_dialect
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
+from cq.graph.sources import Source, Sources
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.model.code import Bind, Code, Parameter, Value
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
-from cq.model.facts import Call, FileFacts, Reference, References, Symbol
+from cq.model.facts import Call, FileFacts, Import, Reference, References, Symbol
 
 MAX_BASES = 50  # classes that are asked for an attribute
 _BEHIND = ("attribute", "assignment", "call")  # roles of names that may stand behind a dot
@@ -34,6 +35,7 @@ class Index(Protocol):
     def symbols(self, path: str) -> Sequence[Sequence[Symbol]]: ...
     def references(self, path: str) -> Sequence[References]: ...
     def text(self, path: str) -> bytes: ...
+    def paths(self) -> Sequence[str]: ...
     def find_users(self, name: str) -> Sequence[str]: ...
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]: ...
     def has_referrers(self, key: int) -> bool: ...
@@ -69,6 +71,7 @@ class Edges:
         self._valued: dict[tuple[str, int], set[str]] = {}
         self._read_off: dict[tuple[str, int], dict[int, str]] = {}
         self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
+        self._sources: Sources | None = None
 
     def find_out(self, source: Candidate, *, possible: bool = True) -> list[Edge]:
         """Edges out of a definition; those of the code inside it that is no definition of its own. Of a module too.
@@ -247,6 +250,12 @@ class Edges:
     def find_links(self, path: str) -> Sequence[Links | None]:
         """What the code of a file means, of every document."""
         return self._all(path)
+
+    def find_sources(self, path: str, language: str, items: Iterable[Import]) -> list[list[Source] | None]:
+        """The files and modules that each import of a document names; None where its names alone say it."""
+        if self._sources is None:
+            self._sources = Sources(self._index.paths(), lambda path: self._unit(path, 0))
+        return [self._sources.find(path, language, item) for item in items]
 
     def find_importing(self, path: str) -> list[str]:
         """The files that import one."""
@@ -576,8 +585,9 @@ class Edges:
         if unit is None or links is None or role in ("attribute", "keyword"):
             return SymbolRef(name, "unresolved")
         if role == "import":
-            known = (links.refs[number] for local, number in links.imports if local == name)
-            return next(known, SymbolRef(name, "unresolved"))
+            # A binding starts where its statement ends.
+            named = (ref for bind, ref in self._imports(unit, links) if bind.start >= start and name in _names(bind))
+            return next(named, _unknown(name))
         binds = unit.find(scope, name, start)
         places: dict[Candidate, None] = {}
         for bind in binds:
@@ -599,6 +609,21 @@ class Edges:
         status = "resolved" if len(places) == 1 else "ambiguous"
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
 
+    def find_locals(self, path: str, place: Candidate) -> set[str]:
+        """The names that imports of a file give to a definition."""
+        found: set[str] = set()
+        for document, links in enumerate(self._all(path)):
+            unit = self._unit(path, document)
+            if unit is not None and links is not None:
+                found |= {bind.name for bind, ref in self._imports(unit, links) if place in ref.candidates}
+        return found
+
+    def _imports(self, unit: Unit, links: Links) -> Iterator[tuple[Bind, SymbolRef]]:
+        """What imports bind, with what it means, by place."""
+        binds = [bind for bind in unit.code.binds if type(bind.value) is list and bind.value[0] == "import"]
+        for bind, (_, number) in zip(binds, links.imports, strict=True):
+            yield bind, self._name_value(links.refs[number], bind.value[3])
+
     def _find_starred(self, links: Links, name: str) -> SymbolRef:
         """A name that only `from m import *` can bind; the last one that has it wins."""
         for local, number in reversed(links.imports):
@@ -619,7 +644,7 @@ class Edges:
     def _name_value(self, ref: SymbolRef, name: str) -> SymbolRef:
         """Links know the module that a value is imported from, not the value."""
         home = self._unit(ref.candidates[0].path, ref.candidates[0].document) if ref.evidence == "value" else None
-        if home is None or name not in home.scopes[ROOT]:
+        if home is None or not {name, f"<{name}>"} & home.scopes[ROOT].keys():
             return ref
         return msgspec.structs.replace(ref, candidates=(Candidate(home.path, home.document, name),))
 
@@ -644,6 +669,11 @@ def _find_written(value: Value) -> str:
 
 
 _NOTHING = ("None", " None", "None ", "=None", "=null", "=undefined")
+
+
+def _names(bind: Bind) -> tuple[str, str]:
+    """What an import calls its name, here and there."""
+    return bind.name.removeprefix("export "), bind.value[3]
 
 
 def _unknown(name: str) -> SymbolRef:

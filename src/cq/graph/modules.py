@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 ENDINGS = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".json")
 # What TypeScript files call the files that will be made of others: `./a.js` is a.ts.
 _WRITTEN_AS = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")  # files of types alone: nothing runs
+_DECLARED_AS = {".js": ".d.ts", ".mjs": ".d.mts", ".cjs": ".d.cts"}
 _BUILT = ("dist", "lib", "build", "out", "esm", "cjs", "es")
 _CONDITIONS = ("source", "types", "import", "module", "require", "node", "browser", "default")
 MAX_EXTENDS = 5
@@ -49,6 +51,11 @@ class Modules:
             known = self._known[folder, module] = (found, tuple(dict.fromkeys(self._read)))
         for key in known[1]:
             linker.record(key)
+        if known[0] and path.endswith(DECLARATIONS):
+            stem, dot, ending = known[0].rpartition(".")
+            declared = stem + _DECLARED_AS.get(dot + ending, "")
+            if declared in self._files:  # `./a.js` in a.d.ts's folder: types know types
+                return declared
         return known[0]
 
     def _find(self, linker: Linker, folder: str, module: str) -> str | None:
@@ -157,7 +164,7 @@ class Modules:
                 stems = (parts[1:], parts[2:]) if len(parts) > 2 and parts[1] in (*_BUILT, "types") else (parts[1:],)
                 for stem in stems:
                     base = "/".join(stem)
-                    for ending in (".d.ts", ".d.mts", ".d.cts"):
+                    for ending in DECLARATIONS:
                         base = base.removesuffix(ending)
                     found = found or self._probe(_join(home, f"src/{base}"))
             if found is not None:

@@ -23,6 +23,7 @@ from cq.graph.things import (
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.graph.values import EVERYTHING, IMPORT, NOTHING, PARAMETER, Values, join
 from cq.model.code import Bind, Definition, Site, Value
+from cq.model.facts import Import
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -171,6 +172,20 @@ class PythonDialect(Dialect):
             assert isinstance(found, Module)
             folder = found.path.removesuffix("/__init__.py")
         return found
+
+    def find_sources(self, linker: Linker, unit: Unit, item: Import) -> list[tuple[Thing, bool]] | None:
+        source = self.find_source(linker, unit, item.level, item.module)
+        if source is None or isinstance(source, External):
+            return [] if source is None else [(source, False)]
+        assert isinstance(source, Module)
+        found: list[Thing] = [] if item.kind == "from" else [source]
+        for bound in item.bindings if item.kind == "from" else ():
+            inner = self.find_submodule(linker, source.path, bound.imported)
+            own = source.unit.scopes[ROOT].get(bound.imported, ()) if inner and source.unit is not None else ()
+            # `from pkg import name`: what the package itself has under the name comes first, unless it imports it.
+            is_own = any(type(bind.value) is not list or bind.value[0] != "import" for bind in own)
+            found.append(source if inner is None or is_own else inner)
+        return [(thing, False) for thing in found if isinstance(thing, Module) and thing.path in self._files]
 
     def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
         source = self.find_source(linker, unit, level, module)

@@ -41,7 +41,6 @@ BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
 _TEXTS = ("builtins.str().", "builtins.bytes().")
 _TEXT_METHODS = frozenset(dir(str)) | frozenset(dir(bytes))
 _OWN_NAMES = ("self.", "cls.", "this.")
-_IMPORTS = 10  # how many imports of imports are followed to a value
 
 
 class Resolver:
@@ -163,27 +162,10 @@ class Resolver:
 
     def _import(self, unit: Unit, bind: Bind) -> Meaning:
         meaning = self.mean(raised(self.linker.bound(unit, bind), IMPORT))
-        source = None if meaning.places else self._find_source(unit, bind.value)
-        return meaning if source is None else Meaning("resolved", "value", ((source, ROOT),))
-
-    def _find_source(self, unit: Unit, value: Value) -> Unit | None:
-        """The module of the repository that binds an imported name to a value, along imports of it."""
-        for _ in range(_IMPORTS):
-            _, level, module, name = value
-            found = self.linker.dialect(unit).resolve_import(self.linker, unit, level, module, "*")
-            source = next(iter(found)) if len(found) == 1 else None
-            if name == "*" or not isinstance(source, Module) or source.unit is None:
-                break
-            unit = source.unit
-            self.linker.record(unit.name_key(name))
-            binds = unit.scopes[ROOT].get(name, ())
-            imports = [bind.value for bind in binds if type(bind.value) is list and bind.value[0] == "import"]
-            if binds and not imports:
-                return unit
-            if len(binds) != 1 or not imports:
-                break
-            value = imports[0]
-        return None
+        origin = None if meaning.places else self.linker.dialect(unit).find_origin(self.linker, unit, bind.value)
+        if isinstance(origin, Module) and origin.unit is not None:
+            return Meaning("resolved", "value", ((origin.unit, ROOT),))
+        return meaning if origin is None else self.mean({origin: IMPORT})
 
     def bases(self, unit: Unit, definition: Definition) -> list[Meaning]:
         """What a class or an interface stands under; what an interface extends or a class implements is a type."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from cq.graph.corpus import stored_key
-from cq.graph.dialect import Dialect
-from cq.graph.modules import Modules
+from cq.graph.dialect import MAX_IMPORTS, Dialect
+from cq.graph.modules import DECLARATIONS, Modules
 from cq.graph.things import (
     APPLIED,
     UNKNOWN,
@@ -24,6 +24,7 @@ from cq.graph.things import (
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.graph.values import ATTRIBUTE, IMPORT, MRO, NOTHING, PARAMETER, Values, join, raised
 from cq.model.code import Bind, Value
+from cq.model.facts import Import
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -111,6 +112,67 @@ class TypeScriptDialect(Dialect):
             return self._whole(linker, source.unit) or {source: IMPORT}
         found = self._export(linker, source.unit, name, {source.unit})
         return linker.unknown if found is None else raised(found, IMPORT)
+
+    def find_origin(self, linker: Linker, unit: Unit, value: Value) -> Thing | None:
+        _, _, module, name = value
+        path = self._modules.find(linker, unit.path, module)
+        source = linker.module(path).unit if path else None
+        if source is None or name in ("*", "="):
+            return None
+        saved, self._left = self._left, MAX_LOOKUPS
+        found = self._find_member(linker, source, name, {source}, as_type=True, steps=MAX_STEPS)
+        self._left = saved
+        if isinstance(found, Class):
+            return found
+        home = found.unit if isinstance(found, Alias) else self._find_home(linker, source, name, {source}, MAX_IMPORTS)
+        return None if home is None or home.document else linker.module(home.path)
+
+    def _find_home(self, linker: Linker, unit: Unit, name: str, seen: set[Unit], steps: int) -> Unit | None:
+        """The module that binds an exported name to a value, along exports of it under the same name."""
+        for bind in self._exports(linker, unit, name) if steps else ():
+            value = bind.value
+            if type(value) is str and bind.name.startswith("export ") and value.isidentifier():
+                linker.record(unit.name_key(value))
+                inner = unit.scopes[ROOT].get(value, ())
+                value = inner[0].value if len(inner) == 1 and value == name else None
+            if type(value) is not list or value[0] != "import":
+                return None if value is None else unit
+            path = self._modules.find(linker, unit.path, value[2])
+            source = linker.module(path).unit if path else None
+            return (
+                source and self._find_home(linker, source, value[3], {source}, steps - 1) if value[3] == name else None
+            )
+        for inner in self._starred(linker, unit, name, seen) if steps else ():
+            found = None if isinstance(inner, External) else self._find_home(linker, inner, name, seen, steps - 1)
+            if found is not None:
+                return found
+        return None
+
+    def find_sources(self, linker: Linker, unit: Unit, item: Import) -> list[tuple[Thing, bool]] | None:
+        path = self._modules.find(linker, unit.path, item.module)
+        if path is None:
+            return []
+        typed = (
+            item.type_only
+            or unit.path.endswith(DECLARATIONS)
+            or path.endswith(DECLARATIONS)
+            or (
+                bool(item.bindings)
+                and all(b.type_only or self._is_type(linker, path, b.imported) for b in item.bindings)
+            )
+        )
+        return [(linker.module(path) if path else linker.external(item.module), typed)]
+
+    def _is_type(self, linker: Linker, path: str, name: str) -> bool:
+        """Whether a module has a type and nothing else under a name: the compiler leaves out such an import."""
+        unit = linker.module(path).unit if path else None
+        if unit is None or name == "*":
+            return False
+        saved, self._left = self._left, MAX_LOOKUPS
+        found = self._find_member(linker, unit, name, {unit}, as_type=True, steps=MAX_STEPS)
+        valued = self._find_member(linker, unit, name, {unit}, as_type=False, steps=MAX_STEPS)
+        self._left = saved
+        return _is_erased(found) and (valued is None or _is_erased(valued))
 
     def find_exported(self, linker: Linker, unit: Unit, name: str) -> Values | None:
         found = self._export(linker, unit, name, {unit})
@@ -746,6 +808,10 @@ class TypeScriptDialect(Dialect):
                 if any(bind.value == ["param", definition.start, at + skipped] for bind in binds):
                     found = join(found, raised(linker.evaluate(unit, site.scope, passed, site.start), PARAMETER))
         return found or linker.unknown
+
+
+def _is_erased(found: Thing | Alias | None) -> bool:
+    return isinstance(found, Alias) or (isinstance(found, Class) and found.definition.kind == "interface")
 
 
 def _base(callee: Value) -> Value:

@@ -654,6 +654,9 @@ class LinkedTree:
     def text(self, path: str) -> bytes:
         return self._load(path, "text") or b""
 
+    def paths(self) -> list[str]:
+        return self._reader.all_paths(self._tree)
+
     def find_users(self, name: str) -> list[str]:
         """Paths of files whose code may call or use the name; by path."""
         contents = self._reader.find_names(name, "called used")

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from cq.graph.edges import Edges
-from cq.graph.links import link_units
+from cq.graph.links import find_targets, link_units
 from cq.graph.names import Method, find_imported, find_methods
 from cq.graph.unit import Unit
 from cq.model.code import Code, Parameter, qualify
@@ -108,7 +108,7 @@ class Linked:
         return sorted(self.facts)
 
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]:
-        return []
+        return [(path, calls) for path, links in self._links.items() for at, calls in find_targets(links) if at == key]
 
     def has_referrers(self, key: int) -> bool:
         return True
@@ -153,4 +153,7 @@ class Linked:
 
     def _find_accessors(self, path: str) -> list[Candidate]:
         symbols, names = self.facts[path].symbols, self.names(path)[0]
-        return [Candidate(path, 0, name) for number, name in names.items() if symbols[number].kind == "accessor"]
+        return [
+            Candidate(path, 0, name) for number, name in names.items()
+            if symbols[number].kind == "accessor" or symbols[number].name in ("__get__", "__set__")
+        ]  # fmt: skip

@@ -168,7 +168,7 @@ def find_signature_impact(relations: Relations, options: SignatureOptions) -> An
         call = relations.call(edge)
         if edge.kind in CALLS and call is not None:
             verdict, reason = check_call(call, old, new, bound=_is_bound(relations, row, call))
-            if verdict == "breaks" and not _is_certain(relations, edge):
+            if verdict == "breaks" and not _is_certain(relations, edge, node):
                 verdict, reason = "ambiguous", f"{reason}; but it may mean another definition"
             verdicts.append((_ORDER.index(verdict), edge, call, verdict, reason))
     verdicts.sort(key=lambda item: (item[0], find_role(item[1].source.path) == "test", item[1].source, item[2].start))
@@ -233,11 +233,10 @@ def _find_constructors(row: Definition) -> list[Definition]:
     ]
 
 
-def _is_certain(relations: Relations, edge: Edge) -> bool:
-    """Of a class that is certain all constructors run: `__init__` and `__new__`."""
-    if edge.ref.status == "resolved" or edge.ref.evidence != "constructor":
-        return edge.ref.status == "resolved"
-    return relations.edges.find_call(edge.source.path, edge.source.document, edge.call).status == "resolved"
+def _is_certain(relations: Relations, edge: Edge, node: Candidate) -> bool:
+    """Whether a call means just this, be it that a class below may have it too: `self.f()`."""
+    meant = relations.edges.find_call(edge.source.path, edge.source.document, edge.call)
+    return edge.ref.status == "resolved" or meant.resolved == node
 
 
 _ORDER = ("breaks", "ambiguous", "ok")

@@ -35,6 +35,7 @@ class Dialect:
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # function -> the methods of its argument that it runs
     # The language's own functions that call what they are given -> the argument, by position or keyword, or several.
     callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {}
+    attribute_hooks: ClassVar[tuple[str, ...]] = ()  # methods of what a class holds that run when it is defined
     class_hooks: ClassVar[tuple[str, ...]] = ()  # methods of the bases that run when a class is defined
     root_members: ClassVar[frozenset[str]] = frozenset()  # what every instance and class has from the language itself
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding

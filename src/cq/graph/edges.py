@@ -14,14 +14,17 @@ from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
 from cq.graph.sources import Source, Sources
 from cq.graph.unit import ANYWHERE, ROOT, Unit
-from cq.model.code import Bind, Code, Parameter, Value
+from cq.model.code import Bind, Code, Parameter, Store, Value
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Call, FileFacts, Import, Reference, References, Symbol
 
 MAX_BASES = 50  # classes that are asked for an attribute
+MAX_GUESSED = 10  # attributes that hold a descriptor: with more, their names alone say nothing
 _BEHIND = ("attribute", "assignment", "call")  # roles of names that may stand behind a dot
 _MEMBER = re.compile(rb"(?<!\.\.)\.\Z|::\Z")
 _THIS = re.compile(rb"(?<![\w$])this\.\Z")
+# Methods that run where an attribute holds an instance of their class, and what with it.
+_DESCRIPTORS = {"__get__": ("read", "update"), "__set__": ("write", "update")}
 _UPDATE = re.compile(rb"\s*(?:[-+*/%@&|^]|//|\*\*|<<|>>>?|&&|\|\||\?\?)=(?!=)|\+\+|--")
 
 
@@ -70,6 +73,7 @@ class Edges:
         self._entered: set[str] = set()  # modules whose names are being looked up: they may import one another
         self._valued: dict[tuple[str, int], set[str]] = {}
         self._read_off: dict[tuple[str, int], dict[int, str]] = {}
+        self._names_read: dict[tuple[str, int], Sequence[Reference]] = {}
         self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
         self._sources: Sources | None = None
 
@@ -137,6 +141,7 @@ class Edges:
             self._mentioned.pop((path, document), None)
             self._valued.pop((path, document), None)
             self._read_off.pop((path, document), None)
+            self._names_read.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
@@ -171,21 +176,34 @@ class Edges:
         return found
 
     def find_reads(self, target: Candidate) -> Iterator[Read]:
-        """Every place that runs an accessor without a call; none for what is no accessor. What is read off something
-        unknown is possible, by its name."""
+        """Every place that runs an accessor, or `__get__` and `__set__` of a descriptor, without a call; none for what
+        is neither. What is read off something unknown is possible, by its name."""
         number, home = self.find_symbol(target), self._unit(target.path, target.document)
         symbol = self._symbols_of(target.path)[target.document][number] if number is not None and number >= 0 else None
-        if symbol is None or symbol.kind != "accessor" or home is None:
+        if symbol is None or home is None:
             return
-        kinds = _find_kinds(symbol)
-        whole = msgspec.structs.replace(target, name=target.name.partition("#")[0])
-        for path in self._index.find_users(symbol.name):
-            for document, references in enumerate(self._index.references(path)):
+        if symbol.kind == "accessor":
+            kinds, held = _find_kinds(symbol), [msgspec.structs.replace(target, name=target.name.partition("#")[0])]
+        else:
+            kinds = _DESCRIPTORS.get(symbol.name, ()) if home.language == "python" else ()
+            held = self._find_described(target) if kinds else []
+        on_class = symbol.kind != "accessor" or "static" in symbol.modifiers or home.language != "python"
+        for whole in held:
+            for read in self._find_mentions_of(whole, home):
+                is_guess = read.ref.evidence == "name" and len(held) > MAX_GUESSED
+                if read.kind in kinds and not is_guess and (on_class or read.ref.evidence != "scope"):
+                    yield read
+
+    def _find_mentions_of(self, whole: Candidate, home: Unit) -> Iterator[Read]:
+        """Where an attribute of a class is read or written."""
+        wanted = whole.name.rpartition(".")[2]
+        for path in self._index.find_users(wanted):
+            for document in range(len(self._index.references(path))):
                 unit = self._unit(path, document)
                 if unit is None or find_dialect(unit.language) is not find_dialect(home.language):
                     continue
-                for name, start, end, role in references:
-                    if name != symbol.name or start not in self._receivers(path, document):
+                for name, start, end, role in self._read_names(path, document):
+                    if name != wanted or start not in self._receivers(path, document):
                         continue
                     ref = self._find_attribute(path, document, name, start)
                     if ref is None and role != "call":
@@ -193,10 +211,46 @@ class Edges:
                     kind = "write" if role == "assignment" else "read"
                     if kind == "read" and _UPDATE.match(self._index.text(path), end):
                         kind = "update"
-                    if ref is not None and whole in ref.candidates and kind in kinds:
+                    if ref is not None and whole in ref.candidates:
                         named = {at: unit.qualified_names[at] for at in unit.by_symbol}  # what a lambda does, too
                         around = _around(self._symbols_of(path)[document], named, start)
                         yield Read(Candidate(path, document, around), start, end, kind, ref)
+
+    def _find_described(self, method: Candidate) -> list[Candidate]:
+        """The attributes of classes that hold an instance of the class of a method, or of one that has it from it."""
+        name = method.name.rpartition(".")[2]
+        kinds = [msgspec.structs.replace(method, name=method.name.rpartition(".")[0])]
+        found: dict[Candidate, None] = {}
+        for kind in kinds:
+            for edge in self.find_into(kind, possible=False):
+                unit = self._unit(edge.source.path, edge.source.document)
+                if edge.kind == "inherits" and edge.source not in kinds:
+                    own = msgspec.structs.replace(edge.source, name=f"{edge.source.name}.{name}")
+                    kinds += [edge.source] if self.find_symbol(own) is None else []
+                if edge.call < 0 or unit is None or edge.ref.resolved != kind:
+                    continue
+                site = unit.code.sites[edge.call]
+                decorated = unit.decorated_at.get(site.end) if site.kind == "decorator" else None
+                owner = unit.by_symbol.get(decorated[0].scope if decorated is not None else site.scope)
+                if owner is not None and owner.kind == "class":
+                    binds = [bind for bind in unit.code.binds if bind.scope == owner.symbol and bind.value == site.end]
+                    names = [bind.name for bind in binds] if decorated is None else [decorated[0].name]
+                    holder = unit.qualified_names[owner.symbol]
+                    found |= dict.fromkeys(Candidate(unit.path, unit.document, f"{holder}.{each}") for each in names)
+        return list(found)
+
+    def _read_names(self, path: str, document: int) -> Sequence[Reference]:
+        """Names as they stand in a document, also where the first `self.x = …` makes a field."""
+        key = (path, document)
+        if key not in self._names_read:
+            text = self._index.text(path)
+            fields = [
+                Reference(s.name, s.name_start, s.name_end, "assignment")
+                for s in self._symbols_of(path)[document]
+                if s.kind_group == "value" and text[s.name_start - 1 : s.name_start] == b"."
+            ]
+            self._names_read[key] = sorted([*self._index.references(path)[document], *fields], key=lambda r: r.start)
+        return self._names_read[key]
 
     def find_usages_out(self, source: Candidate, known: Iterable[Edge]) -> list[Edge]:
         """What a definition names and has no certain edge to among those known."""
@@ -317,21 +371,40 @@ class Edges:
         scope = _innermost(symbols, start)
         while scope >= 0 and scope not in unit.by_symbol:
             scope = symbols[scope].parent  # a function without a name
-        binds = unit.find(scope, receiver, start)
+        head, *fields = receiver.split(".")
+        binds = unit.find(scope, head, start)
         made = self._find_class(unit, links, binds[0], start) if len(binds) == 1 else None
         if made is not None:
             kind, evidence = made
+            for field in fields:
+                kind, evidence = self._find_held(kind, field) if kind is not None else None, "attribute"
             return self._find_member(kind, evidence, name) if kind is not None else None
+        if fields:
+            return None
         ref = self._find_name(path, document, scope, receiver, start, "reference")
         place = ref.resolved
         if place is None:
             return SymbolRef(name, "external", module=f"{ref.module}.{name}") if ref.status == "external" else None
         if place.name:
-            return self._find_member(place, "mro", name)
+            return self._find_member(place, "scope", name)
         found = self.find_dotted(path, document, f"{receiver}.{name}", start)
         return found if found.candidates else None
 
-    def _find_class(self, unit: Unit, links: Links, bind: Bind, start: int) -> tuple[Candidate | None, str] | None:
+    def _find_held(self, kind: Candidate, field: str) -> Candidate | None:
+        """The class that the one assignment to a field of a class makes an instance of, or that its type names."""
+        unit, links = self._unit(kind.path, kind.document), self._of(kind.path, kind.document)
+        number = self.find_symbol(kind)
+        if unit is None or links is None or number is None or number not in unit.by_symbol:
+            return None
+        places = [*unit.scopes.get(number, {}).get(field, ()), *unit.own_stores(number).get(field, ())]
+        if len(places) != 1:
+            return None
+        made = self._find_class(unit, links, places[0], places[0].start)
+        return None if made is None else made[0]
+
+    def _find_class(
+        self, unit: Unit, links: Links, bind: Bind | Store, start: int
+    ) -> tuple[Candidate | None, str] | None:
         """The class of which a name holds an instance and how that is known; None for a name that is bound to no
         instance: an import, a class."""
         value, written = bind.value, bind.type
@@ -366,20 +439,24 @@ class Edges:
     def _find_member(self, kind: Candidate, evidence: str, name: str) -> SymbolRef | None:
         """In the class itself, else in its bases, the first before the others; None where nobody knows."""
         todo, seen = [kind], set[Candidate]()
+        field: SymbolRef | None = None  # an accessor of a base goes before what `self.x = …` writes
         while todo and len(seen) < MAX_BASES:
             here = todo.pop(0)
             if here in seen:
                 continue
             seen.add(here)
             inner = Candidate(here.path, here.document, f"{here.name}.{name}")
-            if self.find_symbol(inner) is not None or inner.name in self._fields(here.path, here.document):
-                return SymbolRef(name, "resolved", evidence, CONFIDENCE[evidence], (inner,))
+            found = SymbolRef(name, "resolved", evidence, CONFIDENCE[evidence], (inner,))
+            if self.find_symbol(inner) is not None:
+                return found
+            if field is None and inner.name in self._fields(here.path, here.document):
+                field = found
             links = self._of(here.path, here.document)
             bases = [] if links is None else [links.refs[at] for owner, at in links.inherits if owner == here.name]
             if any(base.status != "resolved" for base in bases):
-                return None
+                return field
             todo += [base.candidates[0] for base in bases]
-        return None
+        return field
 
     def _fields(self, path: str, document: int) -> set[str]:
         """The dotted names of what is no function or class."""
@@ -394,19 +471,22 @@ class Edges:
         return self._symbols[path]
 
     def _receivers(self, path: str, document: int) -> dict[int, str]:
-        """Where a name stands behind a dot -> the name it is read off, "" where that is no name alone."""
+        """Where a name stands behind a dot -> the names it is read off (`self.engine`), "" where that are no names
+        alone."""
         key = (path, document)
         if key not in self._read_off:
             found: dict[int, str] = {}
             text = self._index.text(path)
-            before, before_end, before_role = "", -2, ""
-            for name, start, end, role in self._index.references(path)[document]:
+            before, before_end = "", -2
+            for name, start, end, role in self._read_names(path, document):
+                chain = name
                 if role in _BEHIND and text[start - 1 : start] == b".":
                     if before_end + 1 == start:
-                        found[start] = before if before_role != "attribute" else ""
+                        found[start] = before
                     else:  # a keyword is no reference
                         found[start] = "this" if _THIS.search(text, max(start - 6, 0), start) else ""
-                before, before_end, before_role = name, end, role
+                    chain = f"{found[start]}.{name}" if found[start] else ""
+                before, before_end = chain, end
             self._read_off[key] = found
         return self._read_off[key]
 
@@ -696,6 +776,8 @@ def _relations(path: str, document: int, links: Links, meant: Collection[int] | 
 def _around(symbols: Sequence[Symbol], names: dict[int, str], offset: int) -> str:
     """The definition that an offset stands in, be it in its head; "" for the module."""
     number = bisect_right(symbols, offset, key=lambda symbol: symbol.start) - 1
+    while number >= 0 and number not in names:
+        number -= 1  # of a field the parent is the class, wherever `self.x = …` stands
     while number >= 0 and not (number in names and offset < symbols[number].end):
         number = symbols[number].parent
     return names.get(number, "")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cq.graph.protocols import OWN_CONTAINERS
-from cq.graph.things import TOP, Class, Container, External, Instance, Module, OwnClass
+from cq.graph.things import TOP, UNKNOWN, Class, Container, External, Instance, Module, OwnClass
 from cq.graph.unit import Unit
-from cq.graph.values import EVERYTHING, INFERRED, NOTHING, SCOPE, Values, join, raised
+from cq.graph.values import EVERYTHING, INFERRED, NOTHING, PARAMETER, SCOPE, Values, join, raised
 from cq.model.code import Value
 
 if TYPE_CHECKING:
@@ -69,12 +69,23 @@ def _enter(linker: Linker, unit: Unit, scope: int, value: Value, position: int) 
     found = NOTHING
     for thing, level in linker.evaluate(unit, scope, value[1], position).items():
         if isinstance(thing, Instance):
-            found = join(found, linker.protocols.run(thing, "enter", level))
+            found = join(found, _enter_instance(linker, thing, level))
         elif isinstance(thing, Container) and thing.kind == "generator":
             found = join(found, raised(linker.containers.elements(thing), level))
         else:
             found = join(found, EVERYTHING if thing is TOP else {thing: level})
     return found
+
+
+def _enter_instance(linker: Linker, thing: Instance, level: int) -> Values:
+    for operation in ("enter", "aenter"):
+        name = linker.dialect(thing.type.unit).protocols.get(operation)
+        holder = None if name is None else linker.members.find(thing.type, name)[0]
+        if isinstance(holder, External):  # of a base from outside: most give themselves
+            return {thing: PARAMETER, UNKNOWN: PARAMETER}
+        if holder is not None:
+            return linker.protocols.run(thing, operation, level)
+    return linker.unknown
 
 
 def _same(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:

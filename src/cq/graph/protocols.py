@@ -62,22 +62,23 @@ class Protocols:
                 found = join(found, linker.unknown)
         return found
 
-    def imply(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> Values:
-        """The methods of those names that the values of an expression have. Most operators are between numbers and
-        texts: they are looked at only where it is a variable or a call that may give something else."""
+    def imply(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> list[Values]:
+        """The methods of those names that the values of an expression have, each apart: all of them run. Most operators
+        are between numbers and texts: they are looked at only where it is a variable or a call that may give something
+        else."""
         linker = self.linker
-        found: Values = {}
         if "__iter__" not in names and "__enter__" not in names and not self._may_be_made(unit, scope, start, value):
-            return found
+            return []
+        found: dict[str, Values] = {name: {} for name in names}
         for thing, level in linker.evaluate(unit, scope, value, start).items():
             if isinstance(thing, Instance):
-                for name in names:
+                for name, methods in found.items():
                     way = _NEXT.get(name)
                     inner = {thing: level} if way is None else self.run(thing, way, level)
                     for other, at in inner.items():
                         if isinstance(other, Instance):
-                            found |= self._find_first(other, name, at)
-        return found
+                            methods |= self._find_first(other, name, at)
+        return [methods for methods in found.values() if methods]
 
     def _find_first(self, thing: Instance, names: str, level: int) -> Values:
         """The first of these methods, `__str__|__repr__`, that an instance has."""

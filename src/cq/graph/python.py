@@ -37,7 +37,7 @@ class PythonDialect(Dialect):
     made_constructors = ("__post_init__",)  # of a dataclass
     protocols: ClassVar[dict[str, str]] = {
         "iter": "__iter__", "next": "__next__", "aiter": "__aiter__",
-        "enter": "__enter__", "item": "__getitem__", "call": "__call__",
+        "enter": "__enter__", "aenter": "__aenter__", "item": "__getitem__", "call": "__call__",
         "+": "__add__", "-": "__sub__", "*": "__mul__", "/": "__truediv__", "//": "__floordiv__", "%": "__mod__",
         "|": "__or__", "&": "__and__", "^": "__xor__", "@": "__matmul__", "**": "__pow__", "<<": "__lshift__",
         ">>": "__rshift__",
@@ -76,6 +76,7 @@ class PythonDialect(Dialect):
         "contextlib.ExitStack().enter_context": ("__enter__", "__exit__"),
         "contextlib.AsyncExitStack().enter_async_context": ("__aenter__", "__aexit__"),
     }  # fmt: skip
+    attribute_hooks = ("__set_name__",)
     class_hooks = ("__init_subclass__",)
     root_members = frozenset(dir(object))
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}

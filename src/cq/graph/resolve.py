@@ -240,12 +240,12 @@ class Resolver:
             if cell is not None and (site.kind == "decorator" or cell in found)
         }
 
-    def callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, Meaning | None] | None:
+    def callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, list[Meaning]] | None:
         """Functions that a call of these hands over: `map(f, …)`; of classes among them the constructors as well."""
         home = unit.home(unit.code.sites[number].scope)
         return self.linker.ask(home, lambda: self._find_callbacks(unit, number, values))
 
-    def _find_callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, Meaning | None] | None:
+    def _find_callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, list[Meaning]] | None:
         linker = self.linker
         found: Values = {}
         dialect = self.linker.dialects[unit.language]
@@ -264,7 +264,8 @@ class Resolver:
                 site = unit.code.sites[number]
                 if site.args:
                     names = dialect.builtin_runs[thing.name]
-                    found = join(found, linker.protocols.imply(unit, site.scope, site.start, names, site.args[0]))
+                    for methods in linker.protocols.imply(unit, site.scope, site.start, names, site.args[0]):
+                        found = join(found, methods)
         site = unit.code.sites[number]
         if site.kind == "decorator" and unit.decorated_at.get(site.end, (None, 0, False))[2]:
             # `@f(x)`: what the call gives is called with what it decorates.
@@ -272,7 +273,7 @@ class Resolver:
         if not found:
             return None
         meaning = self.mean(found)
-        return (meaning, self.construct(found)) if meaning.places else None
+        return (meaning, self.construct(found, meaning.status)) if meaning.places else None
 
     def find_running(self, cells: Sequence[Cell | None]) -> set[Cell]:
         """Callees that `run` has something to say about; few of all."""
@@ -412,24 +413,26 @@ class Resolver:
                     unit, s, at, names.get(o, ()), v
                 ),
             )
-            meaning = linker.ask(home, lambda found=found: self.mean(found)) if found else UNRESOLVED
-            if meaning.places:
-                yield scope, start, meaning
+            for methods in found:
+                meaning = linker.ask(home, lambda methods=methods: self.mean(methods))
+                if meaning.places:
+                    yield scope, start, meaning
         for definition in unit.code.definitions:
-            if definition.kind == "class" and (definition.bases or definition.keywords):
-                for place in self._define(unit, definition) if unit.home(definition.scope) not in kept else ():
+            if definition.kind == "class" and unit.home(definition.scope) not in kept:
+                for place in self._define(unit, definition):
                     yield definition.scope, definition.start, Meaning("resolved", "mro", (place,))
         for scope, start, value in unit.code.raises:
             home = unit.home(scope)
             if home not in kept and type(value) is str:  # `raise Wrong` makes one
-                made = linker.ask(
-                    home, lambda s=scope, v=value, at=start: self.construct(linker.evaluate(unit, s, v, at))
-                )
-                if made is not None:
-                    yield scope, start, made
+                made = linker.ask(home, lambda s=scope, v=value, at=start: self._make(linker.evaluate(unit, s, v, at)))
+                yield from ((scope, start, meaning) for meaning in made)
+
+    def _make(self, values: Values) -> list[Meaning]:
+        return self.construct(values, self.mean(values).status)
 
     def _define(self, unit: Unit, definition: Definition) -> list[Place]:
-        """What a class statement runs: methods of its bases and of its metaclass that the language calls."""
+        """What a class statement runs: methods of its bases, of its metaclass and of what its attributes are made of
+        that the language calls."""
         known = self._defined.get((unit, definition.start))
         if known is not None:
             return known
@@ -440,6 +443,11 @@ class Resolver:
             if not isinstance(kind, Class):
                 return {}
             dialect = linker.dialect(unit)
+            for name in dialect.attribute_hooks:
+                made = [self._find_method(held, name) for held in self._find_held(unit, definition)]
+                places.extend(dict.fromkeys(made))
+            if not definition.bases and not definition.keywords:
+                return {}
             for name in dialect.class_hooks:
                 base = linker.members.order(kind)[1] if kind.is_line else None
                 is_line = isinstance(base, Class)
@@ -452,8 +460,19 @@ class Resolver:
         found = self._defined[unit, definition.start] = [place for place in places if place is not None]
         return found
 
-    def construct(self, values: Values) -> Meaning | None:
-        """The constructor that runs when a call makes an instance of a class of the repository."""
+    def _find_held(self, unit: Unit, definition: Definition) -> Iterator[Class]:
+        """The classes of which the attributes of a class are instances as written: `x = Field()`, `@lazy` over one."""
+        linker = self.linker
+        linker.record(unit.member_key(definition.symbol, "*"))
+        for name, binds in unit.scopes.get(definition.symbol, {}).items():
+            linker.record(unit.member_key(definition.symbol, name))
+            for number in [unit.site_at.get(bind.value) for bind in binds if type(bind.value) is int]:
+                things = linker.link(unit, number) if number is not None else ()
+                yield from (thing for thing in things if isinstance(thing, Class) and len(things) == 1)
+
+    def construct(self, values: Values, status: str) -> list[Meaning]:
+        """The constructors that run when a call makes an instance of a class of the repository: of a class that is
+        certain (by the status of the call) all of them, `__init__` and `__new__`; else they are possible."""
         places: dict[Place, None] = {}  # several classes may have one of a base
         for thing in values:
             kind = thing.type if isinstance(thing, OwnClass) else thing
@@ -467,9 +486,9 @@ class Resolver:
                 for place in (called, *found):
                     if place is not None:
                         places[place] = None
-        if not places:
-            return None
-        return Meaning("resolved" if len(places) == 1 else "ambiguous", "constructor", tuple(places))
+        if status == "resolved":
+            return [Meaning("resolved", "constructor", (place,)) for place in places]
+        return [Meaning("ambiguous", "constructor", tuple(places))] if places else []
 
     def _find_method(self, kind: Class, name: str, *, behind: bool = False) -> Place | None:
         holder, binds, _, _ = self.linker.members.find(kind, name, behind=behind)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cq.features.graph import GraphOptions, PathOptions
     from cq.features.hierarchy import TypesOptions
     from cq.features.hover import HoverOptions
-    from cq.features.impact import ImpactOptions, SignatureOptions
+    from cq.features.impact import ImpactOptions
     from cq.features.imports import ImportsOptions
     from cq.features.neighborhood import Found, NeighborhoodOptions
     from cq.features.page import Page
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cq.features.search import SearchOptions
     from cq.features.servers import Servers
     from cq.features.side_effects import EffectsOptions
+    from cq.features.sig_impact import SignatureOptions
     from cq.features.target import Definition
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
@@ -527,7 +528,7 @@ class Workspace:
 
     def sig_impact(self, question: SignatureOptions) -> Answer:
         """Which call sites a new signature would break."""
-        from cq.features.impact import find_signature_impact
+        from cq.features.sig_impact import find_signature_impact
 
         return self._relate("sig-impact", lambda relations: find_signature_impact(relations, question))
 

@@ -11,11 +11,11 @@ import pytest
 
 from cq import Answer, Workspace
 from cq.features.graph import GraphOptions, PathOptions
-from cq.features.impact import ImpactOptions, SignatureOptions, check_call, parse_signature
+from cq.features.impact import ImpactOptions
 from cq.features.imports import ImportsOptions
+from cq.features.sig_impact import SignatureOptions
 from cq.model.answer import CallDetails, NodeDetails
 from cq.model.errors import UsageError
-from cq.model.facts import Argument, Call
 from tests.support.fixture import parse_fixture
 
 TREE = """
@@ -115,45 +115,6 @@ def test_changed_lines_are_their_definitions(workspace: Workspace):
     assert answer.summary["definitions"] == 1
     assert set(nodes(answer, "dependents")) == {"main"}
     assert workspace.impact(ImpactOptions(changed={"app/use.py": (1,)})).found == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "to", "verdict"),
-    [
-        ("1", "f(self, a)", "ok"),
-        ("1, 2", "f(self, a)", "breaks"),
-        ("", "f(self, a)", "breaks"),
-        ("", "f(self, a=1)", "ok"),
-        ("b=1", "f(self, a)", "breaks"),
-        ("a=1", "f(self, a, *, b)", "breaks"),
-        ("a=1, b=2", "f(self, a, *, b)", "ok"),
-        ("1, a=1", "f(self, a)", "breaks"),
-        ("*x", "f(self, a)", "ambiguous"),
-        ("**x", "f(self, a)", "ambiguous"),
-        ("1, **x", "f(self, a, **rest)", "ok"),
-        ("1, 2, 3", "f(self, a, *rest)", "ok"),
-        ("1", "f(self, b, a=0)", "ambiguous"),
-        ("a=1", "f(self, a, /)", "breaks"),
-    ],
-)
-def test_what_a_new_signature_does_to_a_call(arguments: str, to: str, verdict: str):
-    old = parse_signature("f(self, a)", "python", "f")
-    assert check_call(_call(arguments), old, parse_signature(to, "python", "f"), bound=True)[0] == verdict
-
-
-def _call(arguments: str) -> Call:
-    args: list[Argument] = []
-    keywords: list[str] = []
-    for word in filter(None, (part.strip() for part in arguments.split(","))):
-        name, equals, text = word.partition("=")
-        if equals:
-            keywords.append(name)
-            args.append(Argument("number", text, name))
-        else:
-            spread = word.startswith("*")
-            args.append(Argument("spread" if spread else "number", word, spread=spread))
-    positional = sum(1 for argument in args if not argument.name)
-    return Call("call", "x.f", "f", "x", 0, 1, 0, -1, tuple(args), positional, tuple(keywords))
 
 
 def test_call_sites_of_a_new_signature(workspace: Workspace):
@@ -375,18 +336,6 @@ def test_code_blocks_that_are_not_linked_are_named(tmp_path: Path):
         for ask in (opened.calls, opened.graph, opened.impact, opened.references):
             assert "not_linked" in [event.category for event in ask("g299").degraded]
             assert "not_linked" not in [event.category for event in ask("g7").degraded]
-
-
-def test_the_signature_of_a_class_is_that_of_its_constructor(tmp_path: Path):
-    (tmp_path / "a.py").write_text(
-        "class Base:\n    def __new__(cls, *args, **kwargs): ...\n"
-        "class Row(Base):\n    def __init__(self, a, b=1): ...\nRow(1, 2)\nRow(1)\nvalue = 3\n"
-    )
-    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
-        answer = opened.sig_impact(SignatureOptions("Row", "Row(self, a)"))
-        assert (answer.summary["breaks"], answer.summary["ok"]) == (1, 1)
-        assert "no function" in opened.sig_impact(SignatureOptions("value", "value()")).degraded[0].message
-        assert "no class" in opened.types("Row.__init__").degraded[0].message
 
 
 def test_what_stands_in_impl_blocks_is_the_type_s(tmp_path: Path):

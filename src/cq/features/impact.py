@@ -1,4 +1,4 @@
-"""What a change can break: all that depends on a definition, and call sites that a new signature would not fit."""
+"""What a change can break: all that depends on a definition."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ import msgspec
 
 from cq.features.graph import describe_link, describe_target, find_centers, walk_from
 from cq.features.page import Page, count_tokens, take
-from cq.features.relations import CALLS, KINDS, Relations, check_walk
+from cq.features.relations import KINDS, Relations, check_walk
 from cq.features.target import Definition, find_file, find_part, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice, Truncation
-from cq.model.code import Parameter
-from cq.model.edge import Candidate, Edge
-from cq.model.errors import UsageError
-from cq.model.facts import Call
+from cq.model.edge import Candidate
 from cq.source.role import find_role
-from cq.syntax import extract_facts
 
 MAX_DEFINED = 50  # definitions of a path or module that are followed
 
@@ -140,169 +136,3 @@ def _cut_defined(count: int) -> list[Truncation]:
 
 def _describe_row(row: Definition) -> Finding:
     return Finding("changed", f"{row.symbol.kind} {row.symbol.qualified_name}", row.location)
-
-
-class SignatureOptions(msgspec.Struct, frozen=True):
-    target: str
-    to: str
-    page: Page = Page(40)
-
-
-def find_signature_impact(relations: Relations, options: SignatureOptions) -> Answer:
-    """Per call site whether a new signature takes the call: breaks, ambiguous, ok; in this order."""
-    options.page.check()
-    named = find_targets(relations.files, options.target)
-    rows = [row for row in named if row.symbol.kind_group in _FUNCTIONS]
-    rows = rows or [maker for row in named for maker in _find_constructors(row)]  # a class is called by it
-    if not rows:
-        what = named[0].symbol if named else None
-        message = f"{what.kind} {what.qualified_name} has no signature: it is no function" if what else ""
-        return say_nothing(relations.files, "sig-impact", options.target, message)
-    row = rows[0]
-    language = row.file.documents[row.document].language
-    new = parse_signature(options.to, language, row.symbol.name)
-    old = parse_signature(row.symbol.signature.removeprefix("async "), language, row.symbol.name)
-    node = relations.node(row)
-    verdicts: list[tuple[int, Edge, Call, str, str]] = []
-    for edge in relations.edges.find_into(node):
-        call = relations.call(edge)
-        if edge.kind in CALLS and call is not None:
-            verdict, reason = check_call(call, old, new, bound=_is_bound(relations, row, call))
-            if verdict == "breaks" and not _is_certain(relations, edge, node):
-                verdict, reason = "ambiguous", f"{reason}; but it may mean another definition"
-            verdicts.append((_ORDER.index(verdict), edge, call, verdict, reason))
-    verdicts.sort(key=lambda item: (item[0], find_role(item[1].source.path) == "test", item[1].source, item[2].start))
-
-    def make(item: tuple[int, Edge, Call, str, str]) -> Finding:
-        _, edge, call, verdict, reason = item
-        held = relations.hold(edge.source.path)
-        place = max(call.name_start, call.start)
-        details = NodeDetails(
-            edge.source.name,
-            "call",
-            find_role(edge.source.path),
-            1,
-            edge.ref.status,
-            edge.kind,
-            verdict=verdict,
-            reason=reason,
-        )
-        location = held.locate(place, call.end) if held else None
-        line = held.line_at(place).strip() if held else ""
-        return Finding(
-            verdict,
-            f"{verdict}: {reason}: {line}" if reason else f"{verdict}: {line}",
-            location,
-            edge.ref.confidence,
-            edge.ref.confidence,
-            details,
-        )
-
-    shown, budget, cut = take(verdicts, options.page, make)
-    counts = {name: sum(1 for item in verdicts if item[3] == name) for name in _ORDER}
-    sections = tuple(
-        Section(name.capitalize(), name, counts[name], findings)
-        for name in _ORDER
-        if (findings := tuple(finding for finding in shown if finding.category == name))
-    )
-    drivers = tuple(f"{counts[name]} {name}" for name in ("breaks", "ambiguous") if counts[name])
-    level = "high" if counts["breaks"] else "medium" if counts["ambiguous"] else "low"
-    return Answer(
-        SCHEMA_VERSION,
-        "sig-impact",
-        Run(generation=relations.files.generation),
-        {"query": options.target, "from": row.symbol.signature, "to": options.to, **counts},
-        found=len(verdicts),
-        insight=Insight(
-            describe_target(rows),
-            {"call_sites": Slice(len(verdicts), "call sites")},
-            Risk(level, drivers, counts),
-            budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
-        ),
-        sections=sections,
-        truncated=tuple(cut),
-    )
-
-
-def _find_constructors(row: Definition) -> list[Definition]:
-    symbols = row.file.symbols[row.document]
-    return [
-        Definition(row.file, row.document, number)
-        for number, symbol in enumerate(symbols)
-        if symbol.kind == "constructor" and symbol.parent == row.number
-    ]
-
-
-def _is_certain(relations: Relations, edge: Edge, node: Candidate) -> bool:
-    """Whether a call means just this, be it that a class below may have it too: `self.f()`."""
-    meant = relations.edges.find_call(edge.source.path, edge.source.document, edge.call)
-    return edge.ref.status == "resolved" or meant.resolved == node
-
-
-_ORDER = ("breaks", "ambiguous", "ok")
-_FUNCTIONS = ("function", "method")
-_SHAPES = {"python": "def {}: pass", "rust": "fn {} {{}}"}
-
-
-def parse_signature(text: str, language: str, name: str) -> tuple[Parameter, ...]:
-    """The parameters of `f(a, *, b=1)`, read by the language itself; UsageError for what is none."""
-    head, bracket, rest = text.strip().partition("(")
-    if not bracket or not rest.rstrip().rpartition(")")[1]:
-        raise UsageError(f"{text!r} is not a signature", hint=f"e.g. '{name}(a, *, b=1)'")
-    head = head.split()[-1] if head.split() else name
-    head = head if head.isidentifier() else name
-    source = _SHAPES.get(language, "function {} {{}}").format(f"{head}({rest}")
-    facts = extract_facts(source.encode(), language)
-    definitions = facts.code.definitions if facts.code is not None else ()
-    if facts.problems or not definitions:
-        raise UsageError(f"{text!r} is not a signature in {language}", hint=f"e.g. '{name}(a, *, b=1)'")
-    return definitions[0].parameters
-
-
-def check_call(call: Call, old: Sequence[Parameter], new: Sequence[Parameter], *, bound: bool) -> tuple[str, str]:
-    """(verdict, reason). `bound`: the receiver takes the first parameter."""
-    skip = 1 if bound else 0
-    before, after = list(old)[skip:], list(new)[skip:]
-    spread = [argument for argument in call.args if argument.spread or argument.kind == "spread"]
-    star = any(not argument.text.startswith("**") for argument in spread) or call.arg_count > len(call.args)
-    double = any(argument.text.startswith("**") for argument in spread)
-    count = call.arg_count - sum(1 for argument in spread if not argument.name)
-    by_place = [p for p in after if p.kind in ("", "/")]
-    takes_rest, takes_keys = (any(p.kind == kind for p in after) for kind in ("*", "**"))
-    names = {p.name for p in after if p.kind in ("", "k")}
-    if count > len(by_place) and not takes_rest:
-        return "breaks", f"{count} arguments by place, {len(by_place)} taken"
-    unknown = [key for key in call.keywords if key not in names]
-    if unknown and not takes_keys:
-        return "breaks", f"no parameter {unknown[0]!r}"
-    twice = [p.name for p in by_place[:count] if p.name in call.keywords]
-    if twice:
-        return "breaks", f"{twice[0]!r} is given twice"
-    missing = [p.name for p in by_place[count:] if not p.optional and (p.name not in call.keywords or p.kind == "/")]
-    missing += [p.name for p in after if p.kind == "k" and not p.optional and p.name not in call.keywords]
-    if missing and not (star or double):
-        return "breaks", f"{missing[0]!r} is not given"
-    if missing or star:
-        what = "* and **" if star and double else "*" if star else "**"
-        return "ambiguous", f"what {what} passes is not known" + (
-            f"; {missing[0]!r} must be among it" if missing else ""
-        )
-    if double and not takes_keys:
-        return "ambiguous", "what ** passes is not known"
-    was = [p.name for p in before if p.kind in ("", "/")][:count]
-    now = [p.name for p in by_place][:count]
-    for number, (one, other) in enumerate(zip(was, now, strict=False), 1):
-        if one != other and (one in names or other in {p.name for p in before}):
-            return "ambiguous", f"argument {number} was {one!r} and becomes {other!r}"
-    return "ok", ""
-
-
-def _is_bound(relations: Relations, row: Definition, call: Call) -> bool:
-    """Whether the receiver fills the first parameter: a method called on an instance, and a constructor."""
-    symbol, owner = row.symbol, row.parent
-    if symbol.kind_group != "method" or owner is None or any(d.startswith("staticmethod") for d in symbol.decorators):
-        return False
-    if row.file.documents[row.document].language != "python":
-        return False  # their receivers are no parameters in a call
-    through_class = call.receiver.rpartition(".")[2] == owner.name
-    return not through_class or any(d.startswith("classmethod") for d in symbol.decorators)

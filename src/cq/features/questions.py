@@ -90,7 +90,7 @@ def make_question(
             edges = step.edges or KINDS
             return "impact", ImpactOptions((step.target,), {}, step.depth, edges, step.min_confidence, page), {}
         case SignatureStep():
-            from cq.features.impact import SignatureOptions
+            from cq.features.sig_impact import SignatureOptions
 
             return "sig_impact", SignatureOptions(step.target, step.to, page), {}
         case ImportsStep():

@@ -14,7 +14,7 @@ from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
 from cq.graph.sources import Source, Sources
 from cq.graph.unit import ANYWHERE, ROOT, Unit
-from cq.model.code import Bind, Code, Parameter, Store, Value
+from cq.model.code import Bind, Code, Parameter, Site, Store, Value
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Call, FileFacts, Import, Reference, References, Symbol
 
@@ -326,10 +326,25 @@ class Edges:
             return SymbolRef("", "unresolved")
         return self._fill(path, document, number, links, links.refs[links.calls[number]])
 
+    def find_site(self, path: str, document: int, number: int) -> Site | None:
+        """What a call is given; `@f` is a call with what it decorates."""
+        unit = self._unit(path, document)
+        site = None if unit is None else unit.code.sites[number]
+        if unit is None or site is None or site.kind != "decorator":
+            return site
+        decorated, _, called = unit.decorated_at.get(site.end, (None, 0, True))
+        return site if called or decorated is None else msgspec.structs.replace(site, args=(["def", decorated.start],))
+
     def find_constructor(self, path: str, document: int, number: int) -> SymbolRef | None:
         """The constructor that a call runs beside the class it means."""
         links = self._of(path, document)
         at = None if links is None else links.constructors.get(number)
+        return None if links is None or at is None else links.refs[at]
+
+    def find_handed(self, path: str, document: int, number: int) -> SymbolRef | None:
+        """What a call hands on to be called: `map(f, …)`."""
+        links = self._of(path, document)
+        at = None if links is None else links.callbacks.get(number)
         return None if links is None or at is None else links.refs[at]
 
     def find_at(self, path: str, offset: int) -> SymbolRef | None:

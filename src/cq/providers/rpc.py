@@ -91,8 +91,9 @@ class Connection:
         except (OSError, ValueError) as error:
             raise ServerError(f"{command[0]} cannot be started: {error}") from None
         self.pid = self._process.pid
-        for work in (self._read, self._write, self._read_stderr):
-            threading.Thread(target=work, daemon=True, name=f"cq-{work.__name__.strip('_')}").start()
+        self._stderr_reader = _start(self._read_stderr)
+        for work in (self._read, self._write):
+            _start(work)
 
     @property
     def alive(self) -> bool:
@@ -292,10 +293,17 @@ class Connection:
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(5)
             if reason == _ENDED and code != _KILLED:
+                self._stderr_reader.join(1)  # its last words may not have been read yet
                 last = self.stderr.strip().rpartition("\n")[2][:200]
                 self.reason = reason = f"{_ENDED} with exit code {code}" + (f": {last}" if last else "")
         for future in pending.values():
             future.set_exception(ServerError(reason))
+
+
+def _start(work: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=work, daemon=True, name=f"cq-{work.__name__.strip('_')}")
+    thread.start()
+    return thread
 
 
 def _has_ended(pid: int) -> bool:

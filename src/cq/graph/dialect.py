@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.things import Class, Container, External, Function, Module, Thing
 from cq.graph.unit import ROOT
-from cq.model.code import Definition, Site, Value
+from cq.model.code import Bind, Definition, Site, Value
 from cq.model.facts import Import
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Dialect:
     protocols: ClassVar[dict[str, str]] = {}
     runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # operation of Code.runs -> the methods it runs; `a|b`: the first
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # function -> the methods of its argument that it runs
+    element_runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # those of its elements, where no `key` is given
     # The language's own functions that call what they are given -> the argument, by position or keyword, or several.
     callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {}
     attribute_hooks: ClassVar[tuple[str, ...]] = ()  # methods of what a class holds that run when it is defined
@@ -99,6 +100,10 @@ class Dialect:
     def access(self, linker: Linker, function: Function, receiver: Thing, *, on_class: bool) -> Values:
         """A function found as a member of a class, as the reader of the member gets it."""
         return {function: 0}
+
+    def read_field(self, linker: Linker, holder: Class, bind: Bind) -> Values:
+        """What an attribute is that the body of a class binds."""
+        return linker.bound(holder.unit, bind)
 
     def find_name(self, linker: Linker, unit: Unit, scope: int, name: str, position: int) -> Values:
         return linker.unknown

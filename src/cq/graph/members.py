@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from cq.graph.callers import is_own
 from cq.graph.corpus import stored_key
 from cq.graph.things import Bound, Class, External, Function, Instance, Keys, Module, OwnClass, Super, Thing
 from cq.graph.unit import ANYWHERE, ROOT, Unit
@@ -19,6 +20,7 @@ Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
 
 _NOWHERE: Member = (None, (), (), SCOPE)
 
+MAX_HEIRS = 8  # classes below that have an attribute of their own
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_BASES = 100  # classes above one another
 MAX_BEGUN = 20  # members whose names begin as a text that is put together
@@ -110,7 +112,7 @@ class Members:
                 else:
                     found = join(found, {thing: step})
             else:
-                values = raised(linker.bound(holder.unit, bind), max(level, ATTRIBUTE))
+                values = raised(dialect.read_field(linker, holder, bind), max(level, ATTRIBUTE))
                 if not on_class and values is not EVERYTHING and any(isinstance(thing, Function) for thing in values):
                     bound: Values = {}
                     for thing, at in values.items():
@@ -122,13 +124,23 @@ class Members:
                 found = join(found, values)
         for store in stores:
             found = join(found, raised(linker.stored(holder.unit, store), max(level, ATTRIBUTE)))
+        if is_own(receiver) and not behind and not all(map(_is_defined, binds)):
+            found = join(found, self._find_in_heirs(kind, name))
         if stores:
             # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
-            others = self._find_stored(holder, name, [holder.unit])
-            known: Values = {
-                thing: at for thing, at in others.items() if isinstance(thing, (Function, Bound, Class, Instance))
-            }
-            found = join(found, raised(known, level))
+            found = join(found, raised(_only_known(self._find_stored(holder, name, [holder.unit])), level))
+        return found
+
+    def _find_in_heirs(self, kind: Class, name: str) -> Values:
+        """What classes below have in the place of an attribute: `form_class = BigForm`. None where many have one."""
+        linker, found = self.linker, NOTHING
+        places: list[tuple[Class, Bind | Store]] = []
+        for heir in linker.callers.find_heirs(kind):
+            binds, stores = self._own_members(heir, name)
+            places += [(heir, place) for place in (*binds, *stores) if not _is_blank(place.value)]
+        for heir, place in places if len(places) <= MAX_HEIRS else ():
+            read = linker.bound(heir.unit, place) if isinstance(place, Bind) else linker.stored(heir.unit, place)
+            found = join(found, raised(_only_known(read), PARAMETER))
         return found
 
     def of_super(self, thing: Super, name: str, level: int) -> Values:
@@ -273,6 +285,10 @@ class Members:
                     found = join(found, raised(linker.stored(unit, store), ATTRIBUTE))
                     break
         return found
+
+
+def _only_known(values: Values) -> Values:
+    return {thing: at for thing, at in values.items() if isinstance(thing, (Function, Bound, Class, Instance))}
 
 
 def _is_plain(base: External) -> bool:

@@ -96,6 +96,15 @@ def _make(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -
     return linker.made(linker.evaluate(unit, scope, value[1], position))
 
 
+def _catch(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    """An instance of a class that is caught, or of one below it."""
+    found = linker.made(linker.evaluate(unit, scope, value[1], position))
+    for thing in list(found):
+        for heir in linker.callers.find_heirs(thing.type) if isinstance(thing, Instance) else ():
+            found = join(found, {heir.instance: PARAMETER})
+    return found
+
+
 def _operate(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
     found = NOTHING
     for thing, level in linker.evaluate(unit, scope, value[2], position).items():
@@ -172,6 +181,7 @@ OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {
     "await": _same,
     "*": _same,
     "made": _make,
+    "caught": _catch,
     "op": _operate,
     "slice": _slice,
     "all": _all_of,

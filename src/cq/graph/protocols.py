@@ -104,7 +104,7 @@ class Protocols:
         if type(value) is list and value[0] == "op":
             return self._may_be_made(unit, scope, start, value[2])
         if type(value) is not str or "." in value:
-            return type(value) is int
+            return type(value) is int or (type(value) is list and value[0] == "iter")
         binds = unit.find(scope, value, start)
         self.linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
         values = [bind.value for bind in binds]

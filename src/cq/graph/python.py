@@ -76,6 +76,10 @@ class PythonDialect(Dialect):
         "contextlib.ExitStack().enter_context": ("__enter__", "__exit__"),
         "contextlib.AsyncExitStack().enter_async_context": ("__aenter__", "__aexit__"),
     }  # fmt: skip
+    element_runs: ClassVar[dict[str, tuple[str, ...]]] = {
+        "builtins.sum": ("__radd__", "__add__"), "builtins.sorted": ("__lt__",), "builtins.list().sort": ("__lt__",),
+        "builtins.min": ("__lt__",), "builtins.max": ("__gt__|__lt__",),
+    }  # fmt: skip
     attribute_hooks = ("__set_name__",)
     class_hooks = ("__init_subclass__",)
     root_members = frozenset(dir(object))
@@ -363,6 +367,13 @@ class PythonDialect(Dialect):
             return {linker.bind(function, receiver): 0}
         return {function: 0} if on_class else {linker.bind(function, receiver): 0}
 
+    def read_field(self, linker: Linker, holder: Class, bind: Bind) -> Values:
+        """Of an enumeration its own instances."""
+        is_public = not bind.name.startswith("_")
+        if is_public and any(type(k) is External and k.name.startswith("enum.") for k in linker.members.order(holder)):
+            return {holder.instance: 0}
+        return linker.bound(holder.unit, bind)
+
     def find_handed(self, thing: External, unit: Unit, number: int, at: int | str) -> Site | None:
         key = (unit, number, at)
         if key not in self._handed:
@@ -556,8 +567,8 @@ class PythonDialect(Dialect):
             return self._held(linker, unit, number, ["each", "list", ["gives", args[0]]])
         if name == "functools.reduce":
             return linker.calls.called(value(0))
-        if name in ("builtins.next", "builtins.max", "builtins.min"):
-            if len(args) == 1 or name == "builtins.next":
+        if name in ("builtins.next", "builtins.max", "builtins.min", "builtins.sum"):
+            if len(args) == 1 or name in ("builtins.next", "builtins.sum"):
                 return linker.protocols.iterate(value(0))
             found = NOTHING
             for at in range(len(args)):

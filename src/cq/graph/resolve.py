@@ -228,7 +228,7 @@ class Resolver:
     def find_calling(self, unit: Unit, cells: Sequence[Cell | None]) -> set[int]:
         """Calls that may call what they are given: of the language's own functions that do, and decorators."""
         dialect = self.linker.dialects[unit.language]
-        names = dialect.callers.keys() | dialect.builtin_runs.keys()
+        names = dialect.callers.keys() | dialect.builtin_runs.keys() | dialect.element_runs.keys()
         found = {
             cell
             for cell in (dict.fromkeys(cells) if names else ())
@@ -250,23 +250,31 @@ class Resolver:
         found: Values = {}
         dialect = self.linker.dialects[unit.language]
         callers = dialect.callers
-        for thing in values:
-            if type(thing) is External and thing.name in callers:
-                places, site = callers[thing.name], unit.code.sites[number]
-                if isinstance(places, str):
-                    given = [value for name, value in site.keywords if name == places]
-                else:
-                    at = places if isinstance(places, tuple) else (places,)
-                    given = [site.args[place] for place in at if len(site.args) > place]
-                for value in given:
-                    found = join(found, linker.evaluate(unit, site.scope, value, site.start))
-            elif type(thing) is External and thing.name in dialect.builtin_runs:
-                site = unit.code.sites[number]
-                if site.args:
-                    names = dialect.builtin_runs[thing.name]
-                    for methods in linker.protocols.imply(unit, site.scope, site.start, names, site.args[0]):
-                        found = join(found, methods)
         site = unit.code.sites[number]
+
+        def imply(names: Iterable[str], value: Value) -> Values:
+            found: Values = {}
+            for methods in linker.protocols.imply(unit, site.scope, site.start, names, value):
+                found |= methods
+            return found
+
+        for thing in values:
+            if type(thing) is not External:
+                continue
+            given: list[Value] = []
+            places = callers.get(thing.name)
+            if isinstance(places, str):
+                given = [value for name, value in site.keywords if name == places]
+            elif places is not None:
+                at = places if isinstance(places, tuple) else (places,)
+                given = [site.args[place] for place in at if len(site.args) > place]
+            for value in given:
+                found = join(found, linker.evaluate(unit, site.scope, value, site.start))
+            if thing.name in dialect.element_runs and not given:
+                passed = dialect.find_handed(thing, unit, number, "key")
+                found = join(found, imply(dialect.element_runs[thing.name], passed.args[0]) if passed else {})
+            elif thing.name in dialect.builtin_runs and site.args:
+                found = join(found, imply(dialect.builtin_runs[thing.name], site.args[0]))
         if site.kind == "decorator" and unit.decorated_at.get(site.end, (None, 0, False))[2]:
             # `@f(x)`: what the call gives is called with what it decorates.
             found = join(found, {**linker.calls.find_called(linker.calls.result(unit, number))})

@@ -16,6 +16,7 @@ A `Value` is an expression, reduced to what can lead to a definition:
     ["seen", offset, v]      v, seen from that place
     ["gives", v]             what calling v gives
     ["iter", v] ["enter", v] ["await", v] ["made", v]   an element, what `with` binds, what is awaited, an instance of v
+    ["caught", v]            an instance of v or of a class below it
     ["op", "+", v, w]        an operator
     ["*", v]                 spread arguments
     ["sent"]                 what `yield` gives in a generator

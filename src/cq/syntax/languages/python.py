@@ -785,7 +785,7 @@ class Python(Language):
             collector.text[max(0, node.start_byte - 8) : node.start_byte].rstrip().endswith((b"except", b"except*"))
         )
         bound = None if value.type == "case_pattern" else self.value(collector, value)
-        self._add_bind(collector, target, node, ["made" if caught else "enter", bound], node.end_byte)
+        self._add_bind(collector, target, node, ["caught" if caught else "enter", bound], node.end_byte)
 
     def _catch(self, collector: Collector, node: Node) -> None:
         value = node.child_by_field_name("value") or first_child(node)

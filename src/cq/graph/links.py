@@ -106,15 +106,15 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
             if found[1] >= 0:
                 beside["constructors"][number] = found[1]
             ran = resolver.run(unit, number, cell.values) if cell in running else None
-            if ran is not None:
-                beside["runs"][number] = add(make_ref(site.name, ran[0]))
-                if ran[1]:
-                    replaced.append(number)
             called = resolver.callbacks(unit, number, cell.values) if number in calling else None
+            run = ran[0] if ran is not None else called[1] if called is not None else None
+            # In the order of `beside`, as those that are kept.
+            if run is not None:
+                beside["runs"][number] = add(make_ref(site.name, run))
+            if ran is not None and ran[1]:
+                replaced.append(number)
             if called is not None:
                 beside["callbacks"][number] = add(make_ref(site.name, called[0]))
-                if called[1] is not None:
-                    beside["runs"].setdefault(number, add(make_ref(site.name, called[1])))
         if calls[-1] in by_name:
             shapes[number] = find_shape(site)
     relations = _find_relations(resolver, unit, homes)

@@ -332,6 +332,16 @@ def test_functions_that_are_not_read_say_what_they_said() -> None:
     assert left_out > 30
 
 
+def test_what_calls_run_beside_what_they_mean_is_kept_in_the_same_order() -> None:
+    text = """from collections import defaultdict
+class Catalog:
+    def __init__(self): ...
+def make():
+    return defaultdict(Catalog)["x"]
+"""
+    check_edits(["a.py"], [[text]], [("add", "a.py", ["def other():\n    return make()\n"])])
+
+
 def test_a_scope_without_a_name() -> None:
     before = "export {};\ndeclare global {\n  interface Window { run(): void }\n}\n"
     check_edits(["a.ts"], [[before]], [("add", "a.ts", ["function f() { window.run(); }\n"])])

@@ -74,7 +74,7 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
     cells = resolver.read_callees(unit, homes)
     calling, running = resolver.find_calling(unit, cells), resolver.find_running(cells)
     # Calls that share a cell are of one callee: they mean the same.
-    known: dict[tuple[Cell, str], tuple[int, list[int], Keys]] = {}
+    known: dict[tuple[Cell, str], tuple[int, list[SymbolRef], Keys]] = {}
     for number, (site, cell) in enumerate(zip(code.sites, cells, strict=True)):
         if cell is None:
             assert old is not None
@@ -96,25 +96,26 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
                     meaning = resolver.call(unit, number, cell.values)
                     made = resolver.construct(cell.values, meaning.status) if meaning.places else []
                 ref = make_ref(site.name, meaning)
-                found = (add(ref), [add(make_ref(site.name, each)) for each in made], keys)
+                found = (add(ref), [make_ref(site.name, each) for each in made], keys)
                 known[cell, site.name] = found
                 if is_by_name(ref):
                     by_name.add(found[0])
             calls.append(found[0])
             if found[2]:
                 linker.ask(unit.home(site.scope), partial(linker.record, found[2]))
-            for kind, at in zip(("constructors", "runs"), found[1], strict=False):
-                beside[kind][number] = at
             ran = resolver.run(unit, number, cell.values) if cell in running else None
-            if ran is not None:
-                beside["runs"][number] = add(make_ref(site.name, ran[0]))
-                if ran[1]:
-                    replaced.append(number)
             called = resolver.callbacks(unit, number, cell.values) if number in calling else None
+            runs = [] if ran is None else [make_ref(site.name, ran[0])]
+            runs += found[1][1:]
+            runs += () if called is None else (make_ref(site.name, each) for each in called[1])
+            # In the order of `beside`, and only what is kept of them: as where they are kept from before.
+            for kind, each in (("constructors", found[1]), ("runs", runs)):
+                if each:
+                    beside[kind][number] = add(each[0])
+            if ran is not None and ran[1]:
+                replaced.append(number)
             if called is not None:
                 beside["callbacks"][number] = add(make_ref(site.name, called[0]))
-                for made in called[1][:1]:
-                    beside["runs"].setdefault(number, add(make_ref(site.name, made)))
         if calls[-1] in by_name:
             shapes[number] = find_shape(site)
     relations = _find_relations(resolver, unit, homes)

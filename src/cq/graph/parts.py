@@ -201,7 +201,7 @@ class _Reader:
     def _read_sites(self, left_out: set[int]) -> None:
         # A call's arguments end before it does, so what it holds is known when its turn comes.
         for site in sorted(self.unit.code.sites, key=lambda site: site.end):
-            if site.scope not in left_out:
+            if site.scope not in left_out and site.end not in self.sites:
                 self.sites[site.end] = self._part(lambda site=site: self._site(site))
 
     def read(self) -> dict[int, list[Said]]:
@@ -380,7 +380,8 @@ class _Reader:
         decorated = self.unit.decorated_at.get(site.end)
         name = None if decorated is None else self.unit.qualified_names[decorated[0].symbol]
         said = _digest(self._close(lambda: self._inside(self.sites[site.end])))
-        return said, self._scope(site.scope), name
+        # Who looks at a call in a function depends on that function, by its name.
+        return said, "" if self.unit.is_local(site.scope) else self._scope(site.scope), name
 
     def _site(self, site: Site) -> Said:
         scope, start = site.scope, site.start
@@ -456,6 +457,8 @@ class _Reader:
         operation = value[0]
         if operation in ("lambda", "def", "param"):
             definition = self.unit.definitions[value[1]]
+            if operation == "param" and definition.symbol in self._closed:
+                return operation, value[2:]  # as a call in it: see _placed
             if definition.symbol >= 0:
                 return operation, self._scope(definition.symbol), value[2:]
             said = self._definition(definition) if operation == "lambda" else ""

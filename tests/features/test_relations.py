@@ -16,6 +16,7 @@ from cq.features.imports import ImportsOptions
 from cq.features.sig_impact import SignatureOptions
 from cq.model.answer import CallDetails, NodeDetails
 from cq.model.errors import UsageError
+from cq.model.history import Change
 from tests.support.fixture import parse_fixture
 
 TREE = """
@@ -93,6 +94,7 @@ def test_the_way_from_one_to_another(workspace: Workspace):
     answer = workspace.path(PathOptions("main", "Store.check"))
     assert [edge.target.partition(":")[2] for edge in answer.edges] == ["write", "Store.save", "Store.check"]
     assert workspace.path(PathOptions("Store.check", "main")).found == 0
+    assert "the same definition" in workspace.path(PathOptions("main", "use.main")).degraded[0].message
 
 
 def test_impact_puts_tests_apart(workspace: Workspace):
@@ -102,10 +104,12 @@ def test_impact_puts_tests_apart(workspace: Workspace):
 
 
 def test_changed_lines_are_their_definitions(workspace: Workspace):
-    answer = workspace.impact(ImpactOptions(changed={"app/use.py": (5,), "gone.py": (1,)}, edges=("calls",)))
+    answer = workspace.impact(
+        ImpactOptions(changed={"app/use.py": Change((5,)), "gone.py": Change((1,))}, edges=("calls",))
+    )
     assert answer.summary["definitions"] == 1
     assert set(nodes(answer, "dependents")) == {"main"}
-    assert workspace.impact(ImpactOptions(changed={"app/use.py": (1,)})).found == 0
+    assert workspace.impact(ImpactOptions(changed={"app/use.py": Change((1,))})).found == 0
 
 
 def test_call_sites_of_a_new_signature(workspace: Workspace):
@@ -158,26 +162,6 @@ def test_bad_options_are_refused(workspace: Workspace):
     for options in (GraphOptions("Store", depth=0), GraphOptions("Store", edges=("cals",)), GraphOptions("x", least=2)):
         with pytest.raises(UsageError):
             workspace.graph(options)
-
-
-def test_changed_lines_by_git(tmp_path: Path):
-    import subprocess
-
-    from cq.source.git import GitError, find_changed_lines
-
-    def git(*words: str) -> None:
-        names = ("-c", "user.name=t", "-c", "user.email=t@t")
-        subprocess.run(["git", *names, *words], cwd=tmp_path, check=True, capture_output=True)
-
-    git("init", "-q")
-    (tmp_path / "a.py").write_text("one\ntwo\nthree\n")
-    git("add", ".")
-    git("commit", "-qm", "x")
-    (tmp_path / "a.py").write_text("one\nTWO\nthree\nfour\n")
-    (tmp_path / "new.py").write_text("a\nb\n")
-    assert find_changed_lines(tmp_path, "HEAD") == {"a.py": (2, 4), "new.py": (1, 2)}
-    with pytest.raises(GitError):
-        find_changed_lines(tmp_path, "nowhere")
 
 
 def test_a_call_of_a_wrapped_function_is_one_of_its_own(tmp_path: Path):

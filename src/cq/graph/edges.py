@@ -152,15 +152,22 @@ class Edges:
         """Definitions that name the target and have no certain edge to it among those known, as one edge each."""
         if not target.name:
             return []
+        if self.find_symbol(target) is None:
+            return self._find_users(target)
         taken = {edge.source for edge in known if edge.ref.status == "resolved"} | {target}
         found: list[Edge] = []
-        for path in sorted({target.path, *(path for path, _ in self._index.find_referrers(target_key(target)))}):
+        name = target.name.rpartition(".")[2].partition("#")[0]
+        # `views.index`: no link of the file leads to more than the module.
+        importing = self.find_importing(target.path) if "." not in target.name else []
+        through = set(importing).intersection(self._index.find_users(name)) if importing else set[str]()
+        referring = {path for path, _ in self._index.find_referrers(target_key(target))}
+        for path in sorted({target.path} | referring | through):
             for document, links in enumerate(self._all(path)):
                 if links is None:
                     continue
                 names = {local for local, number in links.imports if target in links.refs[number].candidates}
-                if (path, document) == (target.path, target.document):
-                    names.add(target.name.rpartition(".")[2].partition("#")[0])
+                if (path, document) == (target.path, target.document) or path in through:
+                    names.add(name)
                 usages = self._usages(path, document, names) if names else ()
                 found += [edge for edge in usages if target in edge.ref.candidates and edge.source not in taken]
         taken |= {edge.source for edge in found}
@@ -169,6 +176,19 @@ class Edges:
                 taken.add(read.source)
                 found.append(Edge("usages", read.source, read.ref))
         return found
+
+    def _find_users(self, target: Candidate) -> list[Edge]:
+        """Definitions that name a value or an alias of a type, which links know no more of than the module."""
+        found: dict[Candidate, Edge] = {}
+        name = target.name.rpartition(".")[2]
+        for path in sorted({target.path, *self._index.find_users(name)}):
+            for local in sorted({name} | self.find_locals(path, target)):
+                for document, start, _, ref in self.find_named(path, local):
+                    if ref is not None and target in ref.candidates:
+                        around = _around(self._symbols_of(path)[document], self._names(path, document), start)
+                        source = Candidate(path, document, around)
+                        found.setdefault(source, Edge("usages", source, ref))
+        return list(found.values())
 
     def find_reads(self, target: Candidate) -> Iterator[Read]:
         """Every place that runs an accessor without a call; none for what is no accessor. What is read off something

@@ -322,7 +322,11 @@ def test_what_stands_in_impl_blocks_is_the_type_s(tmp_path: Path):
     with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
         sections = {s.kind: [f.message for f in s.findings] for s in opened.types("Square").sections}
     assert [message.split()[1] for message in sections["supertypes"]] == ["Shape"]
-    assert [message.split()[1].rstrip(":") for message in sections["members"]] == ["Square.new", "Square.area"]
+    assert [message.split()[1].rstrip(":") for message in sections["members"]] == [
+        "Square.new",
+        "Square.area",
+        "Square.side",
+    ]
 
 
 def test_a_method_of_something_unknown_is_not_exported_as_the_name_in_scope(tmp_path: Path):
@@ -333,3 +337,37 @@ def test_a_method_of_something_unknown_is_not_exported_as_the_name_in_scope(tmp_
         opened.export_scip(tmp_path / "index.scip")
         report = opened.ingest(tmp_path / "index.scip")
     assert (report.calls, report.conflicts) == (1, 0)
+
+
+TYPES = """
+//- t.ts
+export interface Shape<T> { area(): T; name?: string }
+export interface Both extends Shape<number> { extra(): void }
+export abstract class Base<T> implements Shape<T> { abstract area(): T; hello() {} }
+export class Square extends Base<number> { side = 1; area() { return 1 } }
+export class Other { area() { return 2 } }
+interface Shape<T> { later(): void }
+export class Mixed extends mix(Square) {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "members"),
+    [
+        ("Shape", ["method Shape.area: overridden 1 time", "method Shape.later", "property Shape.name"]),
+        ("Base", ["method Base.area: overrides t.ts:Shape.area; overridden 1 time", "method Base.hello"]),
+        ("Square", ["method Square.area: overrides t.ts:Base.area", "field Square.side"]),
+        ("Other", ["method Other.area"]),
+        ("Mixed", []),
+    ],
+)
+def test_members_are_fields_too_and_promises_are_kept(target: str, members: list[str], tmp_path: Path):
+    for path, text in parse_fixture(TYPES).files.items():
+        (tmp_path / path).write_text(text)
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        answer = opened.types(target)
+        assert [f.message for s in answer.sections if s.kind == "members" for f in s.findings] == members
+        assert answer.insight is not None
+        assert answer.insight.target is not None
+        assert answer.insight.target.of == 1
+        assert [event.correlation_key for event in answer.degraded] == (["mix(Square)"] if target == "Mixed" else [])

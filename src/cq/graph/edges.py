@@ -43,9 +43,11 @@ class Index(Protocol):
 
 
 class Read(NamedTuple):
-    """A place in the code of `source` where the name of an attribute stands."""
+    """A place in the code of `source` where the name of an attribute stands; `first` is where the names begin that it
+    is read off, the same as `start` where it is read off something else."""
 
     source: Candidate
+    first: int
     start: int
     end: int
     kind: str  # read write, update for both
@@ -204,19 +206,23 @@ class Edges:
                 unit = self._unit(path, document)
                 if unit is None or find_dialect(unit.language) is not find_dialect(home.language):
                     continue
+                text, first, last = self._index.text(path), 0, -1
                 for name, start, end, role in references:
+                    if not (last + 1 == start and text[last:start] == b"."):
+                        first = start - 5 if _THIS.search(text, max(start - 6, 0), start) else start
+                    last = end
                     if name != symbol.name or start not in self._receivers(path, document):
                         continue
                     ref = self._find_attribute(path, document, name, start)
                     if ref is None and role != "call":
                         ref = SymbolRef(name, "ambiguous", "name", CONFIDENCE["name"], (whole,))
                     kind = "write" if role == "assignment" else "read"
-                    if kind == "read" and _UPDATE.match(self._index.text(path), end):
+                    if kind == "read" and _UPDATE.match(text, end):
                         kind = "update"
                     if ref is not None and whole in ref.candidates and kind in kinds:
                         named = {at: unit.qualified_names[at] for at in unit.by_symbol}  # what a lambda does, too
                         around = _around(self._symbols_of(path)[document], named, start)
-                        yield Read(Candidate(path, document, around), start, end, kind, ref)
+                        yield Read(Candidate(path, document, around), first, start, end, kind, ref)
 
     def find_usages_out(self, source: Candidate, known: Iterable[Edge]) -> list[Edge]:
         """What a definition names and has no certain edge to among those known."""

@@ -16,6 +16,7 @@ from cq.features.imports import ImportsOptions
 from cq.features.sig_impact import SignatureOptions
 from cq.model.answer import CallDetails, NodeDetails
 from cq.model.errors import UsageError
+from cq.model.history import Change
 from tests.support.fixture import parse_fixture
 
 TREE = """
@@ -93,6 +94,7 @@ def test_the_way_from_one_to_another(workspace: Workspace):
     answer = workspace.path(PathOptions("main", "Store.check"))
     assert [edge.target.partition(":")[2] for edge in answer.edges] == ["write", "Store.save", "Store.check"]
     assert workspace.path(PathOptions("Store.check", "main")).found == 0
+    assert "the same definition" in workspace.path(PathOptions("main", "use.main")).degraded[0].message
 
 
 def test_a_way_says_which_of_its_links_are_only_possible(workspace: Workspace):
@@ -111,10 +113,12 @@ def test_impact_puts_tests_apart(workspace: Workspace):
 
 
 def test_changed_lines_are_their_definitions(workspace: Workspace):
-    answer = workspace.impact(ImpactOptions(changed={"app/use.py": (5,), "gone.py": (1,)}, edges=("calls",)))
+    answer = workspace.impact(
+        ImpactOptions(changed={"app/use.py": Change((5,)), "gone.py": Change((1,))}, edges=("calls",))
+    )
     assert answer.summary["definitions"] == 1
     assert set(nodes(answer, "dependents")) == {"main"}
-    assert workspace.impact(ImpactOptions(changed={"app/use.py": (1,)})).found == 0
+    assert workspace.impact(ImpactOptions(changed={"app/use.py": Change((1,))})).found == 0
 
 
 def test_call_sites_of_a_new_signature(workspace: Workspace):
@@ -167,26 +171,6 @@ def test_bad_options_are_refused(workspace: Workspace):
     for options in (GraphOptions("Store", depth=0), GraphOptions("Store", edges=("cals",)), GraphOptions("x", least=2)):
         with pytest.raises(UsageError):
             workspace.graph(options)
-
-
-def test_changed_lines_by_git(tmp_path: Path):
-    import subprocess
-
-    from cq.source.git import GitError, find_changed_lines
-
-    def git(*words: str) -> None:
-        names = ("-c", "user.name=t", "-c", "user.email=t@t")
-        subprocess.run(["git", *names, *words], cwd=tmp_path, check=True, capture_output=True)
-
-    git("init", "-q")
-    (tmp_path / "a.py").write_text("one\ntwo\nthree\n")
-    git("add", ".")
-    git("commit", "-qm", "x")
-    (tmp_path / "a.py").write_text("one\nTWO\nthree\nfour\n")
-    (tmp_path / "new.py").write_text("a\nb\n")
-    assert find_changed_lines(tmp_path, "HEAD") == {"a.py": (2, 4), "new.py": (1, 2)}
-    with pytest.raises(GitError):
-        find_changed_lines(tmp_path, "nowhere")
 
 
 def test_a_call_of_a_wrapped_function_is_one_of_its_own(tmp_path: Path):
@@ -347,7 +331,11 @@ def test_what_stands_in_impl_blocks_is_the_type_s(tmp_path: Path):
     with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
         sections = {s.kind: [f.message for f in s.findings] for s in opened.types("Square").sections}
     assert [message.split()[1] for message in sections["supertypes"]] == ["Shape"]
-    assert [message.split()[1].rstrip(":") for message in sections["members"]] == ["Square.new", "Square.area"]
+    assert [message.split()[1].rstrip(":") for message in sections["members"]] == [
+        "Square.new",
+        "Square.area",
+        "Square.side",
+    ]
 
 
 def test_a_method_of_something_unknown_is_not_exported_as_the_name_in_scope(tmp_path: Path):
@@ -358,3 +346,37 @@ def test_a_method_of_something_unknown_is_not_exported_as_the_name_in_scope(tmp_
         opened.export_scip(tmp_path / "index.scip")
         report = opened.ingest(tmp_path / "index.scip")
     assert (report.calls, report.conflicts) == (1, 0)
+
+
+TYPES = """
+//- t.ts
+export interface Shape<T> { area(): T; name?: string }
+export interface Both extends Shape<number> { extra(): void }
+export abstract class Base<T> implements Shape<T> { abstract area(): T; hello() {} }
+export class Square extends Base<number> { side = 1; area() { return 1 } }
+export class Other { area() { return 2 } }
+interface Shape<T> { later(): void }
+export class Mixed extends mix(Square) {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "members"),
+    [
+        ("Shape", ["method Shape.area: overridden 1 time", "method Shape.later", "property Shape.name"]),
+        ("Base", ["method Base.area: overrides t.ts:Shape.area; overridden 1 time", "method Base.hello"]),
+        ("Square", ["method Square.area: overrides t.ts:Base.area", "field Square.side"]),
+        ("Other", ["method Other.area"]),
+        ("Mixed", []),
+    ],
+)
+def test_members_are_fields_too_and_promises_are_kept(target: str, members: list[str], tmp_path: Path):
+    for path, text in parse_fixture(TYPES).files.items():
+        (tmp_path / path).write_text(text)
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        answer = opened.types(target)
+        assert [f.message for s in answer.sections if s.kind == "members" for f in s.findings] == members
+        assert answer.insight is not None
+        assert answer.insight.target is not None
+        assert answer.insight.target.of == 1
+        assert [event.correlation_key for event in answer.degraded] == (["mix(Square)"] if target == "Mixed" else [])

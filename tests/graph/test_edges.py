@@ -166,7 +166,7 @@ def test_usages_name_a_definition_without_any_other_edge_to_it(tmp_path: Path):
         "handler": ["use.py:picked resolved"],
         "Kind": ["use.py:handed resolved", "use.py:compared resolved", "use.py:default resolved"],
         "Other": ["use.py:compared resolved"],
-        "alone": [],
+        "alone": ["use.py:read resolved"],
     }
     assert named == ["Kind", "Other"]
 

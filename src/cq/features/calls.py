@@ -6,7 +6,6 @@ A site is `certain` where resolution leaves one meaning, `possible` where severa
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
@@ -49,7 +48,6 @@ MAX_CANDIDATES = 5
 _CALLABLE = frozenset({"function", "method", "class", "type"})
 # Calls that may run a function which they are given by name or as a value.
 _HAZARDS = frozenset({"attrgetter", "eval", "exec", "getattr", "methodcaller", "partial", "partialmethod"})
-_DOTTED = re.compile(rb"(\w+(?:\.\w+)*)\.\Z")  # in front of a name
 _PLAIN = ("", "operator", "functools", "builtins")
 
 
@@ -189,14 +187,18 @@ def _find_sites(
 
 def _as_call(relations: Relations, held: HeldFile, read: Read) -> Call:
     """`self.total` as a call without arguments."""
-    name, around = held.text[read.start : read.end], relations.definition(read.source)
-    dotted = _DOTTED.search(held.text, max(read.start - 100, 0), read.start)
-    receiver = dotted[1] if dotted is not None else b""
-    start = dotted.start() if dotted is not None else read.start
+    around = relations.definition(read.source)
+    callee, receiver, name = (
+        held.text[start:end].decode("utf-8", "replace")
+        for start, end in (
+            (read.first, read.end),
+            (read.first, max(read.start - 1, read.first)),
+            (read.start, read.end),
+        )
+    )
     return Call(
-        read.kind, (receiver + b"." + name).decode(), name.decode(), receiver.decode(), start, read.end, read.start,
-        around.number if around is not None else -1,
-    )  # fmt: skip
+        read.kind, callee, name, receiver, read.first, read.end, read.start, around.number if around is not None else -1
+    )
 
 
 def _is_outside(relations: Relations | None, site: Site, target: str, linked: bool) -> bool:

@@ -107,6 +107,9 @@ def find_path(relations: Relations, options: PathOptions) -> Answer:
     ahead = relations.dependencies(options.edges, options.least)
     certain = relations.dependencies(options.edges, max(options.least, POSSIBLE + 0.01))
     wanted = set(find_centers(relations, goals))
+    if wanted.issuperset(find_centers(relations, starts)):
+        message = f"{options.source!r} and {options.target!r} are the same definition"
+        return say_nothing(relations.files, "path", f"{options.source} → {options.target}", message)
     chains: list[tuple[Link[Candidate], ...]] = []
     cut = False
     for start in find_centers(relations, starts):
@@ -153,7 +156,7 @@ def find_centers(relations: Relations, rows: Sequence[Definition]) -> list[Candi
     """What stands for the targets: a class with its methods, since whoever uses one of them uses the class."""
     found: dict[Candidate, None] = {}
     for row in rows:
-        node = relations.node(row)
+        node = relations.center(row)
         found[node] = None
         if row.symbol.kind_group in ("class", "type"):
             found |= dict.fromkeys(relations.members(node))

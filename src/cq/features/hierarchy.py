@@ -7,10 +7,13 @@ import msgspec
 from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.target import find_targets, say_nothing
+from cq.features.target import Definition, find_targets, say_nothing
 from cq.graph.walk import Reached, walk
-from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, Run, Section, Slice
+from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section, Slice
 from cq.model.edge import Candidate
+from cq.model.facts import is_looked_up
+from cq.model.status import Degraded
+from cq.source.role import find_role
 
 MAX_DEPTH = 20
 
@@ -27,9 +30,9 @@ def find_types(relations: Relations, options: TypesOptions) -> Answer:
     if not rows:
         what = f"{named[0].symbol.kind} {named[0].symbol.qualified_name} is no class or type" if named else ""
         return say_nothing(relations.files, "types", options.target, what)
-    # What Rust writes in `impl` blocks beside a type is the type's.
-    blocks = [row for row in rows[1:] if row.symbol.kind == "impl" and row.file.path == rows[0].file.path]
-    nodes = [relations.node(row) for row in (rows[0], *blocks)]
+    # What Rust writes in `impl` blocks beside a type is the type's, and TypeScript may declare an interface in parts.
+    whole = [row for row in rows if row is rows[0] or (row.symbol.kind in _PARTS and _is_beside(row, rows[0]))]
+    nodes = [relations.node(row) for row in whole]
     up = walk(nodes, relations.dependencies(("inherits",), 0), depth=MAX_DEPTH, forward=True, order=relations.order)
     down = walk(nodes, relations.dependents(("inherits",), 0), depth=MAX_DEPTH, forward=False, order=relations.order)
     outside = [
@@ -53,8 +56,13 @@ def find_types(relations: Relations, options: TypesOptions) -> Answer:
         ("Supertypes", [relations.describe(item) for item in up.nodes if item.distance]),
         ("Supertypes Outside", [Finding("external", name) for name in dict.fromkeys(outside)]),
         ("Subtypes", [relations.describe(item) for item in down.nodes if item.distance]),
-        ("Members", [_describe_member(relations, member, overridden, overriding) for member in members]),
+        (
+            "Members",
+            [_describe_member(relations, member, overridden, overriding) for member in members]
+            + [_describe_field(field) for row in whole for field in _find_fields(relations, row)],
+        ),
     ]
+    lost = [base for row in whole for base in _find_lost(relations, row)]
     everything = [(title, finding) for title, findings in parts for finding in findings]
     shown, budget, cut = take(everything, options.page, lambda item: item[1])
     kept = set(map(id, shown))
@@ -71,13 +79,47 @@ def find_types(relations: Relations, options: TypesOptions) -> Answer:
         {"query": options.target, **{title.lower(): len(findings) for title, findings in parts}},
         found=1,
         insight=Insight(
-            describe_target(rows),
+            describe_target([rows[0], *(row for row in rows if row not in whole)]),
             slices,
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
         ),
         sections=sections,
+        degraded=tuple(Degraded("types", "info", "unknown_base", f"the base {b} is not known", b) for b in lost),
         truncated=(*up.truncated, *down.truncated, *cut),
     )
+
+
+_PARTS = ("impl", "interface")
+
+
+def _is_beside(row: Definition, other: Definition) -> bool:
+    return row.file.path == other.file.path and row.symbol.qualified_name == other.symbol.qualified_name
+
+
+def _find_fields(relations: Relations, row: Definition) -> list[Definition]:
+    """What a type holds that is no function or type."""
+    symbols = row.file.symbols[row.document]
+    found = [
+        Definition(row.file, row.document, number)
+        for number, symbol in enumerate(symbols)
+        if symbol.parent == row.number and symbol.kind_group == "value" and is_looked_up(symbol, symbols)
+    ]
+    return [field for field in found if relations.edges.find_place(row.file.path, row.document, field.number) is None]
+
+
+def _describe_field(row: Definition) -> Finding:
+    symbol = row.symbol
+    role = find_role(row.file.path)
+    symbol_id = row.file.name_symbol(row.document, row.number)[0]
+    details = NodeDetails(symbol.qualified_name, symbol.kind, role, symbol_id=symbol_id)
+    return Finding("node", f"{symbol.kind} {symbol.qualified_name}", row.location, details=details)
+
+
+def _find_lost(relations: Relations, row: Definition) -> list[str]:
+    """Bases that nobody knows, as they are written."""
+    edges = [edge for edge in relations.edges.find_out(relations.node(row)) if edge.kind == "inherits"]
+    bases = row.symbol.bases if len(row.symbol.bases) == len(edges) else ("a base",) * len(edges)
+    return [base for base, edge in zip(bases, edges, strict=True) if edge.ref.status == "unresolved"]
 
 
 def _describe_member(

@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from posixpath import normpath
+from textwrap import dedent
 
 import msgspec
 
 from cq.features.graph import describe_link, describe_target, find_centers, walk_from
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import KINDS, Relations, check_walk
-from cq.features.target import Definition, find_file, find_part, find_targets, say_nothing
-from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice, Truncation
+from cq.features.target import Definition, find_file, find_part, find_targets, module_name, say_nothing
+from cq.model.answer import (
+    EVIDENCE,
+    SCHEMA_VERSION,
+    Answer,
+    Finding,
+    Insight,
+    NodeDetails,
+    Risk,
+    Run,
+    Section,
+    Slice,
+    Truncation,
+)
 from cq.model.edge import Candidate
+from cq.model.facts import Import, is_looked_up
+from cq.model.history import Change
+from cq.model.status import Degraded
+from cq.source.language import detect_language
 from cq.source.role import find_role
+from cq.syntax import extract_facts
 
 MAX_DEFINED = 50  # definitions of a path or module that are followed
 
 
 class ImpactOptions(msgspec.Struct, frozen=True):
-    """Of targets (a path or module is all that it defines), or of the definitions that changed lines belong to
-    (`changed`: path -> lines)."""
+    """Of targets (a path or module is all that it defines), or of the definitions that changed lines belong to, and
+    those that are gone (`changed`: by path)."""
 
     targets: tuple[str, ...] = ()
-    changed: dict[str, tuple[int, ...]] = {}
+    changed: dict[str, Change] = {}
     depth: int = 3
     edges: tuple[str, ...] = KINDS
     least: float = 0.0
@@ -36,7 +55,9 @@ class ImpactOptions(msgspec.Struct, frozen=True):
 def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     """By distance, then confidence, with one witness path each; tests apart, since they are to be run."""
     options.check()
-    rows = _find_changed(relations, options.changed)
+    rows, loose = _find_changed(relations, options.changed)
+    removed = _find_removed(relations, options.changed)
+    left = [place for name in removed for place in _find_left(relations, name)]
     parts: list[str] = []  # files that are targets as a whole
     for text in options.targets:
         found = [] if find_file(relations.files, text) else find_targets(relations.files, text)[:1]
@@ -47,16 +68,24 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
         parts += part
     defined = _find_defined(relations, parts)
     rows += defined[:MAX_DEFINED]
-    if not rows and not parts:
+    events = _note_changes(loose, removed)
+    if not rows and not parts and not left:
+        said = "changed lines" if options.changed else "nothing changed"
         return Answer(
-            SCHEMA_VERSION, "impact", Run(generation=relations.files.generation), {"query": "nothing changed"}
+            SCHEMA_VERSION, "impact", Run(generation=relations.files.generation), {"query": said}, degraded=events
         )
     centers = [*find_centers(relations, rows), *(Candidate(path, 0, "") for path in parts[:MAX_DEFINED])]
     found = walk_from(relations, centers, "dependents", options.depth, options.edges, options.least)
     inside = set(parts)
     reached = [item for item in found.nodes if item.distance and item.node.path not in inside]
     reached.sort(key=lambda item: (find_role(item.node.path) == "test", item.distance, -item.confidence, item.node))
-    shown, budget, cut = take(reached, options.page, relations.describe)
+    shown, budget, cut = take(
+        [*left, *reached],
+        options.page,
+        lambda item: item if isinstance(item, Finding) else relations.describe(item),
+    )
+    broken = [finding for finding in shown if finding.category == "left"]
+    shown = shown[len(broken) :]
     tests = [
         finding for finding in shown if isinstance(finding.details, NodeDetails) and finding.details.role == "test"
     ]
@@ -66,6 +95,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
         section
         for section in (
             Section("Changed", "changed", len(rows), tuple(map(_describe_row, rows[:10]))),
+            Section("Removed, Still Named", "left", len(left), tuple(broken)),
             Section("Dependents", "dependents", len(reached) - in_tests, tuple(code)),
             Section("Tests", "tests", in_tests, tuple(tests)),
         )
@@ -73,18 +103,19 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     )
     files = {item.node.path for item in reached}
     direct = sum(1 for item in reached if item.distance == 1)
-    drivers = [f"{direct} direct dependents"] if direct else []
+    drivers = [f"{len(left)} places name what is gone"] if left else []
+    drivers += [f"{direct} direct dependents"] if direct else []
     drivers += [f"{len(files)} files"] if len(files) > 5 else []
     drivers += ["no test is known to reach it"] if not in_tests else []
-    level = "high" if direct > 20 or len(files) > 20 else "medium" if direct > 3 or not in_tests else "low"
+    level = "high" if left or direct > 20 or len(files) > 20 else "medium" if direct > 3 or not in_tests else "low"
     return Answer(
         SCHEMA_VERSION,
         "impact",
         Run(generation=relations.files.generation),
         {"query": ", ".join(options.targets) or "changed lines", "definitions": len(rows), "depth": options.depth},
-        found=len(reached),
+        found=len(reached) + len(left),
         insight=Insight(
-            describe_target(rows) if rows and not parts else None,
+            describe_target(rows) if len(rows) == 1 and not parts else None,
             {
                 "dependents": Slice(len(reached), f"definitions within {options.depth}"),
                 "files": Slice(len(files), "files"),
@@ -93,29 +124,100 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
         ),
         sections=sections,
+        degraded=events,
         truncated=(*_cut_defined(len(defined)), *found.truncated, *cut),
         edges=tuple(describe_link(relations, link) for link in found.links),
     )
 
 
-def _find_changed(relations: Relations, changed: dict[str, tuple[int, ...]]) -> list[Definition]:
-    """The innermost definition of every changed line; lines at root level belong to none."""
+def _find_changed(relations: Relations, changed: dict[str, Change]) -> tuple[list[Definition], int]:
+    """The innermost definition of every changed line, and of both lines around a gap; and how many lines of code
+    belong to none."""
     found: dict[tuple[str, int, int], Definition] = {}
+    loose = 0
     for path in sorted(changed):
         held = relations.hold(path)
         if held is None:
             continue
-        for line in changed[path]:
-            offset = held.lines.offset(line)
-            inside = [
-                Definition(held, document, number)
-                for document, symbols in enumerate(held.symbols)
-                for number, symbol in enumerate(symbols)
-                if symbol.body_start >= 0 and held.lines.line(symbol.start) <= line and offset < symbol.end
-            ]
+        spans = [
+            (held.lines.line(symbol.start), held.lines.line(max(symbol.end - 1, 0)), Definition(held, document, number))
+            for document, symbols in enumerate(held.symbols)
+            for number, symbol in enumerate(symbols)
+            if symbol.body_start >= 0 or is_looked_up(symbol, symbols)
+        ]
+        code = {held.lines.line(start) for references in held.references for _, start, _, _ in references}
+        change = changed[path]
+        for first, last in (*((line, line) for line in change.lines), *((line, line + 1) for line in change.gaps)):
+            inside = [row for start, end, row in spans if start <= first and last <= end]
             if inside:
                 found[inside[-1].key] = inside[-1]
-    return list(found.values())
+            else:
+                loose += first == last and first in code
+    return list(found.values()), loose
+
+
+class _Removed(msgspec.Struct, frozen=True):
+    path: str
+    kind: str
+    name: str
+
+
+def _find_removed(relations: Relations, changed: dict[str, Change]) -> list[_Removed]:
+    """What lines that are gone defined, and their file no longer does."""
+    found: dict[_Removed, None] = {}
+    for path in sorted(changed):
+        held = relations.hold(path)
+        kept = {symbol.name for symbols in (held.symbols if held is not None else ()) for symbol in symbols}
+        for text in changed[path].removed:
+            # Values among the lines of a function look like those of a module.
+            is_root = not text[:1].isspace()
+            facts = extract_facts(dedent(text.decode("utf-8", "replace")).encode(), detect_language(path, text))
+            for symbol in facts.symbols:
+                is_named = symbol.kind_group in ("function", "class", "method", "type") and symbol.kind != "lambda"
+                is_value = is_root and symbol.kind_group == "value" and symbol.parent < 0
+                if symbol.name not in kept and (is_named or is_value):
+                    found[_Removed(path, symbol.kind, symbol.name)] = None
+    return list(found)[:MAX_DEFINED]
+
+
+def _find_left(relations: Relations, removed: _Removed) -> list[Finding]:
+    """Where code still names what is gone, and nothing else is known to be meant; imports of it first."""
+    found: list[Finding] = []
+    for file in relations.files.candidates((removed.name,)):
+        held = relations.hold(file.path)
+        for document, start, end, ref in relations.edges.find_named(file.path, removed.name) if held else ():
+            if held is None or (ref is not None and ref.candidates):
+                continue
+            items = [item for item in held.imports[document][0] if item.start <= start < item.end]
+            language = held.documents[document].language
+            is_import = any(_leads_to(relations, file.path, language, item, removed.path) for item in items)
+            if not is_import and (items or (ref is not None and ref.status == "external")):
+                continue
+            details = NodeDetails(
+                removed.name, removed.kind, held.role, 1, "resolved" if is_import else "ambiguous",
+                "imports" if is_import else "usages",
+            )  # fmt: skip
+            doubt = "" if is_import else " (by name)"
+            message = f"{removed.kind} {removed.name} of {removed.path}{doubt}: {held.line_at(start).strip()}"
+            score = EVIDENCE["resolved" if is_import else "unresolved"]
+            found.append(Finding("left", message, held.locate(start, end), score, score, details))
+    return sorted(found, key=lambda finding: -(finding.confidence or 0))
+
+
+def _leads_to(relations: Relations, path: str, language: str, item: Import, target: str) -> bool:
+    """Whether an import names a file, be it gone."""
+    sources = relations.edges.find_sources(path, language, [item])[0] or ()
+    if relations.hold(target) is not None:
+        return any(source.path == target for source in sources)
+    beside = normpath(f"{path.rpartition('/')[0] or '.'}/{item.module}")
+    named = f".{module_name(target)}"
+    return target.startswith(f"{beside}.") or any(named.endswith(f".{source.module}") for source in sources)
+
+
+def _note_changes(loose: int, removed: list[_Removed]) -> tuple[Degraded, ...]:
+    said = [f"{loose} changed lines stand in no definition: who loads their files depends on them"] if loose else []
+    said += [f"no longer defined: {', '.join(f'{r.name} ({r.path})' for r in removed[:10])}"] if removed else []
+    return tuple(Degraded("impact", "info", "changed", message, "") for message in said)
 
 
 def _find_defined(relations: Relations, paths: Sequence[str]) -> list[Definition]:

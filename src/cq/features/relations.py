@@ -16,6 +16,7 @@ from cq.graph.walk import Link, Neighbors, Reached
 from cq.model.answer import Answer, Finding, NodeDetails
 from cq.model.edge import RELATIONS, Candidate, Edge, Links
 from cq.model.errors import UsageError
+from cq.model.facts import is_looked_up
 from cq.model.status import Degraded
 from cq.source.role import find_role
 from cq.store.read import LinkedTree
@@ -86,6 +87,14 @@ class Relations:
                 return place
             number = symbols[number].parent
         return Candidate(definition.file.path, definition.document, "")
+
+    def center(self, definition: Definition) -> Candidate:
+        """As `node`, but for a value that others can name: it is a node of its own, with what names it."""
+        symbols, symbol = definition.file.symbols[definition.document], definition.symbol
+        place = self.edges.find_place(definition.file.path, definition.document, definition.number)
+        if place is not None or not is_looked_up(symbol, symbols):
+            return self.node(definition)
+        return Candidate(definition.file.path, definition.document, symbol.qualified_name)
 
     def definition(self, node: Candidate) -> Definition | None:
         """None for a module, which is no symbol, and for what is gone."""

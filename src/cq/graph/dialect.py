@@ -160,6 +160,10 @@ class Dialect:
         """What a container as written has under a constant key; None: what stands there says it."""
         return None
 
+    def find_beside(self, linker: Linker, thing: Function | Class, name: str) -> Values | None:
+        """What a module puts under a name beside what it gives as a whole: `module.exports = f; exports.name = …`."""
+        return None
+
     def function_member(self, linker: Linker, function: Function | Class, name: str) -> Values | None:
         """An attribute that every function has; None: this one may have got it by an assignment."""
         return None

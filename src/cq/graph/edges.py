@@ -46,9 +46,11 @@ class Index(Protocol):
 
 
 class Read(NamedTuple):
-    """A place in the code of `source` where the name of an attribute stands."""
+    """A place in the code of `source` where the name of an attribute stands; `first` is where the names begin that it
+    is read off, the same as `start` where it is read off something else."""
 
     source: Candidate
+    first: int
     start: int
     end: int
     kind: str  # read write, update for both
@@ -157,15 +159,22 @@ class Edges:
         """Definitions that name the target and have no certain edge to it among those known, as one edge each."""
         if not target.name:
             return []
+        if self.find_symbol(target) is None:
+            return self._find_users(target)
         taken = {edge.source for edge in known if edge.ref.status == "resolved"} | {target}
         found: list[Edge] = []
-        for path in sorted({target.path, *(path for path, _ in self._index.find_referrers(target_key(target)))}):
+        name = target.name.rpartition(".")[2].partition("#")[0]
+        # `views.index`: no link of the file leads to more than the module.
+        importing = self.find_importing(target.path) if "." not in target.name else []
+        through = set(importing).intersection(self._index.find_users(name)) if importing else set[str]()
+        referring = {path for path, _ in self._index.find_referrers(target_key(target))}
+        for path in sorted({target.path} | referring | through):
             for document, links in enumerate(self._all(path)):
                 if links is None:
                     continue
                 names = {local for local, number in links.imports if target in links.refs[number].candidates}
-                if (path, document) == (target.path, target.document):
-                    names.add(target.name.rpartition(".")[2].partition("#")[0])
+                if (path, document) == (target.path, target.document) or path in through:
+                    names.add(name)
                 usages = self._usages(path, document, names) if names else ()
                 found += [edge for edge in usages if target in edge.ref.candidates and edge.source not in taken]
         taken |= {edge.source for edge in found}
@@ -174,6 +183,19 @@ class Edges:
                 taken.add(read.source)
                 found.append(Edge("usages", read.source, read.ref))
         return found
+
+    def _find_users(self, target: Candidate) -> list[Edge]:
+        """Definitions that name a value or an alias of a type, which links know no more of than the module."""
+        found: dict[Candidate, Edge] = {}
+        name = target.name.rpartition(".")[2]
+        for path in sorted({target.path, *self._index.find_users(name)}):
+            for local in sorted({name} | self.find_locals(path, target)):
+                for document, start, _, ref in self.find_named(path, local):
+                    if ref is not None and target in ref.candidates:
+                        around = _around(self._symbols_of(path)[document], self._names(path, document), start)
+                        source = Candidate(path, document, around)
+                        found.setdefault(source, Edge("usages", source, ref))
+        return list(found.values())
 
     def find_reads(self, target: Candidate) -> Iterator[Read]:
         """Every place that runs an accessor, or `__get__` and `__set__` of a descriptor, without a call; none for what
@@ -202,19 +224,23 @@ class Edges:
                 unit = self._unit(path, document)
                 if unit is None or find_dialect(unit.language) is not find_dialect(home.language):
                     continue
+                text, first, last = self._index.text(path), 0, -1
                 for name, start, end, role in self._read_names(path, document):
+                    if not (last + 1 == start and text[last:start] == b"."):
+                        first = start - 5 if _THIS.search(text, max(start - 6, 0), start) else start
+                    last = end
                     if name != wanted or start not in self._receivers(path, document):
                         continue
                     ref = self._find_attribute(path, document, name, start)
                     if ref is None and role != "call":
                         ref = SymbolRef(name, "ambiguous", "name", CONFIDENCE["name"], (whole,))
                     kind = "write" if role == "assignment" else "read"
-                    if kind == "read" and _UPDATE.match(self._index.text(path), end):
+                    if kind == "read" and _UPDATE.match(text, end):
                         kind = "update"
                     if ref is not None and whole in ref.candidates:
                         named = {at: unit.qualified_names[at] for at in unit.by_symbol}  # what a lambda does, too
                         around = _around(self._symbols_of(path)[document], named, start)
-                        yield Read(Candidate(path, document, around), start, end, kind, ref)
+                        yield Read(Candidate(path, document, around), first, start, end, kind, ref)
 
     def _find_described(self, method: Candidate) -> list[Candidate]:
         """The attributes of classes that hold an instance of the class of a method, or of one that has it from it."""

@@ -373,11 +373,9 @@ class Linker(Cells):
         if isinstance(thing, Module):
             return self.members.of_module(thing, name, level)
         if isinstance(thing, Class):
-            found = (
-                self.dialect(thing.unit).function_member(self, thing, name)
-                if thing.definition.kind == "prototype"
-                else None
-            )
+            dialect = self.dialect(thing.unit)
+            find = dialect.function_member if thing.definition.kind == "prototype" else dialect.find_beside
+            found = find(self, thing, name)
             return self.members.of_class(thing, name, thing, level, on_class=True) if found is None else found
         if isinstance(thing, OwnClass):
             return self.members.of_class(thing.type, name, thing, level, on_class=True)

@@ -63,7 +63,7 @@ class Modules:
         if module.startswith(".") or not module:
             return self._probe(_join(folder, module)) or self._enter(linker, _join(folder, module))
         if module.startswith("#"):
-            return self._find_inside(linker, folder, module)
+            return self._find_inside(linker, folder, module) or self._find_mapped(linker, folder, module)
         return self._find_mapped(linker, folder, module) or self._find_package(linker, folder, module) or ""
 
     def _probe(self, base: str | None) -> str | None:
@@ -119,8 +119,10 @@ class Modules:
                 found = self._probe(_join(_join(here, base) or "", module))
                 if found is not None:
                     return found
-            further = _text(self._setting(linker, config, "extends"))
-            config = None if further is None or not further.startswith(".") else self._probe(_join(here, further))
+            # Of several the last one counts first.
+            further = [text for text in map(_text, _list(self._setting(linker, config, "extends"))) if text]
+            near = [self._probe(_join(here, text)) for text in reversed(further) if text.startswith(".")]
+            config = next((path for path in near if path is not None), None)
         return None
 
     def _find_package(self, linker: Linker, folder: str, module: str) -> str | None:

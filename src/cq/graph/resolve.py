@@ -40,6 +40,7 @@ UNRESOLVED = Meaning("unresolved", "")
 BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
 _TEXTS = ("builtins.str().", "builtins.bytes().")
 _TEXT_METHODS = frozenset(dir(str)) | frozenset(dir(bytes))
+_NOWHERE = (None, (), 0, False)
 _OWN_NAMES = ("self.", "cls.", "this.")
 
 
@@ -190,15 +191,32 @@ class Resolver:
         if not isinstance(function, Function) or function.owner is None:
             return None
         owner = function.owner
+        home = unit.home_inside(definition)
         holder, binds, _, _ = self.linker.ask(
-            unit.home_inside(definition), lambda: self.linker.members.find_behind(owner, definition.name, owner)
+            home, lambda: self.linker.members.find_behind(owner, definition.name, owner)
         )
+        if not isinstance(holder, Class) or not binds:
+            holder, binds = self.linker.ask(home, lambda: self._find_promised(owner, definition.name))
         if not isinstance(holder, Class) or not binds:
             return None
         value = binds[0].value
         if type(value) is not list or value[0] != "def":
             return None
         return Meaning("resolved", "mro", ((holder.unit, holder.unit.definitions[value[1]].symbol),))
+
+    def _find_promised(self, owner: Class, name: str) -> tuple[Thing | None, Sequence[Bind]]:
+        """The member of an interface that a class, or one that it stands under, says to implement."""
+        linker = self.linker
+        for kind in linker.members.order(owner):
+            for word, value in kind.definition.keywords if isinstance(kind, Class) else ():
+                if word == "implements" and isinstance(kind, Class):
+                    named = value[1] if type(value) is list and value[0] == "[]" else value
+                    dialect, definition = linker.dialect(kind.unit), kind.definition
+                    made = dialect.find_static(linker, kind.unit, definition.scope, named, definition.start)
+                    holder, binds, _, _ = linker.members.find(made, name) if isinstance(made, Class) else _NOWHERE
+                    if binds:
+                        return holder, binds
+        return None, ()
 
     def types(self, unit: Unit, home: int, scope: int, kinds: Iterable[Value], position: int) -> list[Meaning]:
         """Classes of the repository that annotations name, for the code of a home."""

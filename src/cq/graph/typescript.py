@@ -660,12 +660,39 @@ class TypeScriptDialect(Dialect):
             return {linker.bind(function, None, own + (-1 if name == "call" else APPLIED)): 0}
         if name in _FUNCTION_METHODS:
             return {linker.external(f"builtins.Function.{name}"): 0}
-        unit, start = function.unit, function.definition.start
+        return self.find_beside(linker, function, name)
+
+    def find_beside(self, linker: Linker, thing: Function | Class, name: str) -> Values | None:
+        unit, start = thing.unit, thing.definition.start
+        merged = self._find_merged(linker, thing, name)
+        if merged is not None:
+            return linker.bound(unit, merged)
         linker.record(unit.name_key("export ="))
-        whole = unit.scopes[ROOT].get("export =", ())
-        if any(type(bind.value) is list and bind.value[1:] == [start] for bind in whole):
-            binds = self._exports(linker, unit, name)
-            return linker.bound(unit, binds[0]) if binds else None
+        for bind in unit.scopes[ROOT].get("export =", ()):
+            value = bind.value
+            if type(value) is str:  # `module.exports = f`
+                linker.record(unit.name_key(value))
+                named = unit.scopes[ROOT].get(value, ())
+                value = named[0].value if len(named) == 1 else None
+            if type(value) is list and value[1:] == [start]:
+                binds = self._exports(linker, unit, name)
+                return linker.bound(unit, binds[0]) if binds else None
+        return None
+
+    def _find_merged(self, linker: Linker, thing: Function | Class, name: str) -> Bind | None:
+        """Of a name that is declared as a class, function or enum and as a namespace too: what the other one has."""
+        unit, definition = thing.unit, thing.definition
+        binds = unit.scopes.get(definition.scope, {}).get(definition.name, ()) if definition.name else ()
+        if len(binds) < 2:
+            return None
+        others = [unit.definitions[b.value[1]] for b in binds if type(b.value) is list and b.value[0] == "def"]
+        if len(others) < len(binds) or not any(other.kind == "namespace" for other in others):
+            return None
+        linker.record(unit.scope_key(definition.scope, definition.name))
+        for other in sorted(others, key=lambda other: other is not definition):
+            linker.record(unit.member_key(other.symbol, name))
+            for bind in unit.scopes.get(other.symbol, {}).get(name, ()):
+                return bind if other is not definition else None
         return None
 
     def call_container(self, linker: Linker, container: Container) -> Values:

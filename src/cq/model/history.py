@@ -12,3 +12,11 @@ class History(msgspec.Struct, frozen=True, array_like=True):
     limit: int = 0
     commits: tuple[tuple[str, ...], ...] = ()
     note: str = ""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """How a file differs from a revision."""
+
+    lines: tuple[int, ...] = ()  # that are new or other, as they are numbered now
+    gaps: tuple[int, ...] = ()  # lines behind which something is gone
+    removed: tuple[bytes, ...] = ()  # the lines that are gone, together as they stood

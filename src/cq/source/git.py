@@ -7,8 +7,10 @@ is written, nothing is fetched."""
 from __future__ import annotations
 
 import os
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from cq.model.history import Change
 from cq.source.program import find_in_path
 from cq.source.read import real_path
 from cq.source.repository import find_common_dir
@@ -104,35 +106,67 @@ def list_files(directory: str) -> WorkTree:
     return WorkTree(top, [found[path] for path in sorted(found)], b"could not open directory" in output.stderr)
 
 
-def find_changed_lines(directory: str | os.PathLike[str], revision: str) -> dict[str, tuple[int, ...]]:
-    """path below the directory -> lines that differ from a revision, as they are numbered now. A deletion counts as
-    the line it left; new files that git does not know yet count as a whole."""
+def find_changes(directory: str | os.PathLike[str], revision: str) -> dict[str, Change]:
+    """path below the directory -> what differs from a revision. Files that git does not know yet, or by another name,
+    count as a whole."""
     base = os.fspath(directory)
-    if revision.startswith("-"):
-        raise GitError("a revision does not begin with a dash")
+    if revision.startswith("-") or not revision:
+        raise GitError("that is no revision")
+    try:
+        _run(base, "rev-parse", "--git-dir")
+    except GitError:
+        raise GitError("there is no git repository") from None
+    try:
+        _run(base, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    except GitError:
+        raise GitError("there is no such commit" if revision != "HEAD" else "nothing is committed yet") from None
     # External diff programs and text conversions of the repository are not for us to run.
     done = _run(
-        base, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--relative", revision, "--"
-    )
-    found: dict[str, list[int]] = {}
-    path = ""
-    for line in done.stdout.split(b"\n"):
-        if line.startswith(b"+++ "):
-            name = line[4:].strip()
-            path = "" if name == b"/dev/null" else name.removeprefix(b"b/").strip(b'"').decode("utf-8", "replace")
-        elif line.startswith(b"@@ ") and path:
-            start, _, count = line.split(b" ")[2].removeprefix(b"+").partition(b",")
-            first, many = int(start), int(count or 1)
-            found.setdefault(path, []).extend(range(first, first + many) if many else [max(first, 1)])
+        base, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative",
+        "--src-prefix=a/", "--dst-prefix=b/", revision, "--", settings=("core.quotePath=false",),
+    )  # fmt: skip
+    found = _read_diff(done.stdout)
     for item in list_files(real_path(base)).files:
         if not item.tracked and not item.nested:
-            found.setdefault(item.path, []).append(1)
             try:
                 with open(os.path.join(base, item.path), "rb") as file:
-                    found[item.path] = list(range(1, file.read(1 << 22).count(b"\n") + 1))
+                    lines = file.read(1 << 22).count(b"\n")
             except OSError:
                 continue
-    return {name: tuple(lines) for name, lines in found.items()}
+            found[item.path] = Change(tuple(range(1, max(lines, 1) + 1)))
+    return found
+
+
+def _read_diff(text: bytes) -> dict[str, Change]:
+    found: dict[str, Change] = {}
+    names = ["", ""]  # before and after
+    rows = iter(text.split(b"\n"))
+    for row in rows:
+        if row.startswith((b"--- ", b"+++ ")):
+            name = row[4:].removesuffix(b"\t")
+            if name[:1] == b'"':
+                name = name[1:-1].replace(b'\\"', b'"').replace(b"\\\\", b"\\")
+            names[row[:1] == b"+"] = "" if name == b"/dev/null" else name[2:].decode("utf-8", "surrogateescape")
+        elif row.startswith(b"@@ "):
+            (_, gone), (first, many) = (_read_range(word) for word in row.split(b" ")[1:3])
+            # A line of a file may look like a line of the diff: as many are taken as are announced.
+            removed = b"\n".join(line[1:] for line in islice(rows, gone)) + b"\n" if gone else b""
+            for _ in islice(rows, many):
+                pass
+            path = names[1] or names[0]
+            known = found.get(path, Change())
+            found[path] = Change(
+                known.lines + (tuple(range(first, first + many)) if names[1] else ()),
+                known.gaps + ((first,) if names[1] and not many else ()),
+                known.removed + ((removed,) if gone else ()),
+            )
+    return found
+
+
+def _read_range(word: bytes) -> tuple[int, int]:
+    """`-12,3`: the first line and how many; of none, the line before."""
+    first, _, many = word[1:].partition(b",")
+    return int(first), int(many or 1)
 
 
 def find_head(directory: str) -> str:

@@ -1,4 +1,4 @@
-"""Which lines differ from a revision, as git tells it."""
+"""What differs from a revision, as git tells it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from argparse import Namespace
 from pathlib import Path
 
 from cq.model.errors import UsageError
+from cq.model.history import Change
 
 
-def read_changes(args: Namespace, root: Path) -> dict[str, tuple[int, ...]]:
-    """path -> changed lines of the files as they are now; UsageError where git cannot say."""
-    from cq.source.git import GitError, find_changed_lines
+def read_changes(args: Namespace, root: Path) -> dict[str, Change]:
+    """By path; UsageError where git cannot say."""
+    from cq.source.git import GitError, find_changes
 
     if args.changed is None:
         if not args.targets:
@@ -19,7 +20,7 @@ def read_changes(args: Namespace, root: Path) -> dict[str, tuple[int, ...]]:
             )
         return {}
     try:
-        return find_changed_lines(root, args.changed)
+        return find_changes(root, args.changed)
     except GitError as error:
         raise UsageError(
             f"--changed {args.changed}: {error}", hint="it needs a git repository and a revision of it"

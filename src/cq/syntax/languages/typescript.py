@@ -1068,14 +1068,17 @@ class EcmaScript(EcmaScriptCode):
         first, last = target.start_byte, target.end_byte
         start, end = node.start_byte, node.end_byte
         path = DOTTED.fullmatch(text, first, last) if last - first <= CALLEE_TEXT else None
-        if path is None:
+        keyed = _KEYED_EXPORT.fullmatch(text, first, last) if path is None else None
+        if path is None and keyed is None:
             for name, _ in find_names(target):
                 collector.marks[name.start_byte] = _ASSIGNMENT
             self._add_assignment(collector, start, end, clip(text, first, last, CALLEE_TEXT), value)
             self.assign(collector, start, end, target, self.value(collector, value))
             return
-        dotted = path[0].decode("utf-8", "replace")
+        found_path = path[0] if path is not None else b"exports." + keyed[1] if keyed is not None else b""
+        dotted = found_path.decode("utf-8", "replace")
         holder, _, name = dotted.rpartition(".")
+        last = keyed.end(1) if keyed is not None else last
         name_start = last - len(name.encode())
         collector.marks[name_start] = _ASSIGNMENT
         draft = Draft("variable", name, start, with_semicolon(text, end), name_start, last, head=start)
@@ -1461,6 +1464,7 @@ def _is_ambient(drafts: list[Draft], draft: Draft) -> bool:
 
 
 _CALL_KINDS = {"super": "super", "import": "import"}
+_KEYED_EXPORT = re.compile(rb"(?:module\.)?exports\[['\"]([\w$]+)['\"]\]")
 _MODULE_CALLS = frozenset({"require", "import", "Object.defineProperty"})
 _NO_ARGUMENTS: Summary = ((), 0, ())
 _PLAIN_CALLEE = 80  # bytes of a callee that is kept

@@ -20,6 +20,8 @@ from typing import Any
 
 import msgspec
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `cq` has it (cq.surfaces.client), before numpy is there
+
 import cq
 from bench.corpora import CorpusError
 

@@ -151,7 +151,7 @@ def test_weights_without_a_reranker_are_not_passed_over_in_silence(tmp_path: Pat
 def test_with_vectors_a_score_is_the_chance_that_was_fitted():
     priors = np.array([1.0, 0.8, 1.0, 1.0])
     catalog: Any = SimpleNamespace(weigh=lambda _: priors, files=np.arange(4))
-    lexical = Lexical(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.1]), np.zeros(4))
+    lexical = Lexical(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.1]))
     vectors = Vectors(np.array([0, 1, 3]), np.array([0.6, 0.6, 0.2]), np.array([0.5, 0.5, 0.3]))
     fitted = load_manifest().first
     ranked = blend(catalog, "", lexical, vectors, None, 10, fitted)
@@ -344,13 +344,3 @@ def test_a_long_question_is_said_by_its_beginning(tmp_path: Path):
 def test_a_symbol_without_a_name():
     with pytest.raises(UsageError, match="empty part"):
         parse_lookup("symbol = A > ")
-
-
-def test_a_question_moves_towards_the_code_most_like_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    moved = {}
-    for far in (0.0, 0.2):
-        monkeypatch.setattr("cq.features.find.semantic.MOVED", far)
-        found = find_fixture(tmp_path, AUTH, "check a credential", mode="semantic", threshold=0.0)
-        moved[far] = [(row.parts.body, row.parts.signature) for row in found.results]
-    assert moved[0.0]
-    assert moved[0.0] != moved[0.2]

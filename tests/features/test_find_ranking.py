@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cq.features.find.evidence import FileNames, alike
-from cq.features.find.scoring import SPREAD, spread
-from cq.features.find.words import is_description, split_question
+from cq.features.find.scoring import SPREAD, gather, spread
+from cq.features.find.words import split_question
 from tests.support.find import find_fixture
 
 SHOP = """
@@ -22,7 +22,8 @@ SHOP = """
 
     def wrap(handler):
         def inner(request):
-            return shrink(handler(request))
+            response = handler(request)
+            return shrink(response)
         return inner
 
     def shrink(body):
@@ -120,33 +121,15 @@ def test_names_of_no_files_at_all():
 
 
 def test_each_further_chunk_of_a_file_is_lower():
-    found = spread(np.array([0.9, 0.8, 0.7, 0.6]), np.array([1, 1, 2, 1]), "pages")
+    found = spread(np.array([0.9, 0.8, 0.7, 0.6]), np.array([1, 1, 2, 1]))
     assert found.tolist() == pytest.approx([0.9, 0.8 - SPREAD, 0.7, 0.6 - 2 * SPREAD])
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("Return the rows of a page.", True),
-        ("Returns the current time zone name", True),
-        ("Validate that the input can be converted to a date", True),
-        ("compress responses before they are sent", True),
-        ("check the signature of a token", True),
-        ("how are tokens validated", False),
-        ("request validation and error handling", False),
-        ("check execution pipeline", False),
-        ("QuerySet.filter", False),
-        ("the one that joins what ten threads wrote into many small files on disk at night", True),
-    ],
-)
-def test_a_description_of_a_function_is_told_from_a_question(text: str, wanted: bool):
-    assert is_description(text) is wanted
-
-
-def test_where_a_function_is_described_files_are_not_spread():
-    scores, files = np.array([0.9, 0.8, 0.7]), np.array([0, 0, 1])
-    assert spread(scores, files, "Return the rows of a page").tolist() == [0.9, 0.8, 0.7]
-    assert spread(scores, files, "how pages work").tolist() == [0.9, 0.8 - SPREAD, 0.7]
+def test_several_good_chunks_speak_for_their_file():
+    found = gather(np.array([0.8, 0.75, 0.75, 0.1]), np.array([3, 1, 1, 2]))
+    assert found[1] == found[2] == 1
+    assert 0.5 < found[0] < 1
+    assert found[3] < 0.01
 
 
 _SAID = """

@@ -264,3 +264,20 @@ def test_classes_that_are_each_the_base_of_the_other(tmp_path: Path):
     with open_edges(tmp_path, snippet) as edges:
         callers = edges.find_callers(Candidate("main.py", 0, "B.g"))
         assert [edge.source.name for edge in callers] == ["A.f"]
+
+
+def test_a_namespace_inside_declare_global(tmp_path: Path):
+    snippet = """
+    #- types.d.ts
+    export {};
+    declare global {
+        namespace Shop {
+            interface Cart { total(): number }
+        }
+    }
+    #- app.ts
+    import "./types";
+    export function pay(cart: Shop.Cart) { return cart.total(); }
+    """
+    with open_edges(tmp_path, snippet) as edges:
+        assert edges.find_callers(Candidate("types.d.ts", 0, "global.Shop.Cart.total")) == []

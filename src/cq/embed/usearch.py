@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from usearch.index import Index
-
 from cq.embed.exact import quantize
+
+# MiniLM's runtime ends the process if usearch is loaded before it (onnxruntime 1.31, usearch 2.26).
+with contextlib.suppress(ImportError):
+    import_module("onnxruntime")
+
+from usearch.index import Index
 
 if TYPE_CHECKING:
     import numpy as np

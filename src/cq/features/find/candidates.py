@@ -166,7 +166,6 @@ class Lexical(msgspec.Struct, frozen=True):
 
     chunks: NDArray[int64]
     scores: NDArray[float64]
-    coverage: NDArray[float64]  # of every file: its best places for each word, together
 
 
 def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[bool_]) -> Lexical:
@@ -182,7 +181,6 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         weights = {term: _weigh(reader, catalog, term, total + 1) for term in terms}
         rare = terms
     score, worth = np.zeros(total), 0.0
-    coverage = np.zeros(len(catalog.paths))
     for term in rare:
         found = weights[term]
         assert found is not None
@@ -190,14 +188,8 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         rarity = math.log(1 + (total - len(chunks) + 0.5) / (len(chunks) + 0.5))
         worth += rarity
         # A word of the path counts where another of the question's words is in the text: below.
-        in_path = catalog.has_path_word(stem(term))
-        weight = weight + PATH_WEIGHT * in_path[catalog.files[chunks]]
-        gain = weight / (weight + K1)
-        score[chunks] += rarity * gain
-        most_of = in_path * (PATH_WEIGHT / (PATH_WEIGHT + K1))
-        np.maximum.at(most_of, catalog.files[chunks], gain)
-        holders = np.count_nonzero(most_of)
-        coverage += most_of * math.log(1 + (len(coverage) - holders + 0.5) / (holders + 0.5))
+        weight = weight + PATH_WEIGHT * catalog.has_path_word(stem(term))[catalog.files[chunks]]
+        score[chunks] += rarity * weight / (weight + K1)
     hit = np.flatnonzero((score > 0) & allowed)
     for term in rare:
         found = weights[term]
@@ -206,7 +198,7 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         missed[np.isin(hit, found[0])] = False
         rarity = math.log(1 + (total - len(found[0]) + 0.5) / (len(found[0]) + 0.5))
         score[hit[missed]] += rarity * PATH_WEIGHT / (PATH_WEIGHT + K1)
-    return Lexical(hit, np.minimum(score[hit] / max(worth, 1e-9), 1.0), coverage)
+    return Lexical(hit, np.minimum(score[hit] / max(worth, 1e-9), 1.0))
 
 
 def _weigh(reader: Reader, catalog: Catalog, term: str, most: int) -> tuple[NDArray[int64], NDArray[float64]] | None:

@@ -1,5 +1,5 @@
-"""What speaks for a file as a whole, besides the text of one chunk: its name, how much of the question it covers, and
-that it defines what the question names. Weights are measured (docs/find.md)."""
+"""What speaks for a file besides the text of its chunks: its name, and that it defines what the question names. Weights
+are measured (docs/find.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.embed.words import split_words
-from cq.features.find.words import ABBREVIATIONS, is_description, split_question, stem
+from cq.features.find.words import ABBREVIATIONS, split_question, stem
 from cq.model.facts import KIND_GROUPS
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from cq.store.read import Reader, SymbolRow
 
 # Shares of what the words of a question, or all models together, can give a chunk.
-NAME, RECALL, COVERAGE, DEFINED = 0.25, 0.1, 0.1, 0.4
-# What is left of that, but for names that are defined, where a function is described: then its own words say more.
-_DESCRIBED = 0.3
+NAME, RECALL, DEFINED = 0.15, 0.15, 0.4
 _FILES = 20  # whose best chunk is a candidate, whatever its own score
 _DEFINITIONS = 24  # that are looked at: a name with more says little
 # Files called so are about what their folder is about.
@@ -64,9 +62,7 @@ def weigh_files(reader: Reader, catalog: Catalog, text: str, lexical: Lexical, a
     import numpy as np
 
     precision, recall = catalog.names.match(split_question(text))
-    files = NAME * precision + RECALL * recall + COVERAGE * _relative(lexical.coverage)
-    if is_description(text):
-        files *= _DESCRIBED
+    files = NAME * precision + RECALL * recall
     order = np.lexsort((lexical.chunks, -lexical.scores * catalog.weigh(text)[lexical.chunks]))
     owners, places = np.unique(catalog.files[lexical.chunks[order]], return_index=True)
     first = np.full(len(files), -1, np.int64)

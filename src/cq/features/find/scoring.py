@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.features.find.words import is_description
 from cq.model.find import ScoreParts
 
 if TYPE_CHECKING:
@@ -26,12 +25,14 @@ _EVEN = 0.3
 LEAST, LEAST_CHANCE = 0.5, 0.005
 # How much surer the best candidate is by what speaks for its file beyond what some file always has, and how far apart
 # the others are from it. Chosen so that the tuning half of the public questions shows what is right (docs/find.md).
-LIFT, USUAL, APART = 4.0, 0.1, 0.6
+LIFT, USUAL, APART = 4.0, 0.2, 0.6
 # Chances were fitted over hundreds of candidates: to be the best of a handful says little.
 FEW = 40
-# What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md); nothing where one
-# function is described.
-SPREAD = 0.2
+# What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md).
+SPREAD = 0.1
+# What the file has whose chunks are the best together, and how much worse than the best of all a chunk is that counts a
+# third of it: one very good chunk, or several good ones.
+TOGETHER, GOOD = 0.2, 0.15
 
 
 class Vectors(msgspec.Struct, frozen=True):
@@ -102,21 +103,25 @@ def blend(
     chunks = np.array(sorted(pool), np.int64)
     table = np.array([pool[chunk] for chunk in chunks.tolist()])
     priors, files = every[chunks], catalog.files[chunks]
-    more = evidence.of(catalog, chunks) if evidence is not None else np.zeros(len(chunks))
-    if vectors is None:
-        parts = table
-        final = np.array([calibrate(value) for value in spread((table[:, 0] + more) * priors, files, text).tolist()])
-    else:
+    parts, joined = table, table[:, 0]
+    if vectors is not None:
         from cq.embed.blend import stretch
         from cq.embed.weights import load_manifest
 
+        weights = (fitted or load_manifest().first).order
         parts = stretch(table)
-        if fitted is not None:
-            final = find_chances(fitted, table, priors, more, files, text)
+        joined = parts @ np.array(weights) / sum(weights)
+    more = np.zeros(len(chunks))
+    if evidence is not None:
+        more = evidence.of(catalog, chunks) + TOGETHER * gather(joined * priors, files)
+    if vectors is not None and fitted is not None:
+        final = find_chances(fitted, table, priors, more, files)
+    else:
+        final = spread((joined + more) * priors, files)
+        if vectors is None:
+            final = np.array([calibrate(value) for value in final.tolist()])
         else:
-            order = load_manifest().first.order
-            weighed = spread((parts @ np.array(order) / sum(order) + more) * priors, files, text)
-            final = weighed / max(float(weighed.max()), 1e-9) * top
+            final = final / max(float(final.max()), 1e-9) * top
     order = np.lexsort((chunks, -final))[:count]
     return [
         Ranked(
@@ -141,7 +146,6 @@ def find_chances(
     priors: NDArray[float64],
     more: NDArray[float64],
     files: NDArray[int64],
-    text: str,
 ) -> NDArray[float64]:
     """The chance of each candidate. It was fitted without what speaks for files: that decides the order with the
     models, and the more of it the best one has, the surer it is."""
@@ -154,18 +158,25 @@ def find_chances(
     weight = sum(fitted.order)
     joined = stretch(table) @ np.array(fitted.order)
     sure = int(np.argmax(joined * priors))
-    value = spread((joined / weight + more) * priors, files, text)
+    value = spread((joined / weight + more) * priors, files)
     best = joined[sure] * priors[sure] * fitted.slope + table[sure] @ np.array(fitted.own) + fitted.bias
     best += LIFT * max(float(more[np.argmax(value)]) - USUAL, 0.0)
     return 1 / (1 + np.exp(-(best + (value - value.max()) * weight * fitted.slope * APART)))
 
 
-def spread(scores: NDArray[float64], files: NDArray[int64], text: str) -> NDArray[float64]:
+def gather(scores: NDArray[float64], files: NDArray[int64]) -> NDArray[float64]:
+    """How good all chunks of its file are together, for each chunk; 1 for the best file. A file that a question is
+    about has several chunks that are, where one that happens to share its words has one."""
+    import numpy as np
+
+    sums = np.bincount(files, np.exp((scores - scores.max()) / GOOD))
+    return sums[files] / sums.max()
+
+
+def spread(scores: NDArray[float64], files: NDArray[int64]) -> NDArray[float64]:
     """Each further chunk of a file a little lower, so that the first ones are of several files."""
     import numpy as np
 
-    if is_description(text):
-        return scores
     found = scores.copy()
     counts: dict[int, int] = {}
     for at in np.lexsort((np.arange(len(scores)), -scores)).tolist():

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cq.store.read import Reader
 
 RERANKED = 40
-# How many chunks a question moves towards, and how far (docs/find.md).
-NEAREST, MOVED = 8, 0.2
 
 
 class Semantic(msgspec.Struct, frozen=True):
@@ -67,8 +65,6 @@ def search_vectors(
     are no vectors."""
     import numpy as np
 
-    from cq.embed.blend import stretch
-
     if semantic.embedder is None:
         return None
     loaded = load_vectors(reader, catalog, semantic)
@@ -83,13 +79,6 @@ def search_vectors(
     union = np.unique(np.concatenate(found))
     bodies = loaded.body[union].astype(np.float32) * loaded.body_scales[union, None]
     signatures = loaded.signature[union].astype(np.float32) * loaded.signature_scales[union, None]
-    # The question moves a little towards the code that is most like it, so that the others are compared with how things
-    # are called here, too.
-    if len(union):
-        likeness = stretch(np.stack([bodies @ query, signatures @ query], 1)).sum(axis=1)
-        nearest = np.lexsort((union, -likeness))[:NEAREST]
-        query = query + MOVED * bodies[nearest].mean(axis=0)
-        query = query / max(float(np.linalg.norm(query)), 1e-9)
     return Vectors(loaded.chunks[union], (bodies @ query).astype(np.float64), (signatures @ query).astype(np.float64))
 
 
@@ -168,7 +157,7 @@ def rerank(
     more, files = np.array([row.parts.file for row in first]), np.array([row.file for row in first], np.int64)
     if fitted is not None:
         table = np.column_stack([[row.own for row in first], scores])
-        final = find_chances(fitted, table, priors, more, files, options.query)
+        final = find_chances(fitted, table, priors, more, files)
     else:
         weights = find_weights(options, config, semantic) or semantic.reranker.weights
         share = weights[0] / sum(weights) if sum(weights) > 0 else 0.0

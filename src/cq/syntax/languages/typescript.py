@@ -782,6 +782,7 @@ class EcmaScript(EcmaScriptCode):
                 continue
             at = collector.text.find(b"global", start, inner.start_byte)
             if at >= 0:
+                self.notes(collector).classes[inner.start_byte] = ("namespace", [], [], [])
                 collector.symbols.append(
                     Draft("namespace", "global", start, with_semicolon(collector.text, node.end_byte), at, at + 6,
                           inner.start_byte, inner.end_byte, start, inner.start_byte, "declare global", ("declare",))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cq.graph.link import Linker
 
 _NEXT = {"__next__": "iter", "__anext__": "aiter"}  # called on what another operation gives
-_GIVEN = frozenset({"[]", "iter", "enter", "await", "|"})
+_GIVEN = frozenset({"[]", "iter", "enter", "await", "|", "op", "param"})
 # What they hold is written elsewhere: as a Container, or nowhere.
 OWN_CONTAINERS = ("builtins.list()", "builtins.dict()", "builtins.set()", "builtins.tuple()", "builtins.frozenset()")
 
@@ -64,8 +64,8 @@ class Protocols:
 
     def imply(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> list[Values]:
         """The methods of those names that the values of an expression have, each apart: all of them run. Most operators
-        are between numbers and texts: they are looked at only where it is a variable or a call that may give something
-        else."""
+        are between numbers and texts: they are looked at only where it is an attribute, a call or a variable that may
+        be something else."""
         linker = self.linker
         if "__iter__" not in names and "__enter__" not in names and not self._may_be_made(unit, scope, start, value):
             return []
@@ -100,11 +100,11 @@ class Protocols:
         return has_none and bool(other) and isinstance(linker.members.find(thing.type, other)[0], Class)
 
     def _may_be_made(self, unit: Unit, scope: int, start: int, value: Value) -> bool:
-        """Whether a value is what a call gives, directly or through a variable."""
+        """Whether a value is an attribute or what a call gives, directly or through a variable or parameter."""
         if type(value) is list and value[0] == "op":
             return self._may_be_made(unit, scope, start, value[2])
         if type(value) is not str or "." in value:
-            return type(value) is int or (type(value) is list and value[0] == "iter")
+            return type(value) in (int, str) or (type(value) is list and value[0] == "iter")
         binds = unit.find(scope, value, start)
         self.linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
         values = [bind.value for bind in binds]

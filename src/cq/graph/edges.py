@@ -179,13 +179,15 @@ class Edges:
         symbol = self._symbols_of(target.path)[target.document][number] if number is not None and number >= 0 else None
         if symbol is None or home is None:
             return
+        on_class = symbol.name in _DESCRIPTORS or "static" in symbol.modifiers or home.language != "python"
         if symbol.kind == "accessor":
-            kinds, held = _find_kinds(symbol), [msgspec.structs.replace(target, name=target.name.partition("#")[0])]
+            whole = msgspec.structs.replace(target, name=target.name.partition("#")[0])
+            held = {whole: _find_kinds(symbol)}
+        elif symbol.name in _DESCRIPTORS and home.language == "python":
+            held = dict.fromkeys(self._find_described(target), _DESCRIPTORS[symbol.name])
         else:
-            kinds = _DESCRIPTORS.get(symbol.name, ()) if home.language == "python" else ()
-            held = self._find_described(target) if kinds else []
-        on_class = symbol.kind != "accessor" or "static" in symbol.modifiers or home.language != "python"
-        for whole in held:
+            held = _find_properties(home, number) if number is not None else {}
+        for whole, kinds in held.items():
             for read in self._find_mentions_of(whole, home):
                 is_guess = read.ref.evidence == "name" and len(held) > MAX_GUESSED
                 if read.kind in kinds and not is_guess and (on_class or read.ref.evidence != "scope"):
@@ -709,6 +711,27 @@ def _find_kinds(accessor: Symbol) -> tuple[str, ...]:
     if "set" in accessor.modifiers or any(name.endswith(".setter") for name in accessor.decorators):
         return ("write", "update")
     return () if any(name.endswith(".deleter") for name in accessor.decorators) else ("read", "update")
+
+
+def _find_properties(unit: Unit, symbol: int) -> dict[Candidate, tuple[str, ...]]:
+    """`size = property(get_size, set_size)`: the attributes that a method of the class stands behind."""
+    method = unit.by_symbol.get(symbol)
+    owner = None if method is None else unit.by_symbol.get(method.scope)
+    found: dict[Candidate, tuple[str, ...]] = {}
+    if method is None or owner is None or owner.kind != "class" or unit.language != "python":
+        return found
+    for name, binds in unit.scopes.get(owner.symbol, {}).items():
+        for number in [unit.site_at.get(bind.value) for bind in binds if type(bind.value) is int]:
+            site = None if number is None else unit.code.sites[number]
+            if site is not None and site.callee == "property":
+                given = [*zip(_PROPERTY, site.args, strict=False), *site.keywords]
+                kinds = {kind for key, value in given if value == method.name for kind in _PROPERTY.get(key, ())}
+                found[Candidate(unit.path, unit.document, f"{unit.qualified_names[owner.symbol]}.{name}")] = (*kinds,)
+    return found
+
+
+# The parameters of `property` in order -> what runs what they are given.
+_PROPERTY = {"fget": ("read", "update"), "fset": ("write", "update")}
 
 
 def _find_written(value: Value) -> str:

@@ -194,8 +194,10 @@ class Edges:
                     yield read
 
     def _find_mentions_of(self, whole: Candidate, home: Unit) -> Iterator[Read]:
-        """Where an attribute of a class is read or written."""
+        """Where an attribute of a class is read or written. Off `self` it may be that of a class above or below."""
         wanted = whole.name.rpartition(".")[2]
+        above, below = self._find_overridden(whole), self._find_overriding(whole)
+        is_abstract = bool(below) and self._is_abstract(whole)
         for path in self._index.find_users(wanted):
             for document in range(len(self._index.references(path))):
                 unit = self._unit(path, document)
@@ -205,8 +207,13 @@ class Edges:
                     if name != wanted or start not in self._receivers(path, document):
                         continue
                     ref = self._find_attribute(path, document, name, start)
-                    if ref is None and role != "call":
+                    if ref is None and role != "call" and not is_abstract:
                         ref = SymbolRef(name, "ambiguous", "name", CONFIDENCE["name"], (whole,))
+                    elif ref is not None and ref.evidence == "mro" and not above.isdisjoint(ref.candidates):
+                        ref = SymbolRef(name, "ambiguous", "mro", CONFIDENCE["parameter"], (whole,))
+                    elif ref is not None and ref.evidence == "mro" and below and whole in ref.candidates:
+                        places = () if is_abstract else (whole,)
+                        ref = SymbolRef(name, "ambiguous", "mro", CONFIDENCE["parameter"], places)
                     kind = "write" if role == "assignment" else "read"
                     if kind == "read" and _UPDATE.match(self._index.text(path), end):
                         kind = "update"
@@ -214,6 +221,24 @@ class Edges:
                         named = {at: unit.qualified_names[at] for at in unit.by_symbol}  # what a lambda does, too
                         around = _around(self._symbols_of(path)[document], named, start)
                         yield Read(Candidate(path, document, around), start, end, kind, ref)
+
+    def _find_overridden(self, method: Candidate) -> set[Candidate]:
+        """What a method takes the place of, in the classes above."""
+        found, todo = set[Candidate](), [method]
+        for place in todo:
+            for edge in self.find_out(place, possible=False):
+                if edge.kind == "overrides" and edge.ref.candidates[0] not in found:
+                    found.add(edge.ref.candidates[0])
+                    todo.append(edge.ref.candidates[0])
+        return found
+
+    def _find_overriding(self, method: Candidate) -> list[Candidate]:
+        return [edge.source for edge in self.find_into(method, possible=False) if edge.kind == "overrides"]
+
+    def _is_abstract(self, place: Candidate) -> bool:
+        number = self.find_symbol(place)
+        symbol = self._symbols_of(place.path)[place.document][number] if number is not None and number >= 0 else None
+        return symbol is not None and any(name.endswith("abstractmethod") for name in symbol.decorators)
 
     def _find_described(self, method: Candidate) -> list[Candidate]:
         """The attributes of classes that hold an instance of the class of a method, or of one that has it from it."""

@@ -143,17 +143,10 @@ class Linked:
                             every.add(call)
                             if edge.ref.status == "resolved":
                                 certain.add(call)
-            for target in self._find_accessors(path):
+            for target in (Candidate(path, 0, name) for name in self.names(path)[0].values()):
                 for read in self.edges.find_reads(target):
                     call = (name_of(read.source.path, read.source.name), name_of(path, target.name))
                     every.add(call)
                     if read.ref.status == "resolved":
                         certain.add(call)
         return every, certain
-
-    def _find_accessors(self, path: str) -> list[Candidate]:
-        symbols, names = self.facts[path].symbols, self.names(path)[0]
-        return [
-            Candidate(path, 0, name) for number, name in names.items()
-            if symbols[number].kind == "accessor" or symbols[number].name in ("__get__", "__set__")
-        ]  # fmt: skip

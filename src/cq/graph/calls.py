@@ -37,6 +37,7 @@ class Calls:
         self._results: dict[tuple[Unit, int], Cell] = {}
         self._returns: dict[Function, Cell] = {}
         self._parameters: dict[tuple[Function, int], Cell] = {}
+        self._passed: dict[tuple[Function, int], Cell] = {}
         self._generators: dict[Function, Value] = {}
         self._made_up: dict[tuple[object, ...], Value] = {}  # containers that stand nowhere in the code
 
@@ -108,6 +109,9 @@ class Calls:
             receiver = dialect.receiver(linker, function)
             if receiver is not None:
                 linker.record(function.unit.home_of(function.definition))
+                if function.owner is not None and function.definition.name in dialect.class_hooks:
+                    heirs = linker.callers.find_heirs(function.owner)  # it never runs for the class itself
+                    return dict.fromkeys(heirs, PARAMETER) if heirs else {receiver: MRO}
                 return {receiver: MRO}
         key = (function, number)
         cell = self._parameters.get(key)
@@ -135,7 +139,21 @@ class Calls:
             return passed
         found = dict(linker.unknown)
         if parameter.default is not None:
-            found = join(found, raised(linker.evaluate(unit, definition.scope, parameter.default, ANYWHERE), PARAMETER))
+            at = ANYWHERE if definition.symbol >= 0 else definition.start - 1  # behind it, the parameter has the name
+            found = join(found, raised(linker.evaluate(unit, definition.scope, parameter.default, at), PARAMETER))
+        return join(found, self._find_passed(function, number))
+
+    def passed(self, function: Function, number: int) -> Values:
+        """What calls pass for a parameter, whatever its type says."""
+        key = (function, number)
+        cell = self._passed.get(key)
+        if cell is None:
+            home = function.unit.home_of(function.definition)
+            cell = self._passed[key] = Cell(home, Calls._find_passed, self, function, number)
+        return self.linker.read(cell)
+
+    def _find_passed(self, function: Function, number: int) -> Values:
+        linker, found = self.linker, NOTHING
         for caller, site, skipped in linker.callers.find(function):
             passed = find_argument(function, site, number, skipped)
             if passed is not None:

@@ -101,6 +101,8 @@ class Decorators:
                 is_passed = value.function is function and value.number == (1 if isinstance(thing, Bound) else 0)
                 values = linker.evaluate(unit, site.scope, site.args[0], site.start) if is_passed else NOTHING
                 found = join(found, raised(values, level))
+            elif isinstance(value, Bound) and value.function is function:
+                continue  # `partial(trace, prefix=prefix)` where it is given no function
             elif isinstance(value, (Function, Bound, Instance)):
                 found = join(found, {value: level})
         return found

@@ -204,21 +204,25 @@ class Edges:
         symbol = self._symbols_of(target.path)[target.document][number] if number is not None and number >= 0 else None
         if symbol is None or home is None:
             return
+        on_class = symbol.name in _DESCRIPTORS or "static" in symbol.modifiers or home.language != "python"
         if symbol.kind == "accessor":
-            kinds, held = _find_kinds(symbol), [msgspec.structs.replace(target, name=target.name.partition("#")[0])]
+            whole = msgspec.structs.replace(target, name=target.name.partition("#")[0])
+            held = {whole: _find_kinds(symbol)}
+        elif symbol.name in _DESCRIPTORS and home.language == "python":
+            held = dict.fromkeys(self._find_described(target), _DESCRIPTORS[symbol.name])
         else:
-            kinds = _DESCRIPTORS.get(symbol.name, ()) if home.language == "python" else ()
-            held = self._find_described(target) if kinds else []
-        on_class = symbol.kind != "accessor" or "static" in symbol.modifiers or home.language != "python"
-        for whole in held:
+            held = _find_properties(home, number) if number is not None else {}
+        for whole, kinds in held.items():
             for read in self._find_mentions_of(whole, home):
                 is_guess = read.ref.evidence == "name" and len(held) > MAX_GUESSED
                 if read.kind in kinds and not is_guess and (on_class or read.ref.evidence != "scope"):
                     yield read
 
     def _find_mentions_of(self, whole: Candidate, home: Unit) -> Iterator[Read]:
-        """Where an attribute of a class is read or written."""
+        """Where an attribute of a class is read or written. Off `self` it may be that of a class above or below."""
         wanted = whole.name.rpartition(".")[2]
+        above, below = self._find_overridden(whole), self._find_overriding(whole)
+        is_abstract = bool(below) and self._is_abstract(whole)
         for path in self._index.find_users(wanted):
             for document in range(len(self._index.references(path))):
                 unit = self._unit(path, document)
@@ -232,8 +236,13 @@ class Edges:
                     if name != wanted or start not in self._receivers(path, document):
                         continue
                     ref = self._find_attribute(path, document, name, start)
-                    if ref is None and role != "call":
+                    if ref is None and role != "call" and not is_abstract:
                         ref = SymbolRef(name, "ambiguous", "name", CONFIDENCE["name"], (whole,))
+                    elif ref is not None and ref.evidence == "mro" and not above.isdisjoint(ref.candidates):
+                        ref = SymbolRef(name, "ambiguous", "mro", CONFIDENCE["parameter"], (whole,))
+                    elif ref is not None and ref.evidence == "mro" and below and whole in ref.candidates:
+                        places = () if is_abstract else (whole,)
+                        ref = SymbolRef(name, "ambiguous", "mro", CONFIDENCE["parameter"], places)
                     kind = "write" if role == "assignment" else "read"
                     if kind == "read" and _UPDATE.match(text, end):
                         kind = "update"
@@ -241,6 +250,24 @@ class Edges:
                         named = {at: unit.qualified_names[at] for at in unit.by_symbol}  # what a lambda does, too
                         around = _around(self._symbols_of(path)[document], named, start)
                         yield Read(Candidate(path, document, around), first, start, end, kind, ref)
+
+    def _find_overridden(self, method: Candidate) -> set[Candidate]:
+        """What a method takes the place of, in the classes above."""
+        found, todo = set[Candidate](), [method]
+        for place in todo:
+            for edge in self.find_out(place, possible=False):
+                if edge.kind == "overrides" and edge.ref.candidates[0] not in found:
+                    found.add(edge.ref.candidates[0])
+                    todo.append(edge.ref.candidates[0])
+        return found
+
+    def _find_overriding(self, method: Candidate) -> list[Candidate]:
+        return [edge.source for edge in self.find_into(method, possible=False) if edge.kind == "overrides"]
+
+    def _is_abstract(self, place: Candidate) -> bool:
+        number = self.find_symbol(place)
+        symbol = self._symbols_of(place.path)[place.document][number] if number is not None and number >= 0 else None
+        return symbol is not None and any(name.endswith("abstractmethod") for name in symbol.decorators)
 
     def _find_described(self, method: Candidate) -> list[Candidate]:
         """The attributes of classes that hold an instance of the class of a method, or of one that has it from it."""
@@ -775,6 +802,27 @@ def _find_kinds(accessor: Symbol) -> tuple[str, ...]:
     if "set" in accessor.modifiers or any(name.endswith(".setter") for name in accessor.decorators):
         return ("write", "update")
     return () if any(name.endswith(".deleter") for name in accessor.decorators) else ("read", "update")
+
+
+def _find_properties(unit: Unit, symbol: int) -> dict[Candidate, tuple[str, ...]]:
+    """`size = property(get_size, set_size)`: the attributes that a method of the class stands behind."""
+    method = unit.by_symbol.get(symbol)
+    owner = None if method is None else unit.by_symbol.get(method.scope)
+    found: dict[Candidate, tuple[str, ...]] = {}
+    if method is None or owner is None or owner.kind != "class" or unit.language != "python":
+        return found
+    for name, binds in unit.scopes.get(owner.symbol, {}).items():
+        for number in [unit.site_at.get(bind.value) for bind in binds if type(bind.value) is int]:
+            site = None if number is None else unit.code.sites[number]
+            if site is not None and site.callee == "property":
+                given = [*zip(_PROPERTY, site.args, strict=False), *site.keywords]
+                kinds = {kind for key, value in given if value == method.name for kind in _PROPERTY.get(key, ())}
+                found[Candidate(unit.path, unit.document, f"{unit.qualified_names[owner.symbol]}.{name}")] = (*kinds,)
+    return found
+
+
+# The parameters of `property` in order -> what runs what they are given.
+_PROPERTY = {"fget": ("read", "update"), "fset": ("write", "update")}
 
 
 def _find_written(value: Value) -> str:

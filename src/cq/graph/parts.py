@@ -416,7 +416,13 @@ class _Reader:
             definition.name,
             self._scope(scope),
             [
-                (p.name, p.kind, p.optional, self._value(p.type, scope, -1), self._value(p.default, scope, -1))
+                (
+                    p.name,
+                    p.kind,
+                    p.optional,
+                    self._value(p.type, scope, -1),
+                    self._value(p.default, scope, max(at - 1, -1)),
+                )
                 for p in definition.parameters
             ],
             self._value(definition.type, scope, -1),

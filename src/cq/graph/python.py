@@ -544,6 +544,8 @@ class PythonDialect(Dialect):
                     if begin:
                         found = join(found, linker.members.find_begun(value(0), begin))
             return found
+        if name == "builtins.object.__new__":
+            return linker.made(value(0))
         if name == "builtins.type" and len(args) == 1:
             found = NOTHING
             for inner, level in value(0).items():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cq.graph.callers import is_own
+from cq.graph.corpus import called_key
 from cq.graph.link import Cell, Linker
 from cq.graph.things import (
     UNKNOWN,
@@ -19,7 +20,7 @@ from cq.graph.things import (
     Thing,
 )
 from cq.graph.unit import ROOT, Unit
-from cq.graph.values import IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
+from cq.graph.values import ANNOTATION, IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
 from cq.model.code import Bind, Definition, Site, Value
 from cq.model.edge import EVIDENCE, MAX_CANDIDATES
 
@@ -307,7 +308,11 @@ class Resolver:
             cell
             for cell in dict.fromkeys(cells)
             if cell is not None
-            and (any(map(_runs_more, cell.values)) or (UNKNOWN in cell.values and self.linker.is_on_self(cell)))
+            and (
+                any(map(_runs_more, cell.values))
+                or (UNKNOWN in cell.values and self.linker.is_on_self(cell))
+                or any(level == ANNOTATION and type(thing) is Bound for thing, level in cell.values.items())
+            )
         }
 
     def run(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, bool] | None:
@@ -333,14 +338,20 @@ class Resolver:
                 }
                 if others:
                     found |= others
-                    # Of several that a decorator may give it is not known that the function itself is not one.
-                    if len(ran) > 1 or any(_is_disguised(other) for other in others):
+                    # Of several that a decorator may give it is not known that the function itself is not one, unless
+                    # all of them call what they are wrapped around.
+                    wrapping = [self._is_wrapping(other) for other in others]
+                    if any(_is_disguised(other) for other in others) or (len(ran) > 1 and not any(wrapping)):
                         kept.add(function)
+                    elif len(ran) > 1 and not all(wrapping):
+                        found[function] = PARAMETER
                     continue
             others: Values = {}
             receiver = thing.receiver if isinstance(thing, Bound) else None
             if is_own(receiver) or (receiver is None and _is_read_off(unit.code.sites[number], function)):
                 others = self._dispatch(unit, unit.code.sites[number], function)
+            elif level == ANNOTATION and isinstance(receiver, Instance) and self._is_above(receiver.type):
+                others = self._find_passed(unit, unit.code.sites[number], receiver, function)
             is_abstract = "abstract" in function.definition.modifiers
             if others.keys() - {function}:
                 # Another may run in its place: then it is one of several.
@@ -407,6 +418,49 @@ class Resolver:
                 return other
         return None
 
+    def _is_wrapping(self, thing: Thing) -> bool:
+        """Whether a function calls a parameter of one around it."""
+        function = thing.function if isinstance(thing, Bound) else thing
+        if not isinstance(function, Function):
+            return isinstance(thing, Instance)
+        unit, definition = function.unit, function.definition
+        self.linker.record(unit.home_of(definition))
+        around = unit.by_symbol.get(definition.scope)
+        while around is not None and around.kind == "function":
+            for parameter in around.parameters:
+                self.linker.record(called_key(parameter.name))
+                for number in unit.sites_by_name.get(parameter.name, ()):
+                    site = unit.code.sites[number]
+                    if site.scope == definition.symbol and site.callee == parameter.name:
+                        return True
+            around = unit.by_symbol.get(around.scope)
+        return False
+
+    def _is_above(self, kind: Class) -> bool:
+        """Whether a class stands for others: classes below it, what has the same methods."""
+        order = self.linker.members.order(kind)
+        is_open = kind.definition.kind == "interface" or any(type(base) is External for base in order)
+        return is_open or bool(self.linker.callers.find_heirs(kind))
+
+    def _find_passed(self, unit: Unit, site: Site, receiver: Instance, function: Function) -> Values:
+        """The methods of what calls pass for a parameter that is called on, where its type names a class above; the
+        function itself among them if code makes an instance of just that class."""
+        linker = self.linker
+        head, _, rest = site.callee.partition(".") if type(site.callee) is str else ("", "", "")
+        binds = unit.find(site.scope, head, site.start) if rest == site.name else ()
+        value = binds[0].value if len(binds) == 1 else None
+        holder = linker.thing(unit, value[1]) if type(value) is list and value[0] == "param" else None
+        found: Values = {}
+        for thing in linker.calls.passed(holder, value[2]) if isinstance(holder, Function) and value else ():
+            members = linker.member(thing, site.name, PARAMETER) if isinstance(thing, Instance) else {}
+            for member in members:
+                other = member.function if isinstance(member, Bound) else member
+                if isinstance(other, Function):
+                    found[other] = PARAMETER
+        if found and linker.callers.is_made(receiver.type):
+            found[function] = PARAMETER
+        return found
+
     def _is_only_above(self, kind: Class, receivers: Values) -> bool:
         """Whether another class that is handed over inherits from a class, and no call makes just that one."""
         linker = self.linker
@@ -445,7 +499,9 @@ class Resolver:
                     yield scope, start, meaning
         for definition in unit.code.definitions:
             if definition.kind == "class" and unit.home(definition.scope) not in kept:
-                for place in self._define(unit, definition):
+                places = self._define(unit, definition) if definition.bases or definition.keywords else []
+                held = linker.ask(unit.home(definition.scope), lambda d=definition: self._find_held(unit, d))
+                for place in dict.fromkeys([*places, *held]):
                     yield definition.scope, definition.start, Meaning("resolved", "mro", (place,))
         for scope, start, value in unit.code.raises:
             home = unit.home(scope)
@@ -457,8 +513,7 @@ class Resolver:
         return self.construct(values, self.mean(values).status)
 
     def _define(self, unit: Unit, definition: Definition) -> list[Place]:
-        """What a class statement runs: methods of its bases, of its metaclass and of what its attributes are made of
-        that the language calls."""
+        """What a class statement runs: methods of its bases and of its metaclass that the language calls."""
         known = self._defined.get((unit, definition.start))
         if known is not None:
             return known
@@ -469,11 +524,6 @@ class Resolver:
             if not isinstance(kind, Class):
                 return {}
             dialect = linker.dialect(unit)
-            for name in dialect.attribute_hooks:
-                made = [self._find_method(held, name) for held in self._find_held(unit, definition)]
-                places.extend(dict.fromkeys(made))
-            if not definition.bases and not definition.keywords:
-                return {}
             for name in dialect.class_hooks:
                 base = linker.members.order(kind)[1] if kind.is_line else None
                 is_line = isinstance(base, Class)
@@ -486,15 +536,20 @@ class Resolver:
         found = self._defined[unit, definition.start] = [place for place in places if place is not None]
         return found
 
-    def _find_held(self, unit: Unit, definition: Definition) -> Iterator[Class]:
-        """The classes of which the attributes of a class are instances as written: `x = Field()`, `@lazy` over one."""
-        linker = self.linker
-        linker.record(unit.member_key(definition.symbol, "*"))
-        for name, binds in unit.scopes.get(definition.symbol, {}).items():
+    def _find_held(self, unit: Unit, definition: Definition) -> list[Place]:
+        """Methods that run when a class is defined of what its attributes are instances of: `x = Field()`."""
+        linker, hooks = self.linker, self.linker.dialects[unit.language].attribute_hooks
+        names = unit.scopes.get(definition.symbol, {}) if hooks else {}
+        found: list[Place] = []
+        for name, binds in names.items():
             linker.record(unit.member_key(definition.symbol, name))
             for number in [unit.site_at.get(bind.value) for bind in binds if type(bind.value) is int]:
                 things = linker.link(unit, number) if number is not None else ()
-                yield from (thing for thing in things if isinstance(thing, Class) and len(things) == 1)
+                kinds = [thing for thing in things if isinstance(thing, Class) and len(things) == 1]
+                methods = [self._find_method(kind, hook) for kind in kinds for hook in hooks]
+                found += [place for place in methods if place is not None]
+        linker.record(unit.member_key(definition.symbol, "*"))
+        return found
 
     def construct(self, values: Values, status: str) -> list[Meaning]:
         """The constructors that run when a call makes an instance of a class of the repository: of a class that is

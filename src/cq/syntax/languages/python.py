@@ -169,18 +169,11 @@ class Python(Language):
 
     def _add_lambda(self, collector: Collector, node: Node) -> None:
         written = node.child_by_field_name("parameters")
-        if written is not None:
-            self.on_parameters(collector, written)
+        parameters = () if written is None else self.on_parameters(collector, written)
         body = node.child_by_field_name("body")
         if body is None:
             return
         start, end, code = node.start_byte, node.end_byte, collector.code
-        names = (
-            []
-            if written is None
-            else [_PARAMETER.match(collector.text, c.start_byte, c.end_byte) for c in written.named_children]
-        )
-        parameters = tuple(Parameter(found[1].decode("utf-8", "replace")) for found in names if found is not None)
         code.lambdas[start] = (end, body.start_byte, parameters, self.value(collector, body))
         for number, parameter in enumerate(parameters):
             code.binds.append((start, start, parameter.name, ["param", start, number], end))

@@ -238,16 +238,24 @@ def test_callers_depend_on_what_a_function_gives_not_on_its_variables(
 
 @pytest.mark.parametrize(
     ("after", "linked"),
-    [("x = C()\n    return x or C()", ["a.py"]), ("return D()", ["a.py", "b.py"]), ("return [C()]", ["a.py", "b.py"])],
+    [
+        ("f():\n    x = C()\n    return x or C()", ["a.py"]),
+        ("f():\n    return D()", ["a.py", "b.py"]),
+        ("f():\n    return [C()]", ["a.py", "b.py"]),
+        ("f(x, y=1, *, z=2):\n    return C()", ["a.py", "b.py"]),  # the first may be a receiver
+        ("h(x, y=1, *, z=2):\n    return x", ["a.py"]),
+        ("h(x, *y):\n    return x", ["a.py", "b.py"]),
+        ("h(y=1, x=C):\n    return x", ["a.py", "b.py"]),
+    ],
 )
 def test_who_gets_the_same_as_before_is_not_linked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str, linked: list[str]
 ) -> None:
     root = tmp_path / "repo"
     root.mkdir()
-    text = "class C:\n    def run(self): ...\nclass D(C): ...\ndef f():\n    return C()\n"
+    text = "class C:\n    def run(self): ...\nclass D(C): ...\ndef f():\n    return C()\ndef h(x):\n    return x\n"
     (root / "a.py").write_text(text)
-    (root / "b.py").write_text("from a import f\ndef g():\n    f().run()\n")
+    (root / "b.py").write_text("from a import C, f, h\ndef g():\n    f().run()\n    h(C()).run()\n")
     build(tmp_path / "i" / "index.db", root, jobs=1)
     visited: list[str] = []
     visit = Resolver.visit
@@ -257,7 +265,8 @@ def test_who_gets_the_same_as_before_is_not_linked_again(
         visit(self, unit, kept)
 
     monkeypatch.setattr(Resolver, "visit", note)
-    (root / "a.py").write_text(text.replace("return C()", after))
+    before = f"{after[0]}(" + text.partition(f"def {after[0]}(")[2].partition("\ndef")[0].rstrip("\n")
+    (root / "a.py").write_text(text.replace(before, after))
     build(tmp_path / "i" / "index.db", root, jobs=1)
     assert visited == linked
     build(tmp_path / "f" / "index.db", root, jobs=1)

@@ -17,6 +17,7 @@ from cq.graph.values import EVERYTHING, NOTHING, Values, join
 _Answer = TypeVar("_Answer")
 
 MAX_VALUES = 24  # of one cell; more are as good as anything
+_FEW = 4
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
 
 
@@ -26,10 +27,11 @@ class Cell:
     def __init__(self, home: int, compute: Callable[..., Values], *args: object) -> None:
         self.compute, self.args = compute, args
         self.home = home  # the code it stands in
-        # What it depends on beside that and other cells: one, or a plain set of them.
-        self.keys: int | Keys | set[int | Keys] | None = None
+        # What it depends on beside that and other cells. There are many cells, and most have one of these or a few:
+        # those are in a list, a third of a set.
+        self.keys: int | Keys | list[int | Keys] | set[int | Keys] | None = None
         self.values: Values = NOTHING
-        self.readers: Cell | dict[Cell, None] | None = None  # most have one, and there are many cells
+        self.readers: Cell | list[Cell] | dict[Cell, None] | None = None
         # When it was last computed, as `keys`: values that grow lead elsewhere. Most read one.
         self.reads: Cell | list[Cell] | None = None
         self.state = 0  # 0 never computed, 1 being computed, 2 computed
@@ -70,12 +72,19 @@ class Cells:
             elif reads is not cell:
                 current.reads = [reads, cell]
             readers = cell.readers
-            if readers is None:
+            if not current.state:
+                pass  # one that asks is not computed again
+            elif readers is None:
                 cell.readers = current
             elif isinstance(readers, dict):
                 readers[current] = None
-            elif readers is not current:
-                cell.readers = {readers: None, current: None}
+            elif isinstance(readers, Cell):
+                if readers is not current:
+                    cell.readers = [readers, current]
+            elif current not in readers:
+                readers.append(current)
+                if len(readers) > _FEW:
+                    cell.readers = dict.fromkeys(readers)
         return cell.values
 
     def _run(self, cell: Cell) -> None:
@@ -132,10 +141,15 @@ class Cells:
             known = current.keys
             if known is None:
                 current.keys = key
-            elif not isinstance(known, (int, Keys)):
+            elif isinstance(known, (int, Keys)):
+                if known != key:
+                    current.keys = [known, key]
+            elif isinstance(known, set):
                 known.add(key)
-            elif known != key:
-                current.keys = {known, key}
+            elif key not in known:
+                known.append(key)
+                if len(known) > _FEW:
+                    current.keys = set(known)
 
     def start_recording(self, keys: Keys) -> None:
         """Until it is stopped, everything that is recorded is put into `keys`."""
@@ -209,7 +223,7 @@ class Cells:
 
 def _find_readers(cell: Cell) -> Iterable[Cell]:
     readers = cell.readers
-    return () if readers is None else readers if isinstance(readers, dict) else (readers,)
+    return () if readers is None else (readers,) if isinstance(readers, Cell) else readers
 
 
 def _flatten(keys: Keys) -> tuple[tuple[int, ...], tuple[Cell, ...]]:

@@ -40,13 +40,21 @@ def find_difference(old: Unit, new: Unit, *, closed: bool, texts: tuple[bytes, b
     same = set[int]() if texts is None else _leave_out(readers, texts)
     said = [reader.read() for reader in readers]
     was, now = [{key: _digest(what) for key, what in found.items()} for found in said]
-    changed = dict(was.items() ^ now.items()).keys()
+    changed = set(dict(was.items() ^ now.items()))
+    if old.language == "python":
+        heads = [reader.read_heads(found, changed) for reader, found in zip(readers, said, strict=True)]
+        changed -= {key for key, digests in heads[0].items() if _is_longer(digests, heads[1].get(key, ()))}
     homes = [{home: _digest(items) for home, items in reader.read_homes().items()} for reader in readers]
     same |= dict(homes[0].items() & homes[1].items()).keys()
     # A name may be anywhere: in one that is left out as well.
     bare = [reader.read_bare(found, changed) for reader, found in zip(readers, said, strict=True)] if closed else []
     returning = {key: found[0] for key, found in dict(bare[0].items() & bare[1].items()).items()} if bare else {}
-    return Difference(set(changed), same, readers[0].named | readers[1].named, returning)
+    return Difference(changed, same, readers[0].named | readers[1].named, returning)
+
+
+def _is_longer(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether of two functions one is the other with more parameters; see read_heads."""
+    return bool(one and other) and (one[0] in other or other[0] in one)
 
 
 # -- what need not be read ------------------------------------------------------------------------
@@ -288,6 +296,27 @@ class _Reader:
                 # The first that is said of a function is its definition.
                 bare[key] = self.unit.qualified_names[definition.symbol], _digest((said, found[key][1:]))
         return bare
+
+    def read_heads(self, found: dict[int, list[Said]], wanted: Collection[int]) -> dict[int, list[int]]:
+        """Home of each function that is wanted -> digests of what it says, with all of its parameters, then with less
+        and less of the optional ones at the end: who looks into a function asks for parameters by their place, and the
+        first may be its receiver."""
+        heads: dict[int, list[int]] = {}
+        for definition in self.unit.code.definitions:
+            key = self.unit.home_of(definition) if definition.symbol >= 0 and definition.kind == "function" else 0
+            if key not in wanted:
+                continue
+            count = len(definition.parameters)
+            heads[key] = []
+            while True:
+                shorter = replace(definition, parameters=definition.parameters[:count])
+                said = self._close(lambda d=shorter: self._definition(d))
+                heads[key].append(_digest((said, found[key][1:])))
+                last = shorter.parameters[-1] if count > 1 else None
+                if last is None or not last.optional or last.kind not in ("", "k"):
+                    break
+                count -= 1
+        return heads
 
     def _add_items(self, found: dict[int, list[Said]]) -> None:
         """What is put into containers, by the last name of what holds it and by its key; who else gets a container."""

@@ -31,7 +31,7 @@ LEAST_NAMES = 2000  # that a part of the files calls: with fewer, a process cost
 # Files that decide how modules are named, whatever their text.
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "tsconfig.json", "package.json", "Cargo.toml")
 _ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(list[LinkRow]).decode
+_DECODE = msgspec.msgpack.Decoder(LinkRow).decode
 
 
 class StoredCorpus:
@@ -131,7 +131,9 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, in
             writer.put_links(tree, _link(corpus, sorted(stale), resolver, stale))
             return
     writer.drop_all_links(tree)
-    writer.put_links(tree, _link_all(_Tree(reader, tree), jobs))
+    whole = _Tree(reader, tree)
+    writer.shrink()
+    writer.put_links(tree, _link_all(whole, jobs))
 
 
 def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
@@ -143,7 +145,7 @@ def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
         try:
             # What is done is written while the others link.
             for rows in pool.map(_link_part, parts):
-                yield from _DECODE(rows)
+                yield from _read_rows(rows)
             return
         except BrokenProcessPool:
             pass  # one was killed: this process does it alone, and what was written is written again
@@ -165,9 +167,23 @@ def _link_new(tree: _Tree, paths: list[str]) -> Iterator[LinkRow]:
     return _link(corpus, paths, Resolver(Linker(corpus)))
 
 
-def _link_part(paths: list[str]) -> bytes:
+def _link_part(paths: list[str]) -> bytearray:
+    """Rows behind one another, each with its length: beside the code there is room for them once."""
     assert _tree is not None
-    return _ENCODE(list(_link_new(_tree, paths)))
+    found = bytearray()
+    for row in _link_new(_tree, paths):
+        packed = _ENCODE(row)
+        found += len(packed).to_bytes(4, "little")
+        found += packed
+    return found
+
+
+def _read_rows(packed: bytearray) -> Iterator[LinkRow]:
+    at = 0
+    while at < len(packed):
+        end = at + 4 + int.from_bytes(packed[at : at + 4], "little")
+        yield _DECODE(memoryview(packed)[at + 4 : end])
+        at = end
 
 
 def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
@@ -182,6 +198,9 @@ def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
                 force_setattr(site, "callee", intern(site.callee))
             if site.args:
                 force_setattr(site, "args", tuple([intern(v) if type(v) is str else v for v in site.args]))
+            if site.keywords:
+                shared = [(intern(name), intern(v) if type(v) is str else v) for name, v in site.keywords]
+                force_setattr(site, "keywords", tuple(shared))
         for bind in code.binds:
             force_setattr(bind, "name", intern(bind.name))
             value = bind.value
@@ -199,6 +218,9 @@ def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
                 force_setattr(store, "name", intern(store.name))
             if type(store.base) is str:
                 force_setattr(store, "base", intern(store.base))
+        if code.runs:
+            runs = [(at, start, intern(how), intern(v) if type(v) is str else v) for at, start, how, v in code.runs]
+            force_setattr(code, "runs", tuple(runs))
     return codes
 
 

@@ -45,7 +45,8 @@ _LINKS = msgspec.msgpack.Decoder(list[Links | None])
 
 
 def pack(data: bytes) -> bytes:
-    return _tools()[0].compress(data)
+    # Copied: what the compressor gives keeps the room of what went in.
+    return bytes(memoryview(_tools()[0].compress(data)))
 
 
 def unpack(blob: bytes) -> bytes:

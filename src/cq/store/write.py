@@ -287,6 +287,10 @@ class Writer:
     def set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
 
+    def shrink(self) -> None:
+        """Lets go of pages that were read: processes that are forked would begin with them."""
+        self._db.execute("PRAGMA shrink_memory")
+
     def checkpoint(self) -> None:
         """Shortens the log when no reader needs it; never waits for one."""
         self._db.execute("PRAGMA busy_timeout=0")

@@ -504,7 +504,7 @@ class Workspace:
                 relations = self._find_relations(reader, tree)
                 enrich = self._enrich(relations.files, options.target, options.servers, options.page)
                 answer, _ = _remember(reader, options, lambda: (find_calls(relations.files, options, relations), {}))
-                return finish(note_unlinked(relations, enrich(answer)), tree=tree)
+                return finish(note_unlinked(relations.files, enrich(answer)), tree=tree)
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
@@ -598,6 +598,7 @@ class Workspace:
         from cq.features.neighborhood.bundle import keep_stored
         from cq.features.neighborhood.layout import lay_out
         from cq.features.neighborhood.reuse import find_again
+        from cq.features.relations import note_unlinked
         from cq.source.git import find_head
 
         options = NeighborhoodOptions(question) if isinstance(question, str) else question
@@ -615,7 +616,8 @@ class Workspace:
             found, _ = find_again(reader, tree, place, options, sources, head=head, version=__version__)
             refs = self._save(found.overflow)
             answer = lay_out(files, options, keep_stored(found, {ref.id for ref in refs}))
-            return finish(msgspec.structs.replace(answer, artifacts=tuple(refs)), tree=tree)
+            answer = msgspec.structs.replace(answer, artifacts=tuple(refs))
+            return finish(note_unlinked(files, answer), tree=tree)
 
     def _find_near(self, reader: Reader, tree: Tree, files: IndexedFiles) -> Callable[[Definition], Found] | None:
         """Asks the vectors that are there for definitions about the same; None where there are none."""
@@ -637,7 +639,7 @@ class Workspace:
         with self._asking(command) as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
             answer = ask(relations, self._ask_servers(relations.files, on=on))
-            return finish(note_unlinked(relations, answer), tree=tree)
+            return finish(note_unlinked(relations.files, answer), tree=tree)
 
     def _enrich(self, files: IndexedFiles, text: str, on: bool | None, page: Page) -> Callable[[Answer], Answer]:
         """Language servers are asked about the likely target from now on; what is returned adds what they say. Unless
@@ -667,7 +669,7 @@ class Workspace:
 
         with self._asking(command) as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
-            return finish(note_unlinked(relations, ask(relations)), tree=tree)
+            return finish(note_unlinked(relations.files, ask(relations)), tree=tree)
 
     def read(self, question: str | ReadOptions) -> Answer:
         """The exact source of a symbol or of lines, or the outline of a file. See ReadOptions."""

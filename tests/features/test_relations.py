@@ -317,7 +317,7 @@ def test_code_blocks_that_are_not_linked_are_named(tmp_path: Path):
         assert opened.status().counts["problems"] == 1
         (problem,) = (f.message for s in opened.diagnostics().sections for f in s.findings if "linked" in f.message)
         assert problem == "46 code blocks behind the first 254 of the page are not linked"
-        for ask in (opened.calls, opened.graph, opened.impact, opened.references):
+        for ask in (opened.calls, opened.graph, opened.impact, opened.references, opened.neighborhood):
             assert "not_linked" in [event.category for event in ask("g299").degraded]
             assert "not_linked" not in [event.category for event in ask("g7").degraded]
 

@@ -438,3 +438,22 @@ def test_dead_contents_are_forgotten_in_the_end(root: Path, index: Path, monkeyp
     fresh = index.parent / "fresh" / "index.db"
     build(fresh, root)
     assert dump(index, root) == dump(fresh, root)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.ts", "declare global {\n  interface Extra { run(): void }\n}\nexport {}\n"),
+        ("a.rs", 'extern "C" {\n    fn outside(x: u32);\n}\nfn f() { unsafe { outside(1); } }\n'),
+        ("b.rs", "fn f() {\n    let made = {\n        struct Guard;\n        1\n    };\n}\n"),
+    ],
+)
+def test_blocks_that_are_no_definitions_can_change(name: str, text: str, tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / name).write_text(text)
+    build(tmp_path / "old.db", root)
+    (root / name).write_text(text.replace("Extra", "Other").replace("outside", "beyond").replace("Guard", "Lock"))
+    assert build(tmp_path / "old.db", root).changed == 1
+    build(tmp_path / "new.db", root)
+    assert dump(tmp_path / "old.db", root) == dump(tmp_path / "new.db", root)

@@ -75,9 +75,13 @@ def _check_symbols(text: bytes, facts: FileFacts, span: tuple[int, int]) -> None
 
 
 def _check_code(facts: FileFacts) -> None:
-    """Where the parser made up a name there is no value: the linker reads the first letter of every text."""
+    """What code does, it does in a definition or at root level. Where the parser made up a name there is no value: the
+    linker reads the first letter of every text."""
     if facts.code is None:
         return
+    code, known = facts.code, {-1} | {definition.symbol for definition in facts.code.definitions}
+    assert {row.scope for row in (*code.definitions, *code.binds, *code.stores, *code.sites)} <= known
+    assert {row[0] for row in (*code.raises, *code.runs)} <= known
     todo = [value for bind in facts.code.binds for value in (bind.value, bind.type)]
     todo += [value for store in facts.code.stores for value in (store.base, store.value, store.key, store.type)]
     todo += [value for site in facts.code.sites for value in (site.callee, *site.args, *dict(site.keywords).values())]

@@ -33,10 +33,10 @@ MAX_DEPTH = 10
 POSSIBLE = 0.3  # a link at or below this confidence is only possible
 
 
-def note_unlinked(relations: Relations, answer: Answer) -> Answer:
+def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
     """With an event where the target stands in a code block behind those of a page that are linked."""
     where = answer.insight.target.location if answer.insight is not None and answer.insight.target is not None else None
-    held = relations.hold(where.path) if where is not None else None
+    held = files.get(where.path) if where is not None else None
     if where is None or held is None or held.counts.get("documents", 0) <= MAX_EMBEDDED:
         return answer
     late = [span for document in held.documents[MAX_EMBEDDED:] if document.segment for span in document.segment.ranges]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cq.graph.corpus import MAX_HOLDERS, stored_key
+from cq.graph.crates import Crates, join_path
 from cq.graph.dialect import Dialect
 from cq.graph.rust_std import (
     ATTRIBUTES,
@@ -95,10 +96,7 @@ class RustDialect(Dialect):
     is_static = True
 
     def __init__(self, paths: Iterable[str]) -> None:
-        paths = set(paths)
-        self._files = {path for path in paths if path.endswith(".rs")}
-        self._manifests = {path for path in paths if path.rpartition("/")[2] == "Cargo.toml"}
-        self._crates: dict[str, list[str]] | None = None  # by name, when first asked for
+        self._crates = Crates(paths)
         self._applied: dict[tuple[Class | str, tuple[Type, ...]], Applied] = {}
         self._variables: dict[tuple[Unit, int, str], Variable] = {}
         self._methods: dict[tuple[Thing, str], StdMethod] = {}
@@ -114,46 +112,6 @@ class RustDialect(Dialect):
 
     # -- modules ---------------------------------------------------------------------------------
 
-    def _root(self, path: str) -> str | None:
-        """The file of the crate that a file belongs to."""
-        folder, _, name = path.rpartition("/")
-        parent, _, place = folder.rpartition("/")
-        if name == "build.rs" or place in ("tests", "examples", "benches", "bin"):
-            return path
-        if parent.endswith(("tests", "examples", "benches", "bin")) and name == "main.rs":
-            return path
-        while True:
-            for stem in ("lib.rs", "main.rs"):
-                root = f"{folder}/{stem}" if folder else stem
-                if root in self._files:
-                    return root
-            if not folder:
-                return None
-            folder = folder.rpartition("/")[0]
-
-    def _parent(self, path: str) -> str | None:
-        folder, _, name = path.rpartition("/")
-        if name in ("lib.rs", "main.rs"):
-            return None
-        if name == "mod.rs":
-            folder = folder.rpartition("/")[0]
-        prefix = f"{folder}/" if folder else ""
-        for candidate in (f"{prefix}mod.rs", f"{folder}.rs", f"{prefix}lib.rs", f"{prefix}main.rs"):
-            if candidate in self._files and candidate != path:
-                return candidate
-        return None
-
-    def _child(self, path: str, names: str) -> str | None:
-        """The file of `mod name;`; inline modules around it are folders."""
-        folder, _, name = path.rpartition("/")
-        stem = f"{folder}/" if folder else ""
-        if name not in ("lib.rs", "main.rs", "mod.rs") and self._root(path) != path:
-            stem = f"{stem}{name.removesuffix('.rs')}/"
-        for candidate in (f"{stem}{names}.rs", f"{stem}{names}/mod.rs"):
-            if candidate in self._files:
-                return candidate
-        return None
-
     def _module(self, linker: Linker, path: str | None) -> list[Thing]:
         if path is None:
             return []
@@ -161,51 +119,7 @@ class RustDialect(Dialect):
         return [module] if module.unit is not None else []
 
     def _crate(self, linker: Linker, unit: Unit, name: str) -> list[Thing]:
-        """A crate of the repository; the nearest of that name. A manifest may call it otherwise for its own code."""
-        if self._crates is None:
-            self._crates = {}
-            for path in sorted(path for path in self._files if path.endswith("src/lib.rs")):
-                for known in {
-                    self._name_crate(linker, path),
-                    f"package {self._name_crate(linker, path, ('package',))}",
-                }:
-                    self._crates.setdefault(known, []).append(path)
-        package = self._find_renamed(linker, unit.path, name)
-        roots = self._crates.get(f"package {package}" if package else name, ())
-        if not roots:
-            return []
-        here = unit.path.split("/")
-        return self._module(linker, min(roots, key=lambda root: (-_common(here, root.split("/")), root)))
-
-    def _find_renamed(self, linker: Linker, path: str, name: str) -> str:
-        """The package that the manifest of a file's crate, or that of the workspace around it, calls otherwise."""
-        kind = "dependency"
-        folder = path.rpartition("/")[0]
-        while True:
-            manifest = f"{folder}/Cargo.toml" if folder else "Cargo.toml"
-            unit = linker.corpus.unit(manifest) if manifest in self._manifests else None
-            scope = unit.scopes[ROOT] if unit is not None else {}
-            for table in (kind, "workspace"):
-                for bind in scope.get(f"{table} {name}", ()):
-                    if isinstance(bind.value, str):
-                        return bind.value.removeprefix("'").replace("-", "_")
-            if manifest in self._manifests:
-                kind = "workspace"  # further up stand the manifests of others
-            if not folder:
-                return ""
-            folder = folder.rpartition("/")[0]
-
-    def _name_crate(self, linker: Linker, path: str, tables: tuple[str, ...] = ("lib", "package")) -> str:
-        """What the manifest calls the library, else the folder. No key is recorded: a crate of another name relinks
-        everything (indexing.link)."""
-        folder = path.removesuffix("src/lib.rs")
-        manifest = linker.corpus.unit(f"{folder}Cargo.toml") if f"{folder}Cargo.toml" in self._manifests else None
-        scope = manifest.scopes[ROOT] if manifest is not None else {}
-        for table in tables:
-            for bind in scope.get(table, ()):
-                if isinstance(bind.value, str):
-                    return bind.value.removeprefix("'").replace("-", "_")
-        return folder.rstrip("/").rpartition("/")[2].replace("-", "_")
+        return self._module(linker, self._crates.find(linker, unit.path, name))
 
     def _home(self, unit: Unit, scope: int) -> int:
         """The inline module around a scope, ROOT for the file itself."""
@@ -224,7 +138,7 @@ class RustDialect(Dialect):
     def _above(self, linker: Linker, thing: Thing) -> list[Thing]:
         if isinstance(thing, Class):
             return [self._here(linker, thing.unit, self._home(thing.unit, thing.definition.scope))]
-        return self._module(linker, self._parent(thing.path)) if isinstance(thing, Module) else []
+        return self._module(linker, self._crates.parent(linker, thing.path)) if isinstance(thing, Module) else []
 
     def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
         found = self._import(linker, unit, ROOT, module, name, "")
@@ -232,11 +146,11 @@ class RustDialect(Dialect):
 
     def _import(self, linker: Linker, unit: Unit, scope: int, module: str, name: str, space: str) -> list[Thing]:
         if module.startswith("mod "):
-            return self._module(linker, self._child(unit.path, module[4:]))
+            return self._module(linker, self._crates.child(linker, unit.path, module[4:]))
         if module.startswith("path "):
             folder = unit.path.rpartition("/")[0]
-            path = _join_path(folder, module[5:])
-            return self._module(linker, path if path in self._files else None)
+            path = join_path(folder, module[5:])
+            return self._module(linker, path if path in self._crates.files else None)
         segments = module.split("::")
         if name != "*":
             segments.append(name)
@@ -265,7 +179,7 @@ class RustDialect(Dialect):
         self, linker: Linker, unit: Unit, scope: int, head: str, rest: list[str], space: str
     ) -> list[Thing] | None:
         if head == "crate" or head == "$crate":
-            return self._module(linker, self._root(unit.path))
+            return self._module(linker, self._crates.root(linker, unit.path))
         if head == "%":
             return [linker.module(unit.path)]
         if head == "self":
@@ -287,7 +201,7 @@ class RustDialect(Dialect):
             return self._crate(linker, unit, rest[0]) and self._crate(linker, unit, rest.pop(0)) if rest else []
         found = self._lookup(linker, unit, scope, head, space)
         if not found and space == "macro" and head not in MACROS:
-            found = self._find_macros(linker, self._root(unit.path), head)
+            found = self._find_macros(linker, self._crates.root(linker, unit.path), head)
         if found:
             return found
         if space == "type":
@@ -304,7 +218,7 @@ class RustDialect(Dialect):
         linker.record(stored_key(key))
         found: list[Thing] = []
         for unit in linker.corpus.storing(key, MAX_HOLDERS) or ():
-            if self._root(unit.path) == root:
+            if self._crates.root(linker, unit.path) == root:
                 for store in unit.stores_by_name.get(key, ()):
                     definition = unit.by_symbol.get(store.scope)
                     if definition is not None and definition.kind in ("macro", "function"):
@@ -455,7 +369,7 @@ class RustDialect(Dialect):
             if thing.unit is None:
                 return []
             found = self._scope_items(linker, thing.unit, ROOT, name, space)
-            if not found and space in ("macro", "") and self._root(thing.path) == thing.path:
+            if not found and space in ("macro", "") and self._crates.root(linker, thing.path) == thing.path:
                 return self._find_macros(linker, thing.path, name)
             return list(found)
         if isinstance(thing, Class):
@@ -1456,22 +1370,3 @@ def _depth(thing: Type) -> int:
             deepest = max(deepest, depth)
             todo += [(arg, depth + 1) for arg in inner.args]
     return deepest
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
-
-
-def _join_path(folder: str, path: str) -> str:
-    parts = folder.split("/") if folder else []
-    for part in path.split("/"):
-        if part == "..":
-            parts = parts[:-1]
-        elif part != ".":
-            parts.append(part)
-    return "/".join(parts)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value
 from cq.syntax.language import Draft
@@ -61,6 +63,13 @@ class CodeDraft:
         public: tuple[str, ...] | None,
     ) -> Code:
         definitions = self._definitions(drafts, scopes, language.id == "rust")
+        # A block that is a symbol but no definition is no scope either: `declare global { … }`, `extern "C" { … }`.
+        known = {definition.symbol for definition in definitions}
+        lifted = scopes.find_unknown(known, [definition.scope for definition in definitions], drafts)
+        if lifted:
+            scopes = scopes.lift(lifted)
+            definitions = [_lift(row, lifted) for row in self._definitions(drafts, scopes, language.id == "rust")]
+            sites = tuple(_lift(site, lifted) for site in sites)
         foreign = self._foreign(scopes)
         binds = self._binds(language, text, definitions, scopes, foreign)
         self.stores.sort(key=_first)
@@ -235,4 +244,11 @@ _SIGNATURE_TEXT = 80
 
 
 _first = itemgetter(0)
+Row = TypeVar("Row", Definition, Site)
+
+
+def _lift(row: Row, lifted: Mapping[int, int]) -> Row:
+    return msgspec.structs.replace(row, scope=lifted[row.scope]) if row.scope in lifted else row
+
+
 _places = itemgetter(0, 1, 2)

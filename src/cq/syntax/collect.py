@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -272,6 +274,22 @@ class Scopes:
             while stack and stack[-1][0] <= edge:
                 stack.pop()
             self._owners.append(stack[-1][1] if stack else -1)
+
+    def find_unknown(self, known: Collection[int], others: Iterable[int], drafts: Sequence[Draft]) -> dict[int, int]:
+        """Scopes, and others, that are not among those known -> the first around each that is."""
+        lifted: dict[int, int] = {}
+        for scope in {*self._owners, *others}.difference(known, (-1,)):
+            above = drafts[scope].parent
+            while above >= 0 and above not in known:
+                above = drafts[above].parent
+            lifted[scope] = above
+        return lifted
+
+    def lift(self, lifted: Mapping[int, int]) -> Scopes:
+        """With what runs in these scopes in others."""
+        found = copy(self)
+        found._owners = [lifted.get(scope, scope) for scope in self._owners]
+        return found
 
     def find(self, offsets: list[int]) -> list[int]:
         """The innermost scope of each, -1 at root level."""

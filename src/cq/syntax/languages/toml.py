@@ -85,11 +85,13 @@ def _bind_dependencies(collector: Collector, table: Node, path: list[str]) -> No
 
 
 def _bind_name(collector: Collector, table: Node, name: Node) -> None:
-    """What a Cargo.toml calls its crate is bound as `package` or `lib`: paths of Rust begin with it."""
+    """What a Cargo.toml calls its crate is bound as `package` or `lib`: paths of Rust begin with it. The file that the
+    library begins with is bound as `lib path`."""
+    label = collector.slice(name.start_byte, name.end_byte)
+    labels = {"name": label, "path": "lib path"} if label == "lib" else {"name": label}
     for pair in table.named_children:
-        if pair.type == "pair" and collector.slice(pair.start_byte, pair.start_byte + 5).rstrip(" \t=") == "name":
-            value = pair.named_children[-1]
-            if value.type == "string":
-                text = "'" + collector.slice(value.start_byte, value.end_byte).strip("\"'")
-                label = collector.slice(name.start_byte, name.end_byte)
-                collector.code.binds.append((pair.end_byte, pair.start_byte, label, text, -1))
+        children = pair.named_children if pair.type == "pair" else []
+        key = collector.slice(children[0].start_byte, children[0].end_byte) if len(children) == 2 else ""
+        if key in labels and children[1].type == "string":
+            text = "'" + collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'")
+            collector.code.binds.append((pair.end_byte, pair.start_byte, labels[key], text, -1))

@@ -336,6 +336,44 @@ def test_words_that_say_nothing_are_noted(tmp_path: Path):
     ]
 
 
+def test_words_that_the_code_does_not_have_are_noted(tmp_path: Path):
+    found = find_fixture(tmp_path, AUTH, "xyzzy plugh", threshold=0.0)
+    assert found.results
+    assert [event.message for event in found.degraded if "none of these words" in event.message]
+    found = find_fixture(tmp_path, AUTH, "validate xyzzy", threshold=0.0)
+    assert not [event for event in found.degraded if "none of these words" in event.message]
+
+
+def test_words_deep_inside_a_very_long_definition(tmp_path: Path):
+    lines = "".join(f"        if step_{n} > {n}: return run_{n}\n" for n in range(4000))
+    snippet = f"""
+    #- steps.py
+    def choose():
+{lines}        return quagmire
+
+    def other():
+        return 1
+    """
+    found = find_fixture(tmp_path, snippet, "quagmire", mode="lexical")
+    assert [result.name for result in found.results] == ["choose"]
+
+
+def test_a_value_that_the_budget_does_not_hold_is_shown_by_its_ends(tmp_path: Path):
+    lines = "".join(f"        'key {n}', compile('{n}'),\n" for n in range(2000))
+    found = find_fixture(
+        tmp_path,
+        f"""
+    #- table.py
+    from re import compile
+    TABLE = [
+{lines}    ]
+    """,
+        "TABLE",
+    )
+    assert found.snapshots[0].source.strip() == "TABLE = [\n]"
+    assert int(found.summary["tokens"]) < int(found.summary["budget"])
+
+
 def test_a_long_question_is_said_by_its_beginning(tmp_path: Path):
     answer = find_fixture(tmp_path, AUTH, "validate token\n" * 1000)
     assert len(render_graph(answer, 1, 0).splitlines()[0]) < 300

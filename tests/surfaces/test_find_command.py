@@ -59,3 +59,15 @@ def test_nothing_found_is_exit_code_one_and_a_wrong_option_two(tree: Path):
     wrong = cq(tree, "token", "--kind", "functon")
     assert wrong.returncode == 2
     assert "did you mean 'function'" in wrong.stderr
+
+
+def test_numpy_has_one_thread_unless_it_is_told_otherwise():
+    code = "import os, sys; from cq.surfaces.client import main; main(); print(os.environ['OPENBLAS_NUM_THREADS'])"
+    own = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code, "--version"], env=environment, capture_output=True, text=True, check=True
+        ).stdout.splitlines()[-1]
+        for environment in (own, own | {"OPENBLAS_NUM_THREADS": "3"})
+    ]
+    assert said == ["1", "3"]

@@ -158,6 +158,9 @@ def find(
     if is_common(options.query):
         message = "all of these words stand everywhere in code: better are words of what it is about"
         events.append(Degraded("find", "info", "words", message))
+    elif passed and not any(row.parts.lexical for row in ranked) and reader.has_words():
+        message = "none of these words is in the code that was looked at: what is shown is only alike"
+        events.append(Degraded("find", "info", "words", message))
     if not passed and ranked:
         best = f"the best of {len(ranked)} candidates has {ranked[0].score:.2f}"
         message = f"nothing is relevant enough: {best}, the threshold is {threshold:g} (lower it with --threshold)"
@@ -373,7 +376,7 @@ _NODE_TOKENS = 60
 def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int]) -> Snapshot:
     """Of one document. What alone would take too much of the budget is shown by its headers."""
     file, document = group[0].file, group[0].document
-    long = [row for row in group if budget and (row.span[1] - row.span[0]) / 4 > budget * COLLAPSE and _holds(row)]
+    long = [row for row in group if budget and _is_long(row, budget)]
     short = [row for row in group if row not in long]
     source = take_snapshot(file, document, [row.span for row in short], [row.span for row in long])
     snapshot = Snapshot(
@@ -388,8 +391,10 @@ def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int]) -> Snapsh
     return msgspec.structs.replace(snapshot, tokens=count_tokens(render_snapshot(snapshot)))
 
 
-def _holds(row: Found) -> bool:
-    return row.row is not None and bool(row.chunk.children)
+def _is_long(row: Found, budget: int) -> bool:
+    """What holds nothing that has a header is cut only where the budget would not hold it at all."""
+    tokens = (row.span[1] - row.span[0]) / 4
+    return row.row is not None and tokens > budget * (COLLAPSE if row.chunk.children else 1)
 
 
 def _describe(structure: Structure, rank_: int, row: Found) -> Node:

@@ -40,6 +40,8 @@ _ASKED = re.compile(
 _DATA_PRIOR = 0.6
 _PASSED_ON = [CHUNK_KINDS.index(kind) for kind in ("import", "export")]
 _LOOSE_PRIOR = 0.7  # of a statement that defines nothing
+_PART = CHUNK_KINDS.index("part")
+_LONG = 4096  # terms that a part of a long definition has, and no comment
 _IDENTIFIER = re.compile(r"[\w$#]+(?:(?:\.|::|->|/)[\w$#]+)*\(?\)?\Z")
 
 
@@ -65,6 +67,7 @@ class Catalog:
         self._sorted = self.rows[self._order]
         self._path_words: dict[str, list[int]] = {}
         sizes = np.frombuffer(b"".join(row[5] for row in rows), np.uint16).astype(float)
+        self._owners = self._find_owners(reader, sizes)
         # What BM25 makes of the length of a text: a word among few is worth more.
         self.lengths = 1 - LENGTH + LENGTH * sizes / max(float(sizes.mean()) if len(sizes) else 1.0, 1.0)
         files = np.array([_prior(path, row[1]) for path, row in zip(self.paths, rows, strict=True)])
@@ -81,14 +84,29 @@ class Catalog:
     def __len__(self) -> int:
         return len(self.kinds)
 
+    def _find_owners(self, reader: Reader, sizes: NDArray[float64]) -> NDArray[int64]:
+        """Of every chunk the one that is found by its words: itself, but for a part that a definition was cut into."""
+        import numpy as np
+
+        owners = np.arange(len(self.kinds), dtype=np.int64)
+        long = (self.kinds == _PART) & (sizes >= _LONG)
+        for file in np.unique(self.files[long]).tolist():
+            start = int(self.starts[file])
+            for chunks in reader.chunks(self.contents[file]):
+                for number, chunk in enumerate(chunks):
+                    parts = [start + child for child in chunk.children if self.kinds[start + child] == _PART]
+                    owners[parts] = start + number if long[parts].any() else parts
+                start += len(chunks)
+        return owners
+
     def find(self, rows: NDArray[int64]) -> NDArray[int64]:
-        """The chunks of this tree that have one of the rows."""
+        """The chunks of this tree that have one of the rows, or a part that does."""
         import numpy as np
 
         first = np.searchsorted(self._sorted, rows, "left")
         counts = np.searchsorted(self._sorted, rows, "right") - first
         inner = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        return self._order[np.repeat(first, counts) + inner]
+        return self._owners[self._order[np.repeat(first, counts) + inner]]
 
     def has_path_word(self, stemmed: str) -> NDArray[bool_]:
         """For every file whether its path has a word of this stem."""

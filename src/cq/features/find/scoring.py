@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from cq.features.find.candidates import Catalog, Lexical
     from cq.features.find.evidence import Evidence
 
-# What scores one half by words: a share of the question's words together with what speaks for the file. On the tuning
-# half of the public questions .5 then shows what is right, and nothing to half of the questions about something else.
+# What scores one half by words: a share of the question's words together with what speaks for the file. .5 then shows
+# what is right to nine in ten questions, and nothing to one in four about something else (docs/find.md).
 _EVEN = 0.3
-# Least scores where nobody set one. A chance never comes near 1 and is small for most right answers: of the right
-# answers among the first ten .005 keeps nearly all, and shows nothing to one in seven questions about something else.
+# Least scores where nobody set one. A chance is small for many right answers: .005 keeps nearly all of those among the
+# first ten, and hardly ever says that there is nothing.
 LEAST, LEAST_CHANCE = 0.5, 0.005
 # How much surer the best candidate is by what speaks for its file beyond what some file always has, and how far apart
 # the others are from it. Chosen so that the tuning half of the public questions shows what is right (docs/find.md).

@@ -118,7 +118,10 @@ class _View:
     def render(self, whole: Sequence[tuple[int, int]], collapsed: Sequence[tuple[int, int]], care: int) -> bytes:
         values, shells = self._collapse(collapsed)
         full = [*whole, *values]
-        needed, imports = self._find_needed([*full, *map(self._header, sorted(shells))])
+        pieces = [Piece(*self._widen(*span)) for span in whole]
+        pieces += [piece for span in values for piece in self._show_value(*span, care)]
+        spans = [(piece.start, piece.end) for piece in pieces]
+        needed, imports = self._find_needed([*spans, *map(self._header, sorted(shells))])
         beside: list[tuple[int, int]] = []
         for number in sorted(needed):
             symbol = self.symbols[number]
@@ -133,7 +136,6 @@ class _View:
         used: dict[int, set[str]] = {}
         for item, name in imports:
             used.setdefault(item, set()).add(name)
-        pieces = [Piece(*self._widen(*span)) for span in full]
         pieces += [piece for span in beside for piece in self._show_value(*span, care)]
         pieces += [piece for number, names in sorted(used.items()) for piece in self._show_import(number, names, care)]
         return self._assemble(_merge(pieces), shells, care)

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from bench.corpora import CORPORA
 from cq.embed import Embedder, Reranker, load_embedder, load_reranker
-from cq.embed.weights import Manifest, load_manifest
+from cq.embed.weights import Manifest, load_late, load_manifest
+from cq.features.find.semantic import READ, RERANKED
 from training.archives import crate_of
-from training.blend import CANDIDATES, POOL, mrr
+from training.blend import POOL, mrr
 from training.fetch import CACHE, is_excluded
 from training.lexical import Fielded
 from training.pairs import reported_sets
@@ -26,8 +27,8 @@ from training.sets import Set, load_entries
 _QUESTIONS = int(os.environ.get("CQ_BENCH_QUESTIONS") or 200)
 # Passages of a package that MiniLM reads, at 10 to 26 a second, and the questions that are asked about them.
 _SAMPLE, _SAMPLE_QUESTIONS = int(os.environ.get("CQ_BENCH_SAMPLE") or 600), 60
-# Goals of words with vectors, and with the reranker. rxjs, where every function is about observables, has none of its
-# own: the figures that the goals come from are nest's.
+# Goals of words with vectors and the late interaction, and with the reranker. rxjs, where every function is about
+# observables, has none of its own: the figures that the goals come from are nest's.
 _GOALS = {"django": (0.50, 0.60), "tokio": (0.55, 0.62), "nest": (0.55, 0.66)}
 
 
@@ -41,21 +42,24 @@ def run(results: dict[str, Any]) -> None:
     for found in reported_sets(_QUESTIONS):
         name = found.name
         checks.append(_overlap(found))
-        orders, embedded, asked = _rank(found, embedder, reranker, manifest)
+        orders, embedded, late, asked = _rank(found, embedder, reranker, manifest)
         rows += _score(found, orders)
         small = _sample(found)
         sampled += _score(small, _rank(small, embedder, reranker, manifest)[0] | _minilm(small))
         got = {row["ranker"]: row["MRR@10"] for row in rows if row["package"] == name}
-        for goal, ranker in zip(_GOALS.get(name, ()), ("BM25F + token table", "… + reranker"), strict=False):
+        for goal, ranker in zip(_GOALS.get(name, ()), ("… + late interaction", "… + reranker"), strict=False):
             goals.append(
                 {"goal": f"{name}, {ranker}: MRR@10 ≥ {goal}", "measured": got[ranker], "met": got[ranker] >= goal}
             )
         checks[-1]["chunks/s embedded"] = round(len(found.passages) / embedded)
-        checks[-1]["ms to rerank 40"] = round(1000 * asked / len(found.queries))
+        checks[-1]["ms of late interaction"] = round(1000 * late / len(found.queries), 1)
+        checks[-1]["ms to rerank"] = round(1000 * asked / len(found.queries))
     speed = min(check["chunks/s embedded"] for check in checks)
-    slow = max(check["ms to rerank 40"] for check in checks)
+    slow = max(check["ms to rerank"] for check in checks)
     goals.append({"goal": "embedding ≥ 2,000 chunks/s", "measured": speed, "met": speed >= 2000})
-    goals.append({"goal": "rerank of 40 ≤ 150 ms of one core", "measured": slow, "met": slow <= 150})
+    goals.append(
+        {"goal": f"rerank of the best {RERANKED} of {READ} ≤ 150 ms of one core", "measured": slow, "met": slow <= 150}
+    )
     results["tables"] = {
         "a sentence finds its function": rows,
         f"… among {_SAMPLE} passages of each package, which is what MiniLM can read in minutes": sampled,
@@ -66,8 +70,9 @@ def run(results: dict[str, Any]) -> None:
 
 def _rank(
     found: Set, embedder: Embedder, reranker: Reranker, manifest: Manifest
-) -> tuple[dict[str, list[NDArray[np.int64]]], float, float]:
-    """The order of all passages for every question by each ranker, and CPU seconds of embedding and reranking."""
+) -> tuple[dict[str, list[NDArray[np.int64]]], float, float, float]:
+    """The order of all passages for every question by each ranker, and CPU seconds of embedding, late interaction and
+    reranking."""
     texts = [question.text for question in found.queries]
     plain, fielded = Fielded(found.passages, fields=False), Fielded(found.passages)
     lexical = [fielded.score(text) for text in texts]
@@ -80,20 +85,27 @@ def _rank(
         "token table alone": [_order(wholes @ embedder.embed_query(text)) for text in texts],
         **_wordllama(found, texts, lexical),
     }
-    first, final, asked = [], [], 0.0
+    first, second, final, compared, asked = [], [], [], 0.0, 0.0
     for text, words in zip(texts, lexical, strict=True):
         vector = embedder.embed_query(text)
         scores = np.stack([words, wholes @ vector, heads @ vector], 1).astype(np.float64)
         pool = np.unique(np.concatenate([_order(scores[:, column])[:POOL] for column in range(3)]))
         joined = pool[_order(manifest.first.score(scores[pool]))]
         first.append(joined)
-        best = joined[:CANDIDATES]
+        best = joined[:READ]
+        started = time.process_time()
+        late = load_late().score(text, [found.passages[number] for number in best])
+        compared += time.process_time() - started
+        table = np.column_stack([scores[best], late]).astype(np.float64)
+        order = _order(manifest.late.score(table))
+        second.append(best[order])
+        best, table = best[order[:RERANKED]], table[order[:RERANKED]]
         started = time.process_time()
         read = reranker.score(text, [found.passages[number] for number in best])
         asked += time.process_time() - started
-        final.append(best[_order(manifest.final.score(np.column_stack([scores[best], read]).astype(np.float64)))])
-    orders["BM25F + token table"], orders["… + reranker"] = first, final
-    return orders, embedded, asked
+        final.append(best[_order(manifest.final.score(np.column_stack([table, read]).astype(np.float64)))])
+    orders |= {"BM25F + token table": first, "… + late interaction": second, "… + reranker": final}
+    return orders, embedded, compared, asked
 
 
 def _score(found: Set, orders: dict[str, list[NDArray[np.int64]]]) -> list[dict[str, Any]]:

@@ -13,20 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cq.embed.blend import Blend, stretch
+from cq.embed.late import LateInteraction
 from cq.embed.rerank import CrossEncoder
 from cq.embed.static import Fields, StaticEmbedder
 from cq.embed.words import Vocabulary
+from cq.features.find.semantic import READ, RERANKED
 from training.lexical import Fielded
 from training.sets import OTHER, Set, load_sets
 
-CANDIDATES, POOL = 40, 200
+POOL = 200  # of the best by words, by bodies and by heads
 Lists = list[tuple[NDArray[np.float64], NDArray[np.bool_]]]
 
 
-def load(folder: Path) -> tuple[StaticEmbedder, CrossEncoder]:
-    vocabulary = Vocabulary((folder / "vocabulary.txt").read_text(encoding="utf-8").splitlines())
+def load_vocabulary(folder: Path) -> Vocabulary:
+    return Vocabulary((folder / "vocabulary.txt").read_text(encoding="utf-8").splitlines())
+
+
+def load_embedder(folder: Path) -> StaticEmbedder:
     fields = Fields(**json.loads((folder / "trained.json").read_text())["fields"])
-    return StaticEmbedder("", fields, vocabulary, folder), CrossEncoder("", vocabulary, folder)
+    return StaticEmbedder("", fields, load_vocabulary(folder), folder)
 
 
 def pools(
@@ -75,14 +80,16 @@ def fit_chance(lists: Lists, order: list[float]) -> tuple[list[float], float, fl
         chance = 1 / (1 + np.exp(-x @ weights))
         bend = (x * (chance * (1 - chance))[:, None]).T @ x + 1e-2 * np.eye(len(weights))
         weights += np.linalg.solve(bend, x.T @ (y - chance) - 1e-2 * weights)
-    chance = 1 / (1 + np.exp(-x @ weights))
-    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
-        here = (chance >= low) & (chance < low + 0.2)
-        print(
-            f"said {low:.1f}–{low + 0.2:.1f}: {here.sum()} candidates, right {y[here].mean() if here.any() else 0:.3f}"
-        )
     *own, slope, bias = (round(float(w), 4) for w in weights)
     return own, slope, bias
+
+
+def tell(lists: Lists, blend: Blend) -> None:
+    """How often what it says is right."""
+    chance, right = np.concatenate([blend.score(x) for x, _ in lists]), np.concatenate([y for _, y in lists])
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        here = right[(chance >= low) & (chance < low + 0.2)]
+        print(f"said {low:.1f}–{low + 0.2:.1f}: {len(here)} candidates, right {here.sum() / max(len(here), 1):.3f}")
 
 
 def mrr(ranked: list[NDArray[np.bool_]]) -> float:
@@ -90,53 +97,66 @@ def mrr(ranked: list[NDArray[np.bool_]]) -> float:
     return float(np.mean([1 / (found[0] + 1) if len(found) else 0 for found in ranks]))
 
 
-def _rerank(job: tuple[Path, Set, list[tuple[str, list[int], NDArray[np.float64]]]]) -> list[NDArray[np.float64]]:
-    folder, found, questions = job
-    _, reranker = load(folder)
+# A question, the numbers of its best candidates in their order, their scores, and which of them are right.
+Asked = tuple[str, NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]
+
+
+def take_best(asked: Asked, order: list[float], count: int) -> Asked:
+    text, numbers, scores, right = asked
+    best = np.argsort(-(stretch(scores) @ np.array(order)), kind="stable")[:count]
+    return text, numbers[best], scores[best], right[best]
+
+
+def _score_more(job: tuple[Path, type[CrossEncoder | LateInteraction], Set, list[Asked]]) -> list[Asked]:
+    """With one more score of each candidate."""
+    folder, kind, found, questions = job
+    vocabulary = load_vocabulary(folder)
+    model = CrossEncoder("", vocabulary, folder) if kind is CrossEncoder else LateInteraction(vocabulary, folder)
     return [
-        np.column_stack([x, reranker.score(text, [found.passages[n] for n in best])]) for text, best, x in questions
+        (text, best, np.column_stack([x, model.score(text, [found.passages[n] for n in best])]), right)
+        for text, best, x, right in questions
     ]
 
 
+def score_more(
+    folder: Path, kind: type[CrossEncoder | LateInteraction], asked: list[tuple[Set, list[Asked]]]
+) -> list[tuple[Set, list[Asked]]]:
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        scored = pool.map(_score_more, [(folder, kind, found, questions) for found, questions in asked])
+        return [(found, rows) for (found, _), rows in zip(asked, scored, strict=True)]
+
+
 def main(folder: Path, sets: Path, reported: set[str], count: int) -> None:
-    embedder, _ = load(folder)
+    embedder = load_embedder(folder)
     # By documentation alone: what else was said about code is as often about its neighbours, and a chance that is
     # fitted on it is low for everything.
     tuning = [found for found in load_sets(sets) if found.name not in reported and not found.name.endswith(OTHER)]
-    first: Lists = []
-    kept = []
+    asked: list[tuple[Set, list[Asked]]] = []
     for found, other in zip(tuning, [*tuning[1:], tuning[0]], strict=True):
         # A third of the questions is about something else: nothing is right, and the best of it must not look so.
         own = {question.text: question.targets for question in found.queries[:count]}
         texts = [*own, *(question.text for question in other.queries[: count // 2] if question.text not in own)]
-        for text, pool, scores in pools(found, embedder, texts):
-            right = np.isin(pool, own.get(text, ()))
-            first.append((scores, right))
-            kept.append((found, text, pool, right))
-    order = fit_order(first)
-    first_chance = fit_chance(first, order)
-    jobs: dict[str, tuple[Path, Set, list[tuple[str, list[int], NDArray[np.float64]]]]] = {}
-    rights: list[NDArray[np.bool_]] = []
-    for (found, text, pool, right), (scores, _) in zip(kept, first, strict=True):
-        best = np.argsort(-(stretch(scores) @ np.array(order)), kind="stable")[:CANDIDATES]
-        jobs.setdefault(found.name, (folder, found, []))[2].append((text, pool[best].tolist(), scores[best]))
-        rights.append(right[best])
-    with ProcessPoolExecutor(os.cpu_count()) as pool_of:
-        scored = [x for rows in pool_of.map(_rerank, jobs.values()) for x in rows]
-    final: Lists = list(zip(scored, rights, strict=True))
-    final_order = fit_order(final)
-    final_chance = fit_chance(final, final_order)
-    blend = {}
-    for name, weights, (own, slope, bias), lists in (
-        ("first", order, first_chance, first), ("final", final_order, final_chance, final)
-    ):  # fmt: skip
-        blend[name] = {"order": weights, "own": own, "slope": slope, "bias": bias}
-        joined = Blend(tuple(weights), tuple(own), slope, bias)
-        print(
-            name,
-            f"{mrr([y[np.argsort(-joined.score(x), kind='stable')] for x, y in lists if y.any()]):.4f}",
-            blend[name],
-        )
+        rows = pools(found, embedder, texts)
+        asked.append((found, [(text, pool, scores, np.isin(pool, own.get(text, ()))) for text, pool, scores in rows]))
+    blend, order = {}, [1.0, 1.0, 1.0]
+    for name, more, most in (
+        ("first", None, 0),
+        ("late", LateInteraction, READ),
+        ("final", CrossEncoder, RERANKED),
+    ):
+        if more is not None:
+            best = [(found, [take_best(row, order, most) for row in rows]) for found, rows in asked]
+            asked = score_more(folder, more, best)
+        lists: Lists = [(scores, right) for _, rows in asked for _, _, scores, right in rows]
+        order = fit_order(lists)
+        own, slope, bias = fit_chance(lists, order)
+        blend[name] = {"order": order, "own": own, "slope": slope, "bias": bias}
+        joined = Blend(tuple(order), tuple(own), slope, bias)
+        ranked = [y[np.argsort(-joined.score(x), kind="stable")] for x, y in lists if y.any()]
+        print(name, f"{mrr(ranked):.4f} of {len(ranked)} questions", blend[name])
+        tell(lists, joined)
+        print("without words")
+        tell(lists, joined.without_words())
     (folder / "blend.json").write_text(json.dumps(blend))
 
 

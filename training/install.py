@@ -11,19 +11,21 @@ from pathlib import Path
 FILES = (
     "vocabulary.txt", "static_rows.npy", "static_scales.npy", "reranker_rows.npy", "reranker.npz",
 )  # fmt: skip
+LATE = ("late_rows.npy", "late.npz")  # no vector that is kept depends on these
 
 
 def main(trained: Path, package: Path) -> None:
-    facts = json.loads((trained / "trained.json").read_text())
-    blend = json.loads((trained / "blend.json").read_text())
+    facts, late, blend = (json.loads((trained / f"{name}.json").read_text()) for name in ("trained", "late", "blend"))
     digests = {}
-    for name in FILES:
+    for name in (*FILES, *LATE):
         shutil.copyfile(trained / name, package / name)
         digests[name] = hashlib.sha256((package / name).read_bytes()).hexdigest()
-    identity = hashlib.sha256(json.dumps([digests, facts["fields"]]).encode()).hexdigest()[:12]
-    tables = {"trained": {k: facts[k] for k in ("seed", "passages", "pairs_sha256")},
-              "trained.questions": facts["questions"], "fields": facts["fields"], **blend,
-              "files": digests}  # fmt: skip
+    named = {name: digests[name] for name in FILES}
+    identity = hashlib.sha256(json.dumps([named, facts["fields"]]).encode()).hexdigest()[:12]
+    on = ("seed", "passages", "pairs_sha256")
+    tables = {"trained": {k: facts[k] for k in on}, "trained.questions": facts["questions"],
+              "late_trained": {k: late[k] for k in (*on, "steps")}, "late_trained.questions": late["questions"],
+              "fields": facts["fields"], **blend, "files": digests}  # fmt: skip
     lines = [
         "# Written by training/install.py; what each number means stands in __init__.py.",
         f'identity = "{identity}"',

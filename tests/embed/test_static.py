@@ -11,7 +11,7 @@ import pytest
 
 from cq.embed import Passage, load_embedder, load_reranker, name_models
 from cq.embed.exact import ExactIndex, quantize
-from cq.embed.weights import FOLDER, load_manifest
+from cq.embed.weights import FOLDER, load_late, load_manifest
 from cq.embed.words import Vocabulary, split_words
 
 
@@ -100,10 +100,34 @@ def test_the_reranker_reads_question_and_passage_together():
     assert len(reranker.score("anything", [])) == 0
 
 
+def test_the_late_interaction_compares_word_by_word():
+    late = load_late()
+    passages = [
+        Passage("app/files.py", "read_lines", "def read_lines(path)", "with open(path) as f: return f.readlines()"),
+        Passage("app/auth.py", "validate_token", "def validate_token(token)", "return jwt.decode(token, key)"),
+        Passage("app/auth.py", "issue_token", "def issue_token(user)", "return jwt.encode(user, key)"),
+        Passage("", "", "", "+-*/"),
+    ]
+    scores = late.score("validation of the tokens", passages)  # none of these words is there in this form
+    assert scores.argsort().tolist() == [3, 0, 2, 1]
+    assert scores[3] == 0
+    # What the others hold counts, the order in which they come does not.
+    assert late.score("validation of the tokens", passages[::-1]).tolist() == scores[::-1].tolist()
+    assert late.score("validation of the tokens", passages[1:2])[0] != scores[1]
+    # The words of a name that nobody asked for count against it.
+    plain, longer = late.score(
+        "decode the token",
+        [Passage("a.py", name, f"def {name}()", "return 1") for name in ("decode_token", "decode_token_header_safely")],
+    )
+    assert plain > longer
+    assert late.score("", passages).tolist() == [0, 0, 0, 0]
+    assert len(late.score("anything", [])) == 0
+
+
 def test_a_blend_is_a_chance_in_the_order_of_its_scores():
     manifest = load_manifest()
-    columns = np.array([[0.9, 0.8, 0.7, 9.0], [0.5, 0.4, 0.4, 2.0], [0.0, 0.1, 0.0, -4.0]])
-    for blend, width in ((manifest.first, 3), (manifest.final, 4)):
+    columns = np.array([[0.9, 0.8, 0.7, 16.0, 9.0], [0.5, 0.4, 0.4, 8.0, 2.0], [0.0, 0.1, 0.0, 1.0, -4.0]])
+    for blend, width in ((manifest.first, 3), (manifest.late, 4), (manifest.final, 5)):
         chances = blend.score(columns[:, :width])
         assert 1 > chances[0] > 0.5 > chances[1] > chances[2] > 0
         # The best of a bad lot is not good.

@@ -13,6 +13,7 @@ from cq import Workspace
 from cq.embed.weights import load_manifest
 from cq.features import find as find_module
 from cq.features.find import FindOptions
+from cq.features.find import semantic as semantic_module
 from cq.features.find.candidates import WEIGHTS, Lexical, is_identifier, split_terms
 from cq.features.find.layout import render_graph, render_snapshot
 from cq.features.find.lookup import parse_lookup
@@ -181,6 +182,22 @@ def test_the_threshold_is_that_of_the_kind_of_score(tmp_path: Path, monkeypatch:
         answer = find_fixture(tmp_path, AUTH, question, **options)
         assert "TokenService.validate_token" in names(answer), options
         assert min(result.score for result in answer.results) >= least
+
+
+def test_the_reranker_reads_the_best_word_by_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(find_module, "FEW", 0)
+    monkeypatch.setattr(semantic_module, "RERANKED", 3)
+    results = find_fixture(tmp_path, AUTH, "how is a token validated", threshold=0.0).results
+    assert len(results) > 3
+    assert all(result.parts.rerank == 0 for result in results[3:])
+    assert {result.parts.rerank for result in results[:3]} >= {0, 1}, "stretched over those it reads"
+    assert max(result.parts.late for result in results) == 1
+    assert [result.score for result in results] == sorted((result.score for result in results), reverse=True)
+    best = {result.qualified_name for result in results[:3]}
+    monkeypatch.setattr(semantic_module, "READ", 1)  # then none of the others is compared
+    only = find_fixture(tmp_path, AUTH, "how is a token validated", threshold=0.0).results
+    assert sum(result.parts.late > 0 for result in only) == 1
+    assert "TokenService.validate_token" in best
 
 
 def test_weights_of_the_user_decide(tmp_path: Path):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy import float32, int64
     from numpy.typing import NDArray
 
-    from cq.embed.blend import Blend
+    from cq.embed.blend import Blends
     from cq.model.config import ModelsConfig
 
 
@@ -108,12 +108,13 @@ class _Named(msgspec.Struct, frozen=True):
     identity: str
 
 
-def find_blend(embedder: Embedder, reranker: Reranker | None = None) -> Blend | None:
+def find_blends(embedder: Embedder, reranker: Reranker | None = None) -> Blends | None:
     """How scores of these models are joined to a chance; None for models that no blend was fitted for."""
+    from cq.embed.blend import Blends
     from cq.embed.weights import load_cross_encoder, load_manifest, load_static
 
-    if embedder.identity != load_static().identity:
+    own = (load_static().identity, load_cross_encoder().identity if reranker else None)
+    if (embedder.identity, reranker and reranker.identity) != own:
         return None
-    if reranker is None:
-        return load_manifest().first
-    return load_manifest().final if reranker.identity == load_cross_encoder().identity else None
+    manifest = load_manifest()
+    return Blends(manifest.first, manifest.late, manifest.final)

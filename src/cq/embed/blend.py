@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Blend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Weights of the columns, always lexical, body, signature and, where it was asked, reranker."""
+    """Weights of the columns: always lexical, body, signature; then the late interaction, then the reranker."""
 
     order: tuple[float, ...]  # of the stretched scores
     own: tuple[float, ...]  # of the best candidate's scores as they are
@@ -25,8 +25,8 @@ class Blend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def score(self, columns: NDArray[np.float64], priors: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """One row for each candidate: the share of the question's words (0 to 1), the cosines of body and signature,
-        the reranker's score. Row by row the chance, in the same order as the joined scores. `priors` say how much of
-        its joined score each candidate keeps."""
+        what the late interaction and the reranker say. Row by row the chance, in the same order as the joined scores.
+        `priors` say how much of its joined score each candidate keeps."""
         if not len(columns):
             return np.zeros(0)
         joined = stretch(columns) @ np.array(self.order)
@@ -37,10 +37,19 @@ class Blend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def without_words(self) -> Blend:
         """For questions that ask vectors alone: the other columns have the weight of the words among them. Not fitted
-        again, but of what it says .2–.4 on the tuning sets .21 was right, .4–.6 .43, .6–.8 .70."""
+        again, but of what it says .2–.4 on the tuning sets .20 was right, .4–.6 .45, .6–.8 .82."""
         more = sum(self.order) / sum(self.order[1:])
         order = (0.0, *(weight * more for weight in self.order[1:]))
         return msgspec.structs.replace(self, order=order, own=(0.0, *self.own[1:]))
+
+
+class Blends(msgspec.Struct, frozen=True):
+    first: Blend  # of words and vectors, of all candidates
+    late: Blend  # and the late interaction, of the best
+    final: Blend  # and the reranker
+
+    def without_words(self) -> Blends:
+        return Blends(self.first.without_words(), self.late.without_words(), self.final.without_words())
 
 
 def stretch(columns: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -44,7 +44,7 @@ class StaticEmbedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         tokens = self.vocabulary.encode(text, self._fields.body[0])
-        return self._sum([(tokens, [1.0] * len(tokens))])[0]
+        return self.sum([(tokens, [1.0] * len(tokens))])[0]
 
     def embed(self, passages: Sequence[Passage]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         wholes = np.zeros((len(passages), self.dimensions), np.float32)
@@ -67,11 +67,11 @@ class StaticEmbedder:
                 body = encode(passage.body, fields.body[0])
                 head.append((tokens, weights))
                 whole.append((tokens + body, weights + [fields.body[1]] * len(body)))
-            wholes[at : at + _BLOCK] = self._sum(whole)
-            heads[at : at + _BLOCK] = self._sum(head)
+            wholes[at : at + _BLOCK] = self.sum(whole)
+            heads[at : at + _BLOCK] = self.sum(head)
         return wholes, heads
 
-    def _sum(self, texts: Sequence[tuple[list[int], list[float]]]) -> NDArray[np.float32]:
+    def sum(self, texts: Sequence[tuple[Sequence[int], Sequence[float]]]) -> NDArray[np.float32]:
         """Of every text the normalised sum of its tokens, each weighed down by the root of how often it occurs."""
         sums = np.zeros((len(texts), self.dimensions), np.int64)
         lengths = [len(tokens) for tokens, _ in texts]

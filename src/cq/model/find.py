@@ -14,6 +14,7 @@ class ScoreParts(msgspec.Struct, frozen=True, omit_defaults=True):
     body: float = 0.0
     signature: float = 0.0
     rerank: float = 0.0
+    late: float = 0.0  # word by word
     prior: float = 1.0  # below 1 for tests, documentation and data
     file: float = 0.0  # what its file's name and contents, and a name in the question, add
 

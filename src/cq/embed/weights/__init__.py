@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cq.embed.blend import Blend
+from cq.embed.late import LateInteraction
 from cq.embed.rerank import CrossEncoder
 from cq.embed.static import Fields, StaticEmbedder
 from cq.embed.words import Vocabulary
@@ -22,13 +23,16 @@ class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     passages: int
     pairs_sha256: str
     questions: dict[str, int]  # style -> how many
+    steps: int = 0  # where that is not the recipe's
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    identity: str  # changes with every byte of the weights
+    identity: str  # changes with every byte that vectors are made with, or the reranker
     trained: Trained
+    late_trained: Trained  # the table of the late interaction, on a part of those packages (training/late.toml)
     fields: Fields
     first: Blend  # of words and vectors
+    late: Blend  # and the late interaction
     final: Blend  # and the reranker
     files: dict[str, str]  # name -> sha256
 
@@ -47,6 +51,11 @@ def load_static() -> StaticEmbedder:
 @cache
 def load_cross_encoder() -> CrossEncoder:
     return CrossEncoder(f"cross-encoder-{load_manifest().identity}", _load_vocabulary(), FOLDER)
+
+
+@cache
+def load_late() -> LateInteraction:
+    return LateInteraction(_load_vocabulary(), FOLDER)
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cq.embed import find_blend
+from cq.embed import find_blends
 from cq.features.find.candidates import Catalog, find_lexical, is_identifier, load_catalog
 from cq.features.find.connect import connect
 from cq.features.find.disk import find_on_disk
@@ -245,14 +245,14 @@ def rank(
         events.append(Degraded("rerank", "warning", "weights", message))
     if vectors is None or semantic.embedder is None or not len(vectors.chunks):
         return blend(catalog, options.query, lexical, None, evidence, count), events
-    first = final = None
+    blends = None
     if len(vectors.chunks) >= FEW and is_fitted(options, config, semantic):
-        first, final = find_blend(semantic.embedder), find_blend(semantic.embedder, semantic.reranker)
-        if lexical is None and first and final:
-            first, final = first.without_words(), final.without_words()
-    ranked = blend(catalog, options.query, lexical, vectors, evidence, count, first)
+        blends = find_blends(semantic.embedder, semantic.reranker)
+        if lexical is None and blends:
+            blends = blends.without_words()
+    ranked = blend(catalog, options.query, lexical, vectors, evidence, count, blends and blends.first)
     try:
-        ranked = rerank(reader, catalog, options, config, semantic, ranked, final)
+        ranked = rerank(reader, catalog, options, config, semantic, ranked, blends)
     except ProviderError as error:
         events.append(Degraded("rerank", "warning", "reranker", f"not reranked: {error}"))
     return ranked, events
@@ -262,7 +262,7 @@ def is_fitted(options: FindOptions, config: FindConfig, semantic: Semantic) -> b
     """Whether scores with vectors are chances: those were fitted for our own models, at their own weights."""
     if semantic.embedder is None or find_weights(options, config, semantic) is not None:
         return False
-    return find_blend(semantic.embedder, semantic.reranker) is not None
+    return find_blends(semantic.embedder, semantic.reranker) is not None
 
 
 def _mode(ranked: Sequence[Ranked]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -14,18 +14,18 @@ from cq.store.vectors import decode_rows
 from cq.syntax import embedding_text
 
 if TYPE_CHECKING:
-    from numpy import bool_, float32, int8, int64
+    from numpy import bool_, float32, float64, int8, int64
     from numpy.typing import NDArray
 
     from cq.embed import Embedder, Reranker, VectorIndex
-    from cq.embed.blend import Blend
+    from cq.embed.blend import Blend, Blends
     from cq.features.find import FindOptions
     from cq.features.find.candidates import Catalog
     from cq.model.config import FindConfig
     from cq.model.facts import FileFacts
     from cq.store.read import Reader
 
-RERANKED = 40
+READ, RERANKED = 40, 24  # candidates that are compared word by word, and by the reranker (training/README.md)
 
 
 class Semantic(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ def search_vectors(
     if loaded is None:
         return None
     query = semantic.embedder.embed_query(options.query)
-    count = max((options.candidates or RERANKED) * 2, 100)
+    count = max((options.candidates or READ) * 2, 100)
     rows = None if bool(allowed[loaded.chunks].all()) else np.flatnonzero(allowed[loaded.chunks]).astype(np.int64)
     found = [index.search(query, count, rows)[0] for index in (loaded.body_index, loaded.signature_index)]
     if also is not None:
@@ -140,34 +140,76 @@ def rerank(
     config: FindConfig,
     semantic: Semantic,
     ranked: Sequence[Ranked],
-    fitted: Blend | None = None,
+    blends: Blends | None = None,
 ) -> list[Ranked]:
-    """The best of the first stage in the order of the reranker and the first stage together, then the rest. Scores are
-    the chance that was fitted for the models, or both stages as the user weighs them."""
+    """The best of the first stage in the order of all that is said of them, then the rest. Scores are the chance that
+    was fitted for the models, the late interaction among them, or the reranker and the first stage as the user weighs
+    them."""
+    if semantic.reranker is None or len(ranked) < 2:
+        return list(ranked)
+    first, rest = list(ranked[:READ]), ranked[READ:]
+    chunks = [row.chunk for row in first]
+    passages = dict(zip(chunks, read_passages(reader, catalog, chunks), strict=True))
+    if blends is not None:
+        from cq.embed.weights import load_late
+
+        scores = load_late().score(options.query, list(passages.values()))
+        first = _join(first, "late", scores, blends.late)
+        first, rest = first[:RERANKED], [*first[RERANKED:], *rest]
+    scores = semantic.reranker.score(options.query, [passages[row.chunk] for row in first])
+    if blends is not None:
+        first = _join(first, "rerank", scores, blends.final)
+    else:
+        weights = find_weights(options, config, semantic) or semantic.reranker.weights
+        first = _weigh(first, scores, weights[0] / sum(weights) if sum(weights) > 0 else 0.0)
+    return [*first, *(msgspec.structs.replace(row, score=min(row.score, first[-1].score)) for row in rest)]
+
+
+def _join(
+    rows: Sequence[Ranked], part: Literal["late", "rerank"], scores: NDArray[float32], fitted: Blend
+) -> list[Ranked]:
+    """Candidates of which one thing more is known, in the order of all of it."""
+    import numpy as np
+
+    table = np.column_stack([[row.own for row in rows], scores])
+    priors, more = np.array([(row.parts.prior, row.parts.file) for row in rows]).T
+    final = find_chances(fitted, table, priors, more, np.array([row.file for row in rows], np.int64))
+    found = [
+        msgspec.structs.replace(row, own=tuple(own))
+        for row, own in zip(_with(rows, part, scores), table.tolist(), strict=True)
+    ]
+    return _sort(found, final)
+
+
+def _weigh(rows: Sequence[Ranked], scores: NDArray[float32], share: float) -> list[Ranked]:
+    """Candidates in the order of the reranker, which has this share of the score, and the first stage."""
+    import numpy as np
+
+    found = _with(rows, "rerank", scores)
+    top = rows[0].score
+    base = np.array([row.score for row in rows]) / max(top, 1e-9)
+    said = np.array([row.parts.rerank * row.parts.prior for row in found])
+    final = share * said + (1 - share) * base
+    return _sort(found, final / max(float(final.max()), 1e-9) * top)
+
+
+def _with(rows: Sequence[Ranked], part: Literal["late", "rerank"], scores: NDArray[float32]) -> list[Ranked]:
     import numpy as np
 
     from cq.embed.blend import stretch
 
-    if semantic.reranker is None or len(ranked) < 2:
-        return list(ranked)
-    first, rest = ranked[:RERANKED], ranked[RERANKED:]
-    passages = read_passages(reader, catalog, [row.chunk for row in first])
-    scores = np.asarray(semantic.reranker.score(options.query, passages), np.float64)
-    stretched, priors = stretch(scores[:, None])[:, 0], np.array([row.parts.prior for row in first])
-    more, files = np.array([row.parts.file for row in first]), np.array([row.file for row in first], np.int64)
-    if fitted is not None:
-        table = np.column_stack([[row.own for row in first], scores])
-        final = find_chances(fitted, table, priors, more, files)
-    else:
-        weights = find_weights(options, config, semantic) or semantic.reranker.weights
-        share = weights[0] / sum(weights) if sum(weights) > 0 else 0.0
-        top = first[0].score
-        base = np.array([row.score for row in first]) / max(top, 1e-9)
-        final = share * stretched * priors + (1 - share) * base
-        final = final / max(float(final.max()), 1e-9) * top
-    order = np.lexsort((np.arange(len(first)), -final)).tolist()
-    found = [_with(first[at], float(final[at]), float(stretched[at])) for at in order]
-    return [*found, *(_with(row, min(row.score, found[-1].score), 0.0) for row in rest)]
+    stretched = stretch(np.asarray(scores, np.float64)[:, None])[:, 0].round(4).tolist()
+    return [
+        msgspec.structs.replace(row, parts=msgspec.structs.replace(row.parts, **{part: value}))
+        for row, value in zip(rows, stretched, strict=True)
+    ]
+
+
+def _sort(rows: Sequence[Ranked], final: NDArray[float64]) -> list[Ranked]:
+    import numpy as np
+
+    order = np.lexsort((np.arange(len(rows)), -final)).tolist()
+    return [msgspec.structs.replace(rows[at], score=round(float(final[at]), 6)) for at in order]
 
 
 def find_weights(options: FindOptions, config: FindConfig, semantic: Semantic) -> tuple[float, float] | None:
@@ -209,9 +251,3 @@ def _flatten(facts: FileFacts) -> list[FileFacts]:
         found.append(document)
         todo += reversed(document.embedded)
     return found
-
-
-def _with(row: Ranked, score: float, rerank_score: float) -> Ranked:
-    parts = row.parts
-    part = msgspec.structs.replace(parts, rerank=round(rerank_score, 4))
-    return msgspec.structs.replace(row, score=round(score, 6), parts=part)

@@ -55,8 +55,8 @@ def _explain(answer: FindAnswer) -> list[str]:
     rows = [render_heading("Scores"), f"    mode {answer.summary['mode']}, {answer.summary['candidates']} candidates"]
     for result in answer.results:
         parts = result.parts
-        words = {"lexical": parts.lexical, "body": parts.body, "signature": parts.signature, "rerank": parts.rerank}
-        words["file"] = parts.file
+        kinds = ("lexical", "body", "signature", "late", "rerank", "file")
+        words = {kind: getattr(parts, kind) for kind in kinds}
         shown = ", ".join(f"{name} {value:.2f}" for name, value in words.items() if value)
         prior = f", × {parts.prior:g}" if parts.prior != 1 else ""
         rows.append(f"    [{result.rank}] {result.score:.2f} = {shown}{prior}  {result.qualified_name}")

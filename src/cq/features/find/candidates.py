@@ -68,8 +68,10 @@ class Catalog:
         self._path_words: dict[str, list[int]] = {}
         sizes = np.frombuffer(b"".join(row[5] for row in rows), np.uint16).astype(float)
         self._owners = self._find_owners(reader, sizes)
-        # What BM25 makes of the length of a text: a word among few is worth more.
-        self.lengths = 1 - LENGTH + LENGTH * sizes / max(float(sizes.mean()) if len(sizes) else 1.0, 1.0)
+        # What BM25 makes of the length of a text: a word among few is worth more. One among more than usual is worth no
+        # less for it (docs/find.md): else a word deep in a long function would not be found.
+        relative = np.minimum(sizes / max(float(sizes.mean()) if len(sizes) else 1.0, 1.0), 1.0)
+        self.lengths = 1 - LENGTH + LENGTH * relative
         files = np.array([_prior(path, row[1]) for path, row in zip(self.paths, rows, strict=True)])
         defined = np.array([kind in KIND_GROUPS for kind in CHUNK_KINDS])[self.kinds]
         data = np.array([_DATA_PRIOR if is_data(row[0], row[1]) else 1.0 for row in rows])

@@ -73,7 +73,7 @@ def _score_chunks(
                 continue
             words = expand(_own_text(file.text, chunk, chunks)).lower().split()
             body = {stem(word) for word in words}
-            length = 1 - LENGTH + LENGTH * len(words) / 80
+            length = 1 - LENGTH + LENGTH * min(len(words) / 80, 1)
             fields = _fields(symbol, expand)
             score = 0.0
             for name, rarity in worth.items():

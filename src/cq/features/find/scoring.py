@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cq.features.find.evidence import Evidence
 
 # What scores one half by words: a share of the question's words together with what speaks for the file. .5 then shows
-# what is right to nine in ten questions, and nothing to one in four about something else (docs/find.md).
-_EVEN = 0.3
+# what is right to nine in ten questions, and nothing to one in three about something else (docs/find.md).
+_EVEN = 0.35
 # Least scores where nobody set one. A chance is small for many right answers: .005 keeps nearly all of those among the
 # first ten, and hardly ever says that there is nothing.
 LEAST, LEAST_CHANCE = 0.5, 0.005

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.corpora import CORPORA
+from cq.embed import Passage
+from cq.embed.late import LateInteraction
+from cq.embed.words import Vocabulary
 from training.archives import Archive, crate_of, is_permissive, read_licences
 from training.fetch import HERE, is_excluded, is_excluded_package
 from training.pairs import REPORTED, ask, build_set
@@ -156,3 +161,31 @@ def test_nothing_that_is_measured_on_was_trained_on():
     assert sum(sum(row["pairs"].values()) for row in rows) > 100_000
     assert [row["name"] for row in rows if is_excluded_package(row["name"])] == []
     assert all(is_excluded(crate_of(CORPORA[name].package)) for name in REPORTED)
+
+
+def test_the_late_interaction_that_learns_is_the_one_that_runs(tmp_path: Path):
+    torch = pytest.importorskip("torch", reason="only training needs it")
+    from training.late import Late, Texts, fill_slots, save
+
+    words = ["read", "write", "file", "token", "user", "path", "close", "open"]
+    vocabulary = Vocabulary(words)
+    passages = [
+        Passage("file user", "read file", "read file path", "open path read close open"),
+        Passage("user", "token", "", "user token"),
+        Passage("", "write file", "write path", ""),
+    ]
+    fields = [
+        vocabulary.encode(text, 99)
+        for passage in passages
+        for text in (passage.path, passage.name, passage.signature, passage.body)
+    ]
+    tokens = np.array([token for field in fields for token in field], np.uint16)
+    slots, ends = fill_slots(Texts(tokens, np.array([len(field) for field in fields]).reshape(3, 4)))
+    model = Late(np.random.default_rng(3).normal(size=(len(words), 160)).astype(np.float32), ends)
+    with torch.no_grad():
+        model.common.fill_(0.7)
+        asked = torch.tensor([[token + 1 for token in vocabulary.encode("write user file", 31)]])
+        learned = model(asked, torch.from_numpy(slots).long()[None])[0].numpy()
+    save(model, tmp_path)
+    assert LateInteraction(vocabulary, tmp_path).score("write user file", passages) == pytest.approx(learned, abs=0.1)
+    assert np.ptp(learned) > 1

@@ -133,7 +133,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
             *_cut("values", MAX_VALUES, len(values)),
             *found.truncated,
             *cut,
-        ),  # fmt: skip
+        ),
         edges=tuple(describe_link(relations, link) for link in found.links),
     )
 

@@ -282,7 +282,9 @@ class _Reader:
             return value
         operation = value[0]
         if operation in ("lambda", "def", "param"):
-            definition = self.unit.definitions[value[1]]
+            definition = self.unit.definitions.get(value[1])
+            if definition is None:  # `const A = memo(() => …)`: it is known as A alone
+                return operation, "", value[2:]
             if definition.symbol >= 0:
                 return operation, self._scope(definition.symbol), value[2:]
             said = self._definition(definition) if operation == "lambda" else ""

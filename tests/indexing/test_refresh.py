@@ -445,10 +445,11 @@ def test_dead_contents_are_forgotten_in_the_end(root: Path, index: Path, monkeyp
     [
         ("a.ts", "declare global {\n  interface Extra { run(): void }\n}\nexport {}\n"),
         ("a.rs", 'extern "C" {\n    fn outside(x: u32);\n}\nfn f() { unsafe { outside(1); } }\n'),
+        ("a.tsx", "const Guard = memo(() => 1)\nexport const Ref = forwardRef(function () { return Guard })\n"),
         ("b.rs", "fn f() {\n    let made = {\n        struct Guard;\n        1\n    };\n}\n"),
     ],
 )
-def test_blocks_that_are_no_definitions_can_change(name: str, text: str, tmp_path: Path):
+def test_blocks_and_functions_that_are_no_definitions_can_change(name: str, text: str, tmp_path: Path):
     root = tmp_path / "repo"
     root.mkdir()
     (root / name).write_text(text)

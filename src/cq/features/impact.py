@@ -34,6 +34,7 @@ from cq.source.role import find_role
 from cq.syntax import extract_facts
 
 MAX_DEFINED = 50  # definitions of a path or module that are followed
+MAX_VALUES = 100  # constants and fields of changed lines: who names one is looked for in all files with its name
 
 
 class ImpactOptions(msgspec.Struct, frozen=True):
@@ -56,6 +57,8 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     """By distance, then confidence, with one witness path each; tests apart, since they are to be run."""
     options.check()
     rows, loose = _find_changed(relations, options.changed)
+    values = [row for row in rows if row.symbol.body_start < 0]
+    rows = [row for row in rows if row.symbol.body_start >= 0] + values[:MAX_VALUES]
     removed = _find_removed(relations, options.changed)
     left = [place for name in removed for place in _find_left(relations, name)]
     parts: list[str] = []  # files that are targets as a whole
@@ -125,7 +128,12 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
         ),
         sections=sections,
         degraded=events,
-        truncated=(*_cut_defined(len(defined)), *found.truncated, *cut),
+        truncated=(
+            *_cut("definitions", MAX_DEFINED, len(defined)),
+            *_cut("values", MAX_VALUES, len(values)),
+            *found.truncated,
+            *cut,
+        ),
         edges=tuple(describe_link(relations, link) for link in found.links),
     )
 
@@ -146,13 +154,15 @@ def _find_changed(relations: Relations, changed: dict[str, Change]) -> tuple[lis
             if symbol.body_start >= 0 or is_looked_up(symbol, symbols)
         ]
         code = {held.lines.line(start) for references in held.references for _, start, _, _ in references}
+        innermost: dict[int, Definition] = {}  # by line; what stands inside comes later
+        for start, end, row in spans:
+            innermost.update(dict.fromkeys(range(start, end + 1), row))
         change = changed[path]
-        for first, last in (*((line, line) for line in change.lines), *((line, line + 1) for line in change.gaps)):
-            inside = [row for start, end, row in spans if start <= first and last <= end]
-            if inside:
-                found[inside[-1].key] = inside[-1]
-            else:
-                loose += first == last and first in code
+        loose += sum(1 for line in change.lines if line in code and line not in innermost)
+        inside = [innermost[line] for line in change.lines if line in innermost]
+        for line in change.gaps:
+            inside += [row for start, end, row in spans if start <= line < end][-1:]
+        found |= {row.key: row for row in inside}
     return list(found.values()), loose
 
 
@@ -231,9 +241,8 @@ def _find_defined(relations: Relations, paths: Sequence[str]) -> list[Definition
     return sorted(found, key=lambda row: (row.file.role == "test", row.symbol.name.startswith("_"), row.key))
 
 
-def _cut_defined(count: int) -> list[Truncation]:
-    over = count - MAX_DEFINED
-    return [Truncation("impact", "definitions", MAX_DEFINED, count, over)] if over > 0 else []
+def _cut(what: str, limit: int, count: int) -> list[Truncation]:
+    return [Truncation("impact", what, limit, count, count - limit)] if count > limit else []
 
 
 def _describe_row(row: Definition) -> Finding:

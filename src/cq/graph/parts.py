@@ -491,7 +491,9 @@ class _Reader:
             return value
         operation = value[0]
         if operation in ("lambda", "def", "param"):
-            definition = self.unit.definitions[value[1]]
+            definition = self.unit.definitions.get(value[1])
+            if definition is None:  # `const A = memo(() => …)`: it is known as A alone
+                return operation, "", value[2:]
             if operation == "param" and definition.symbol in self._closed:
                 return operation, value[2:]  # as a call in it: see _placed
             if definition.symbol >= 0:

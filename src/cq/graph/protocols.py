@@ -69,16 +69,20 @@ class Protocols:
         linker = self.linker
         if "__iter__" not in names and "__enter__" not in names and not self._may_be_made(unit, scope, start, value):
             return []
-        found: dict[str, Values] = {name: {} for name in names}
-        for thing, level in linker.evaluate(unit, scope, value, start).items():
-            if isinstance(thing, Instance):
-                for name, methods in found.items():
-                    way = _NEXT.get(name)
-                    inner = {thing: level} if way is None else self.run(thing, way, level)
-                    for other, at in inner.items():
-                        if isinstance(other, Instance):
-                            methods |= self._find_first(other, name, at)
-        return [methods for methods in found.values() if methods]
+        values = linker.evaluate(unit, scope, value, start)
+        things = [(thing, level) for thing, level in values.items() if isinstance(thing, Instance)]
+        found: list[Values] = []
+        for name in names if things else ():
+            methods: Values = {}
+            way = _NEXT.get(name)
+            for thing, level in things:
+                inner = {thing: level} if way is None else self.run(thing, way, level)
+                for other, at in inner.items():
+                    if isinstance(other, Instance):
+                        methods |= self._find_first(other, name, at)
+            if methods:
+                found.append(methods)
+        return found
 
     def _find_first(self, thing: Instance, names: str, level: int) -> Values:
         """The first of these methods, `__str__|__repr__`, that an instance has."""

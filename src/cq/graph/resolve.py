@@ -311,7 +311,7 @@ class Resolver:
             and (
                 any(map(_runs_more, cell.values))
                 or (UNKNOWN in cell.values and self.linker.is_on_self(cell))
-                or any(level == ANNOTATION and type(thing) is Bound for thing, level in cell.values.items())
+                or ANNOTATION in cell.values.values()
             )
         }
 
@@ -378,9 +378,13 @@ class Resolver:
         found: Values = {}
         name = site.name if function is None else function.definition.name
         behind = around.owner if site.kind == "super" else None
+        receivers = linker.callers.receivers(around)
+        is_open = UNKNOWN in receivers
+        heirs = linker.callers.find_heirs(around.owner) if is_open and function is not None else []
+        if is_open and len(receivers) == 1 and not self._have_own(heirs, name):
+            return {}
         if function is not None and self._find_in_order(around.owner, name, behind, function) is not function:
             return {}  # of another object, or `super(Other, self)`
-        receivers = linker.callers.receivers(around)
         for kind, level in receivers.items():
             if not isinstance(kind, Class) or (level == NAME and self._is_only_above(kind, receivers)):
                 continue
@@ -390,15 +394,15 @@ class Resolver:
             elif function is None:
                 return {}
         if function is None:
-            return {} if UNKNOWN in receivers else found
-        if UNKNOWN in receivers:
+            return {} if is_open else found
+        if is_open:
             # Of classes that may be handed over too, those that code makes are the likely ones.
-            heirs = [around.owner, *linker.callers.find_heirs(around.owner)]
-            likely = [kind for kind in heirs if kind in receivers or linker.callers.is_made(kind)] or heirs
-            is_open = not found or linker.callers.is_open(around)
+            kinds = [around.owner, *heirs]
+            likely = [kind for kind in kinds if kind in receivers or linker.callers.is_made(kind)] or kinds
+            is_any = not found or linker.callers.is_open(around)
             for kind in likely:
                 other = self._find_in_order(kind, name, behind, function)
-                if other is not None and (is_open or other is function):
+                if other is not None and (is_any or other is function):
                     found[other] = PARAMETER
         elif found and function not in found and linker.callers.is_made(around.owner):
             found[function] = PARAMETER
@@ -417,6 +421,14 @@ class Resolver:
             if other is not None:
                 return other
         return None
+
+    def _have_own(self, kinds: list[Class], name: str) -> bool:
+        """Whether one of the classes has a name of its own, or may have it from another base."""
+        for kind in kinds:
+            self.linker.record(kind.unit.member_key(kind.definition.symbol, name))
+        return any(
+            len(kind.definition.bases) > 1 or name in kind.unit.scopes.get(kind.definition.symbol, ()) for kind in kinds
+        )
 
     def _is_wrapping(self, thing: Thing) -> bool:
         """Whether a function calls a parameter of one around it."""
@@ -539,16 +551,15 @@ class Resolver:
     def _find_held(self, unit: Unit, definition: Definition) -> list[Place]:
         """Methods that run when a class is defined of what its attributes are instances of: `x = Field()`."""
         linker, hooks = self.linker, self.linker.dialects[unit.language].attribute_hooks
-        names = unit.scopes.get(definition.symbol, {}) if hooks else {}
         found: list[Place] = []
-        for name, binds in names.items():
-            linker.record(unit.member_key(definition.symbol, name))
-            for number in [unit.site_at.get(bind.value) for bind in binds if type(bind.value) is int]:
-                things = linker.link(unit, number) if number is not None else ()
-                kinds = [thing for thing in things if isinstance(thing, Class) and len(things) == 1]
-                methods = [self._find_method(kind, hook) for kind in kinds for hook in hooks]
-                found += [place for place in methods if place is not None]
-        linker.record(unit.member_key(definition.symbol, "*"))
+        for number in unit.held_sites.get(definition.symbol, ()) if hooks else ():
+            things = linker.link(unit, number)
+            kinds = [thing for thing in things if isinstance(thing, Class) and len(things) == 1]
+            methods = [self._find_method(kind, hook) for kind in kinds for hook in hooks]
+            found += [place for place in methods if place is not None]
+        if hooks and unit.home(definition.scope) != unit.home(definition.symbol):  # in a function
+            for name in ("*", *unit.scopes.get(definition.symbol, ())):
+                linker.record(unit.member_key(definition.symbol, name))
         return found
 
     def construct(self, values: Values, status: str) -> list[Meaning]:

@@ -466,6 +466,15 @@ class Unit:
         return found
 
     @cached_property
+    def held_sites(self) -> dict[int, list[int]]:
+        """Class -> the calls whose results its attributes are."""
+        found: dict[int, list[int]] = {}
+        for bind in self.code.binds:
+            if type(bind.value) is int and bind.value in self.site_at and self._is_class(bind.scope):
+                found.setdefault(bind.scope, []).append(self.site_at[bind.value])
+        return found
+
+    @cached_property
     def methods(self) -> list[Definition]:
         return find_members(self.code)
 

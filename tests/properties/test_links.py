@@ -341,6 +341,15 @@ def test_functions_that_are_not_read_say_what_they_said() -> None:
     assert left_out > 30
 
 
+@pytest.mark.parametrize("other", ["two", "three"])
+def test_a_call_that_moves_to_another_function_passes_what_that_one_gets(other: str) -> None:
+    before = "from b import work\nclass A: ...\nclass B:\n    def go(self): ...\n"
+    both = "def one(x):\n    {}\ndef two(x):\n    {}\none(A())\ntwo(B())\nthree(B())\n"
+    after = both.format("pass", "work(x)").replace("two", other)
+    texts = [[before, both.format("work(x)", "pass")], ["def work(it):\n    it.go()\n"]]
+    check_edits(["a.py", "b.py"], texts, [("write", "a.py", [before, after])])
+
+
 def test_what_calls_run_beside_what_they_mean_is_kept_in_the_same_order() -> None:
     text = """from collections import defaultdict
 class Catalog:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
@@ -36,7 +37,8 @@ def find_difference(old: Unit, new: Unit, *, closed: bool, texts: tuple[bytes, b
     """`closed`: whoever looks into a function from outside says what for. What a variable is bound to is then part of
     what is done with it, whatever its name, and of nothing else. With the texts of two documents that hold no errors,
     functions that a change does not touch are not read."""
-    readers = _Reader(old, closed), _Reader(new, closed)
+    lasting = {*old.all_homes()} & {*new.all_homes()}
+    readers = _Reader(old, closed, lasting), _Reader(new, closed, lasting)
     same = set[int]() if texts is None else _leave_out(readers, texts)
     said = [reader.read() for reader in readers]
     was, now = [{key: _digest(what) for key, what in found.items()} for found in said]
@@ -46,7 +48,6 @@ def find_difference(old: Unit, new: Unit, *, closed: bool, texts: tuple[bytes, b
         changed -= {key for key, digests in heads[0].items() if _is_longer(digests, heads[1].get(key, ()))}
     homes = [{home: _digest(items) for home, items in reader.read_homes().items()} for reader in readers]
     same |= dict(homes[0].items() & homes[1].items()).keys()
-    # A name may be anywhere: in one that is left out as well.
     bare = [reader.read_bare(found, changed) for reader, found in zip(readers, said, strict=True)] if closed else []
     returning = {key: found[0] for key, found in dict(bare[0].items() & bare[1].items()).items()} if bare else {}
     return Difference(changed, same, readers[0].named | readers[1].named, returning)
@@ -67,7 +68,7 @@ class _Function(NamedTuple):
     end: int
     definitions: list[tuple[str, str, str, int]]
     symbols: list[int]
-    size: list[int]  # how much is said in it
+    size: int  # how much is said in it
 
 
 def _leave_out(readers: tuple[_Reader, _Reader], texts: tuple[bytes, bytes]) -> set[int]:
@@ -89,8 +90,6 @@ def _leave_out(readers: tuple[_Reader, _Reader], texts: tuple[bytes, bytes]) -> 
                 pairs.append((function, other))
     if not pairs:
         return set()
-    for reader, at in zip(readers, (0, 1), strict=True):
-        reader.left_out = {symbol for pair in pairs for symbol in pair[at].symbols}
     names = _find_names(readers, [{s for f in functions for s in f.symbols} for functions in found])
     if len(names) > _MAX_NAMES:
         pairs = []
@@ -100,7 +99,7 @@ def _leave_out(readers: tuple[_Reader, _Reader], texts: tuple[bytes, bytes]) -> 
             % b"|".join(re.escape(name.encode("utf-8", "surrogatepass")) for name in sorted(names))
         )
         pairs = [pair for pair in pairs if not words.search(texts[0], pair[0].start, pair[0].end)]
-    for reader, at in zip(readers, (0, 1), strict=True):
+    for at, reader in enumerate(readers):
         reader.left_out = {symbol for pair in pairs for symbol in pair[at].symbols}
     unit = readers[0].unit
     return {unit.home(symbol) for symbol in readers[0].left_out if unit.is_local(symbol)}
@@ -137,7 +136,7 @@ def _find_functions(unit: Unit, length: int) -> list[_Function]:
             if top < 0 and definition.kind == "function":
                 top = definition.symbol
                 # Decorators stand before the start.
-                found[top] = _Function(before, 0, [], [], [0])
+                found[top] = _Function(before, 0, [], [], 0)
                 ends.append(definition.start)
             elif top < 0:
                 ends.append(definition.start)
@@ -149,15 +148,13 @@ def _find_functions(unit: Unit, length: int) -> list[_Function]:
             name = unit.qualified_names.get(definition.symbol, definition.name)
             found[top].definitions.append((definition.kind, definition.name, name, definition.start))
     code = unit.code
-    for items in (code.sites, code.binds, code.stores):
-        for item in items:
-            if item.scope in tops:
-                found[tops[item.scope]].size[0] += 1
-    for scope, *_ in (*code.raises, *code.runs):
-        if scope in tops:
-            found[tops[scope]].size[0] += 1
+    scopes = [*(item.scope for item in (*code.sites, *code.binds, *code.stores)), *(at for at, *_ in code.raises)]
+    sizes = Counter(tops[at] for at in (*scopes, *(at for at, *_ in code.runs)) if at in tops)
     ends.append(length + 1)
-    return [function._replace(end=ends[bisect_right(ends, function.definitions[0][3])]) for function in found.values()]
+    return [
+        function._replace(end=ends[bisect_right(ends, function.definitions[0][3])], size=sizes[top])
+        for top, function in found.items()
+    ]
 
 
 def _find_names(readers: tuple[_Reader, _Reader], inner: Sequence[set[int]]) -> set[str]:
@@ -184,8 +181,8 @@ def _find_defined(code: Code) -> set[str]:
 
 
 class _Reader:
-    def __init__(self, unit: Unit, closed: bool) -> None:
-        self.unit = unit
+    def __init__(self, unit: Unit, closed: bool, lasting: set[int]) -> None:
+        self.unit, self.lasting = unit, lasting  # homes that are in both documents
         self.sites: dict[int, _Part] = {}  # by the end of a call
         self.placed: dict[int, Said] = {}
         self.named: dict[int, tuple[str, int]] = {}
@@ -409,8 +406,7 @@ class _Reader:
         decorated = self.unit.decorated_at.get(site.end)
         name = None if decorated is None else self.unit.qualified_names[decorated[0].symbol]
         said = _digest(self._close(lambda: self._inside(self.sites[site.end])))
-        # Who looks at a call in a function depends on that function, by its name.
-        return said, "" if self.unit.is_local(site.scope) else self._scope(site.scope), name
+        return said, self._lasting(site.scope), name
 
     def _site(self, site: Site) -> Said:
         scope, start = site.scope, site.start
@@ -466,6 +462,12 @@ class _Reader:
         """With the home: a class may become a function."""
         return self.unit.qualified_names.get(scope, ""), self.unit.home(scope)
 
+    def _lasting(self, scope: int) -> tuple[str, int]:
+        """Of a function that comes, goes or gets another name, nothing: who looks at a call in it depends on it by its
+        name, and its calls may mean what they meant."""
+        found = self._scope(scope)
+        return found if found[1] in self.lasting or not self.unit.is_local(scope) else ("", 0)
+
     def _value(self, value: Value, scope: int, position: int) -> Said:
         """Names with the bindings they reach, calls and lambdas by what they say."""
         if type(value) is str:
@@ -494,10 +496,10 @@ class _Reader:
             definition = self.unit.definitions.get(value[1])
             if definition is None:  # `const A = memo(() => …)`: it is known as A alone
                 return operation, "", value[2:]
-            if operation == "param" and definition.symbol in self._closed:
-                return operation, value[2:]  # as a call in it: see _placed
             if definition.symbol >= 0:
-                return operation, self._scope(definition.symbol), value[2:]
+                is_own = operation == "param" and definition.symbol in self._closed
+                holder = self._lasting(definition.symbol) if is_own else self._scope(definition.symbol)
+                return operation, holder, value[2:]
             said = self._definition(definition) if operation == "lambda" else ""
             return operation, said, self._scope(definition.anonymous[0] if definition.anonymous else ROOT), value[2:]
         if operation == "import":

@@ -131,9 +131,14 @@ class Callers:
                     found = join(found, self._find_own(unit, site, thing, method, is_same=True))
                 elif thing is method:  # `Base.f(self)`
                     around = self.method_around(unit, site.scope)
-                    if around is not None and site.args[:1] == (around.definition.parameters[0].name,):
+                    own = around.definition.parameters[:1] if around is not None else ()
+                    if around is not None and own and site.args[:1] == (own[0].name,):
                         owner: Values = {} if around.owner is None else {around.owner: NAME}
                         found = join(join(found, owner), self.receivers(around) if around is not method else owner)
+                    elif method.unit.language == "python":  # `Base.f(other)`
+                        given = linker.evaluate(unit, site.scope, site.args[0], site.start) if site.args else {}
+                        kinds = [each.type for each in given if isinstance(each, Instance)]
+                        found = join(found, dict.fromkeys(kinds or [UNKNOWN], PARAMETER))
                 elif isinstance(kind, Class) and (function is method or self.skipped(thing, method) == 1):
                     found = join(found, {kind: PARAMETER})
         return found if places else linker.unknown

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import force_setattr
 
+from cq.graph import cells
 from cq.graph.corpus import MAX_DOCUMENTS, MAX_EMBEDDED, MAX_HOLDERS
 from cq.graph.given import find_given
 from cq.graph.link import Linker, find_dialect
@@ -126,7 +127,14 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, in
     if before is not None:
         corpus = StoredCorpus(reader.all_paths(tree), partial(reader.code, tree), partial(reader.find_named, tree))
         resolver = Resolver(Linker(corpus))
-        stale = _find_stale(reader, tree, corpus, resolver.linker, before)
+        try:
+            stale = _find_stale(reader, tree, corpus, resolver.linker, before)
+        except MemoryError:
+            raise
+        except Exception:
+            if cells.is_strict:
+                raise
+            stale = None  # what a change reaches is not known: then it may be everything
         if stale is not None:
             writer.put_links(tree, _link(corpus, sorted(stale), resolver, stale))
             return

@@ -685,7 +685,8 @@ class Edges:
             kind = "decorates"
         elif number in links.replaced:
             kind = "usages"
-        yield Edge(kind, source, ref, number)
+        if kind != "usages" or not is_by_name(ref):  # what runs is known where the name alone says nothing
+            yield Edge(kind, source, ref, number)
         if number in links.runs:
             yield Edge("calls", source, links.refs[links.runs[number]], number)
         if number in links.callbacks:

@@ -75,7 +75,7 @@ class Edges:
         self._entered: set[str] = set()  # modules whose names are being looked up: they may import one another
         self._valued: dict[tuple[str, int], set[str]] = {}
         self._read_off: dict[tuple[str, int], dict[int, str]] = {}
-        self._names_read: dict[tuple[str, int], Sequence[Reference]] = {}
+        self._names_read: dict[tuple[str, int], tuple[list[Reference], dict[str, list[int]]]] = {}
         self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
         self._sources: Sources | None = None
 
@@ -228,12 +228,10 @@ class Edges:
                 unit = self._unit(path, document)
                 if unit is None or find_dialect(unit.language) is not find_dialect(home.language):
                     continue
-                text, first, last = self._index.text(path), 0, -1
-                for name, start, end, role in self._read_names(path, document):
-                    if not (last + 1 == start and text[last:start] == b"."):
-                        first = start - 5 if _THIS.search(text, max(start - 6, 0), start) else start
-                    last = end
-                    if name != wanted or start not in self._receivers(path, document):
+                text, (names, places) = self._index.text(path), self._read_names(path, document)
+                for at in places.get(wanted, ()):
+                    name, start, end, role = names[at]
+                    if start not in self._receivers(path, document):
                         continue
                     ref = self._find_attribute(path, document, name, start)
                     if ref is None and role != "call" and not is_abstract:
@@ -249,6 +247,7 @@ class Edges:
                     if ref is not None and whole in ref.candidates:
                         named = {at: unit.qualified_names[at] for at in unit.by_symbol}  # what a lambda does, too
                         around = _around(self._symbols_of(path)[document], named, start)
+                        first = _find_first(names, at, text)
                         yield Read(Candidate(path, document, around), first, start, end, kind, ref)
 
     def _find_overridden(self, method: Candidate) -> set[Candidate]:
@@ -292,8 +291,8 @@ class Edges:
                     found |= dict.fromkeys(Candidate(unit.path, unit.document, f"{holder}.{each}") for each in names)
         return list(found)
 
-    def _read_names(self, path: str, document: int) -> Sequence[Reference]:
-        """Names as they stand in a document, also where the first `self.x = …` makes a field."""
+    def _read_names(self, path: str, document: int) -> tuple[list[Reference], dict[str, list[int]]]:
+        """Names as they stand in a document, also where the first `self.x = …` makes a field; and where each is."""
         key = (path, document)
         if key not in self._names_read:
             text = self._index.text(path)
@@ -302,7 +301,11 @@ class Edges:
                 for s in self._symbols_of(path)[document]
                 if s.kind_group == "value" and text[s.name_start - 1 : s.name_start] == b"."
             ]
-            self._names_read[key] = sorted([*self._index.references(path)[document], *fields], key=lambda r: r.start)
+            names = sorted([*self._index.references(path)[document], *fields], key=lambda r: r.start)
+            places: dict[str, list[int]] = {}
+            for at, reference in enumerate(names):
+                places.setdefault(reference.name, []).append(at)
+            self._names_read[key] = (names, places)
         return self._names_read[key]
 
     def find_usages_out(self, source: Candidate, known: Iterable[Edge]) -> list[Edge]:
@@ -546,7 +549,7 @@ class Edges:
             found: dict[int, str] = {}
             text = self._index.text(path)
             before, before_end = "", -2
-            for name, start, end, role in self._read_names(path, document):
+            for name, start, end, role in self._read_names(path, document)[0]:
                 chain = name
                 if role in _BEHIND and text[start - 1 : start] == b".":
                     if before_end + 1 == start:
@@ -871,6 +874,14 @@ def _around(symbols: Sequence[Symbol], names: dict[int, str], offset: int) -> st
     while number >= 0 and not (number in names and offset < symbols[number].end):
         number = symbols[number].parent
     return names.get(number, "")
+
+
+def _find_first(names: Sequence[Reference], at: int, text: bytes) -> int:
+    """Where the chain `this.a.b` begins of which a name is a part."""
+    while at and names[at - 1].end + 1 == names[at].start and text[names[at - 1].end : names[at].start] == b".":
+        at -= 1
+    start = names[at].start
+    return start - 5 if _THIS.search(text, max(start - 6, 0), start) else start
 
 
 def _innermost(symbols: Sequence[Symbol], offset: int) -> int:

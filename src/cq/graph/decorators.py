@@ -75,7 +75,6 @@ class Decorators:
         found: Values = {linker.bind(linker.thing(unit, definition.start), None): SCOPE}
         decorators = definition.decorators
         for at in range(len(decorators) - 1, rank - 1, -1):
-            site = self.site(unit, definition, at + 1)
             given = NOTHING
             for thing, level in linker.evaluate(unit, definition.scope, decorators[at], definition.start).items():
                 if isinstance(thing, (Class, OwnClass)):
@@ -85,12 +84,13 @@ class Decorators:
                 for called in (
                     linker.calls.find_called({thing: level}) if linker.dialect(unit).keeps_decorated(thing) else ()
                 ):
-                    given = join(given, self._give(called, unit, site))
+                    given = join(given, self._give(called, found))
             given = {thing: level for thing, level in given.items() if thing is not UNKNOWN}
             found = given or found
         return found
 
-    def _give(self, thing: Function | Bound, unit: Unit, site: Site) -> Values:
+    def _give(self, thing: Function | Bound, decorated: Values) -> Values:
+        """What a decorator gives for `decorated`."""
         linker = self.linker
         function = thing if isinstance(thing, Function) else thing.function
         if not isinstance(function, Function):
@@ -99,8 +99,7 @@ class Decorators:
         for value, level in linker.calls.returned(function).items():
             if isinstance(value, Argument):
                 is_passed = value.function is function and value.number == (1 if isinstance(thing, Bound) else 0)
-                values = linker.evaluate(unit, site.scope, site.args[0], site.start) if is_passed else NOTHING
-                found = join(found, raised(values, level))
+                found = join(found, raised(decorated, level) if is_passed else NOTHING)
             elif isinstance(value, Bound) and value.function is function:
                 continue  # `partial(trace, prefix=prefix)` where it is given no function
             elif isinstance(value, (Function, Bound, Instance)):

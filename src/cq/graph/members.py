@@ -49,7 +49,8 @@ class Members:
         return self.starred(unit, name, seen or {unit})
 
     def starred(self, unit: Unit, name: str, seen: set[Unit]) -> Values | None:
-        """Through `from m import *`; the last one wins."""
+        """Through `from m import *`; the last one wins. Of two ways to a module one is gone, lest many of them that
+        import one another be gone through in every order."""
         linker = self.linker
         linker.record(unit.name_key("*"))
         for bind in reversed(unit.stars):
@@ -61,7 +62,8 @@ class Members:
                     public = inner.code.public
                     if name not in public if public is not None else name.startswith("_"):
                         continue
-                    found = self.exported(inner, name, seen | {inner})
+                    seen.add(inner)
+                    found = self.exported(inner, name, seen)
                     if found is not None:
                         return found
                     module = None if public is None else linker.dialect(unit).find_submodule(linker, thing.path, name)

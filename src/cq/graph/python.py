@@ -451,7 +451,7 @@ class PythonDialect(Dialect):
         if operation != "[]":
             return linker.unknown
         thing = self.find_static(linker, unit, scope, kind[1], position)
-        if isinstance(thing, External):
+        if isinstance(thing, External) and len(kind) > 2:  # not tuple[()]
             return self._make_generic(linker, unit, scope, thing, kind[2:], position)
         return self._instances(linker, unit, scope, thing)
 

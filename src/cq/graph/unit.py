@@ -138,7 +138,7 @@ class Unit:
                     }
         scopes = self.scopes
         for bind in code.binds:
-            if bind.name == "*":
+            if bind.name == "*" and bind.value[0] == "import":  # not an operator of that name
                 self.stars.append(bind)
                 continue
             names = scopes.get(bind.scope)

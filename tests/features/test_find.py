@@ -20,7 +20,7 @@ from cq.features.find.lookup import parse_lookup
 from cq.features.find.scoring import LEAST, LEAST_CHANCE, Vectors, blend
 from cq.features.find.words import stem
 from cq.model.config import FindConfig
-from cq.model.errors import UsageError
+from cq.model.errors import StoreError, UsageError
 from cq.model.find import FindAnswer
 from tests.support.find import find_fixture
 
@@ -230,6 +230,12 @@ def test_a_profile_without_words_finds_names(tmp_path: Path):
     assert all(not result.parts.lexical for result in answer.results)
 
 
+def test_without_words_and_vectors_there_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("cq.indexing.embedding.INLINE", 0)
+    with pytest.raises(StoreError, match=r"no vectors to ask yet.*0 % of the vectors.*--embed"):
+        find_fixture(tmp_path, AUTH, "how is a token validated", mode="semantic")
+
+
 def test_a_profile_without_words_keeps_none(tmp_path: Path):
     def count_words(workspace: Workspace) -> int:
         with workspace._reading() as (reader, _):
@@ -389,6 +395,54 @@ def test_a_value_that_the_budget_does_not_hold_is_shown_by_its_ends(tmp_path: Pa
     )
     assert found.snapshots[0].source.strip() == "TABLE = [\n]"
     assert int(found.summary["tokens"]) < int(found.summary["budget"])
+
+
+def test_a_class_that_the_budget_does_not_hold_is_shown_by_its_headers(tmp_path: Path):
+    """Its fields stand in blocks, its methods too, and its long function has nothing inside."""
+    steps = "\n".join(f"            step = self.renew({number}, self.key)" for number in range(400))
+    source = f"""#- jar.py
+class Jar:
+    def __init__(self, key):
+        if key is None:
+            self.key = None
+        else:
+            self.key = str(key)
+    if TYPE_CHECKING:
+        def renew(self, number, key):
+            return number
+    if OLD:
+        def old(self):
+{steps}
+    if DEBUG:
+        def show(self):
+            return 1
+"""
+    found = find_fixture(tmp_path, source, "symbol = Jar", budget=1000)
+    assert (
+        found.snapshots[0].source.replace("\n\n", "\n")
+        == """class Jar:
+    def __init__(self, key):
+        if key is None:
+            self.key = None
+        else:
+            self.key = str(key)
+    if TYPE_CHECKING:
+        def renew(self, number, key):
+            ...
+    if OLD:
+        def old(self):
+            ...
+    if DEBUG:
+        def show(self):
+            ...
+"""
+    )
+    found = find_fixture(tmp_path, source, "symbol = Jar > old", budget=300)
+    assert found.summary["tokens"] <= 300
+    assert found.snapshots[0].collapsed == (1,)
+    found = find_fixture(tmp_path, source, "symbol = Jar > old", budget=60)
+    assert not found.snapshots
+    assert [(cut.scope, cut.omitted) for cut in found.truncated] == [("code.answer", 1)]
 
 
 def test_a_long_question_is_said_by_its_beginning(tmp_path: Path):

@@ -27,7 +27,7 @@ from cq.features.find.words import is_common
 from cq.features.target import Definition
 from cq.model.answer import SCHEMA_VERSION, Run, Truncation
 from cq.model.config import FindConfig
-from cq.model.errors import ProviderError, UsageError
+from cq.model.errors import ProviderError, StoreError, UsageError
 from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
 from cq.model.find import FindAnswer, Node, Result, ScoreParts, Snapshot
 from cq.model.status import Degraded
@@ -237,7 +237,12 @@ def rank(
         try:
             vectors = search_vectors(reader, catalog, options, semantic, allowed, also)
         except ProviderError as error:  # a hosted model that does not answer leaves the words
+            if lexical is None:
+                raise
             note, severity = f"words alone: {error}", "warning"
+        if vectors is None and lexical is None and semantic.note:
+            hint = "ask again when they are; `cq index --embed` makes them now"
+            raise StoreError(f"there are no vectors to ask yet, and words are not asked here: {note}", hint=hint)
         if vectors is None:
             events.append(Degraded("semantic", severity, "vectors", note))
     if options.weights and (vectors is None or semantic.reranker is None):
@@ -312,8 +317,8 @@ def _assemble(
     structure: Structure, options: FindOptions, rows: Sequence[Found], summary: dict[str, str | int],
     events: list[Degraded], cut: list[Truncation], generation: int,
 ) -> FindAnswer:  # fmt: skip
-    """The rows, best first, and the code of as many as the budget holds, at least of one: graph and snapshots together.
-    What is left of a budget that holds no more code still says where the others are."""
+    """The rows, best first, and the code of as many as the budget holds: graph and snapshots together. What is left of
+    a budget that holds no more code still says where the others are; one is always named, however small it is."""
     budget = options.budget or 0
     run = Run(generation=generation)
     kept: list[Found] = []
@@ -357,6 +362,14 @@ def _assemble(
             shots.pop(key, None)
         answer = _build(options, run, summary, kept, nodes, shots, structure)
     tokens = count_all(answer, budget)
+    if budget and shown and tokens > budget:  # the one that is left is too long: its headers, or where it is
+        shots = {key: _shoot(shown, 1, {id(shown[0]): 1}) for key in shots}
+        answer = _build(options, run, summary, kept, nodes, shots, structure)
+        tokens = count_all(answer, budget)
+        if tokens > budget:
+            shown = []
+            answer = _build(options, run, summary, kept, nodes, {}, structure)
+            tokens = count_all(answer, budget)
     if omitted:
         cut.append(Truncation("answer", "budget", budget, len(rows), omitted))
     if len(shown) < len(kept):

@@ -1,5 +1,5 @@
 """A structural snapshot of a file: some of its definitions in full, inside the headers that hold them, with what else
-of the file they use and nothing more. Made of stretches of the source as they stand, without a parse.
+of the file they use and nothing more. Made of stretches of the source as they stand.
 
 What a target uses and the file declares is shown: imports, values, fields and types as they stand (of an import list
 over several lines only the lines that are used), functions and classes with methods by their header, whose body is
@@ -152,12 +152,9 @@ class _View:
                 continue
             held = [n for n in inside if self.symbols[n].parent == top]
             shells |= {top, *(n for n in held if n in self.outer)}
-            full += [
-                (s.start, s.end)
-                for s in (self.symbols[n] for n in held if n not in self.outer)
-                if s.kind != "parameter"
-            ]
-        return full, shells
+            values = [n for n in held if n not in self.outer and self.symbols[n].kind != "parameter"]
+            full += [self._place_value(self.symbols[n]) for n in values]
+        return sorted(set(full)), shells
 
     def _header(self, number: int) -> tuple[int, int]:
         symbol = self.symbols[number]
@@ -240,6 +237,9 @@ class _View:
         chunk = self.chunks[symbol.chunk]
         if symbol.parent < 0 and chunk.symbol == number:
             return self.complete(chunk.start, chunk.end)
+        return self._place_value(symbol)
+
+    def _place_value(self, symbol: Symbol) -> tuple[int, int]:
         holder = self._innermost(symbol.start)
         if holder >= 0 and self.symbols[holder].kind_group in ("function", "method"):
             return self._find_statement(symbol, self.symbols[holder])
@@ -257,17 +257,28 @@ class _View:
 
     def _find_statement(self, symbol: Symbol, holder: Symbol) -> tuple[int, int]:
         """The statement of the holder's body around a symbol: `self.x = 1` inside an `if` is nothing without it."""
-        line = self.text.rfind(b"\n", 0, symbol.start) + 1
-        column = holder.body_start - self.text.rfind(b"\n", 0, holder.body_start) - 1
-        if self.language == "python" and symbol.start - line == column:
+        if self.language == "python" and self._is_in_body(symbol.start, holder):
             return symbol.start, symbol.end
-        node = self.root.descendant_for_byte_range(symbol.start, symbol.end) if self.root else None
+        node = self._find_child(symbol.start, symbol.end, holder)
+        return (symbol.start, symbol.end) if node is None else (node.start_byte, node.end_byte)
+
+    def _find_column(self, offset: int) -> int:
+        return offset - self.text.rfind(b"\n", 0, offset) - 1
+
+    def _is_in_body(self, offset: int, holder: Symbol) -> bool:
+        """Whether what is there is a statement of the body itself, by the look of it."""
+        return self._find_column(offset) == self._find_column(holder.body_start)
+
+    def _find_child(self, start: int, end: int, holder: Symbol) -> Node | None:
+        """The statement of the holder's body around a stretch."""
+        node = self.root.descendant_for_byte_range(start, end) if self.root else None
         body = (holder.body_start, holder.body_end)
-        while node is not None and node.parent is not None:
+        found: Node | None = None
+        while node is not None and node.parent is not None and node.parent.start_byte >= holder.body_start:
             if (node.parent.start_byte, node.parent.end_byte) == body:
-                return node.start_byte, node.end_byte
+                found = node  # the last one: a body of one statement is as long as that
             node = node.parent
-        return symbol.start, symbol.end
+        return found
 
     @cached_property
     def root(self) -> Node | None:
@@ -392,7 +403,27 @@ class _View:
             head = _TYPE_BLOCK.match(self.text, chunk.start) if not care else None
             end = chunk.start + len(head[0].rstrip()) if head else chunk.end
             found.append(Piece(chunk.start, end, opens=bool(head)))
+        if self.language == "python":
+            for piece in pieces:
+                found += self._find_block(piece)
         return found
+
+    def _find_block(self, piece: Piece) -> list[Piece]:
+        """The same of what stands in a statement of a class or function; of an `if` the head is enough here too."""
+        number = self._innermost(piece.start)
+        while number >= 0 and piece.start < self.symbols[number].body_start:
+            number = self.outer[number]
+        if number < 0 or self._is_in_body(piece.start, self.symbols[number]):
+            return []
+        holder = self.symbols[number]
+        node = self._find_child(piece.start, piece.end, holder)
+        if node is None:
+            return []
+        block = node.child_by_field_name("consequence") if node.type == "if_statement" else None
+        if block is None or self._find_column(piece.start) != block.start_point.column or piece.end > block.end_byte:
+            return [Piece(node.start_byte, node.end_byte)]
+        head = self.text[node.start_byte : block.start_byte].rstrip()
+        return [Piece(node.start_byte, node.start_byte + len(head), opens=True)]
 
     def _show_holder(self, symbol: Symbol, empty: bool) -> list[Piece]:
         start = symbol.start
@@ -434,7 +465,7 @@ def _merge(pieces: Iterable[Piece]) -> list[Piece]:
     """Ascending; what lies in another is dropped."""
     kept: list[Piece] = []
     for piece in sorted(pieces, key=lambda piece: (piece.start, -piece.end)):
-        if kept and piece.end <= kept[-1].end and not piece.text:
+        if kept and piece.end <= kept[-1].end and (not piece.text or piece.end < kept[-1].end):
             continue
         kept.append(piece)
     return kept

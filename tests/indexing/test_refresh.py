@@ -13,10 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from cq.graph import cells
-from cq.graph.calls import Calls
-from cq.graph.things import Function
-from cq.graph.values import Values
 from cq.indexing import link as linking
 from cq.indexing import read as extraction
 from cq.indexing import refresh as pipeline
@@ -238,40 +234,6 @@ def test_linked_in_parts_it_means_the_same(tmp_path: Path, monkeypatch: pytest.M
     assert parts == [3]
     assert dump(one, root) == dump(many, root)
     assert any(ref.status == "resolved" for _, links, *_ in dump(many, root)["links"] for ref in links[0].refs)
-
-
-def test_a_mistake_in_linking_costs_one_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, index = tmp_path / "repo", tmp_path / "index.db"
-    write(root, "a.py", "def f():\n    pass\ndef odd():\n    return f\nf()\nodd()()\n")
-    real = Calls._find_returned
-
-    def find(calls: Calls, function: Function) -> Values:
-        if function.definition.name == "odd":
-            raise IndexError("a case that nobody thought of")
-        return real(calls, function)
-
-    monkeypatch.setattr(cells, "is_strict", False)
-    monkeypatch.setattr(Calls, "_find_returned", find)
-    build(index, root, jobs=1)
-    ((_, (links,), *_),) = dump(index, root)["links"]
-    assert [links.refs[number].status for number in links.calls] == ["resolved", "resolved", "unresolved"]
-
-
-def test_where_it_is_not_known_what_a_change_reaches_all_is_linked(
-    root: Path, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build(index, root)
-    write(root, "a.py", "def other():\n    pass\nother()\n")
-
-    def find(*_: object, **__: object) -> None:
-        raise KeyError("a case that nobody thought of")
-
-    monkeypatch.setattr(cells, "is_strict", False)
-    monkeypatch.setattr(linking, "find_difference", find)
-    build(index, root)
-    fresh = tmp_path / "fresh/index.db"
-    build(fresh, root)
-    assert dump(index, root)["links"] == dump(fresh, root)["links"]
 
 
 def test_two_trees_share_contents(root: Path, index: Path, tmp_path: Path) -> None:

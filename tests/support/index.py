@@ -57,6 +57,9 @@ def _links(connection: sqlite3.Connection, contents: dict[int, str], tree: int) 
         "targets": connection.execute(
             "SELECT key, path, calls FROM target JOIN link ON id=link WHERE tree=? ORDER BY key, path", (tree,)
         ).fetchall(),
+        "mistakes": connection.execute(
+            "SELECT path, mistakes FROM mistake WHERE tree=? AND path<>'' ORDER BY path", (tree,)
+        ).fetchall(),
         "named": sorted(
             (name, kind, contents[number])
             for name, kind, number in connection.execute("SELECT * FROM named")

@@ -17,6 +17,7 @@ from cq.store.codec import Document, as_parts
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cq.model.edge import Mistake
     from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
     from cq.source.files import FileEntry
     from cq.store.read import Reader, StoredFile, Tree
@@ -182,6 +183,11 @@ class IndexedFiles:
     def stats(self) -> dict[str, tuple[str, int, int]]:
         """path -> (name on disk, size, mtime_ns), as they were indexed."""
         return self._reader.stats(self._tree.id)
+
+    def mistakes(self) -> dict[str, list[Mistake]]:
+        """Of the files whose links lack something for them; see Reader.mistakes."""
+        found = self._reader.mistakes(self._tree.id)
+        return {path: made for path, made in found.items() if path}
 
     def count(self) -> dict[str, int]:
         memory = self._reader.memory

@@ -34,7 +34,16 @@ POSSIBLE = 0.3  # a link at or below this confidence is only possible
 
 
 def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
-    """With an event where the target stands in a code block behind those of a page that are linked."""
+    """With an event where code could not be linked by a mistake of ours, and where the target stands in a code block
+    behind those of a page that are linked."""
+    if mistakes := files.mistakes():
+        lost = sum(1 for made in mistakes.values() if not all(each.homes for each in made))
+        message = (
+            f"mistakes of cq, which `cq status` lists, left {lost:,} files without links"
+            f" and {len(mistakes) - lost:,} with a part of them"
+        )
+        event = Degraded(answer.command, "warning", "mistake", message, min(mistakes))
+        answer = msgspec.structs.replace(answer, degraded=(*answer.degraded, event))
     where = answer.insight.target.location if answer.insight is not None and answer.insight.target is not None else None
     held = files.get(where.path) if where is not None else None
     if where is None or held is None or held.counts.get("documents", 0) <= MAX_EMBEDDED:

@@ -55,6 +55,9 @@ class _Index:
                 self.found.add("link", where, "leads to a definition that is not there")
         if self.strict:
             self._check_shares()
+            for row in self.reader.count_mistakes(self.tree.id):
+                if row.paths:
+                    self.found.add("mistake", row.paths[0], f"{row.error} at {row.place} cost links: see `cq status`")
         languages = [
             LanguageHealth(language, counts["files"], counts["problem files"], counts["problems"])
             for language, counts in sorted(self.health.items())

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 from typing import TypeVar
 
 from cq.graph.things import Keys
 from cq.graph.values import EVERYTHING, NOTHING, Values, join
+from cq.model.edge import Mistake
 
 _Answer = TypeVar("_Answer")
 
@@ -53,6 +55,8 @@ class Cells:
             Keys, tuple[tuple[int, ...], tuple[Cell, ...]]
         ] = {}  # what Keys come to, once all has been asked
         self._askers: dict[int, Cell] = {}  # by home: see ask
+        self._mistakes: dict[Cell, Mistake] = {}  # of cells that could not be computed
+        self.lacking: dict[int, set[Mistake]] = {}  # by home, of those that were asked for their keys
 
     def read(self, cell: Cell) -> Values:
         if not cell.state:
@@ -103,11 +107,14 @@ class Cells:
             values = cell.compute(*cell.args)
         except MemoryError:
             raise
-        except Exception:
+        except Exception as error:
             # A mistake of ours about odd code costs this one value, not the index: nothing is known of it.
             if is_strict:
                 raise
             values, self.nesting = EVERYTHING, nesting
+            self._mistakes[cell] = find_mistake(error)
+            if self._recording is recording:
+                recording.clear()  # nobody was when this cell began
         cell.state = 2
         self._depth -= 1
         self._current, self._recording = saved, recording
@@ -212,7 +219,13 @@ class Cells:
                 if inner not in seen:
                     seen.add(inner)
                     todo.append(inner)
+        if self._mistakes and (lacking := {self._mistakes[cell] for cell in seen if cell in self._mistakes}):
+            self.lacking[home] = lacking
         return found
+
+    def give_up(self) -> None:
+        """After a mistake outside of any cell: nothing is being asked any more."""
+        self._current, self._recording, self._depth, self.nesting = None, [], 0, 0
 
     def _flatten(self, keys: Keys) -> tuple[tuple[int, ...], tuple[Cell, ...]]:
         found = self._flat.get(keys)
@@ -230,6 +243,18 @@ class Cells:
             return question()
         finally:
             self._current = saved
+
+
+def find_mistake(error: Exception) -> Mistake:
+    """By where it was made; of endless recursion, by where that began: its end depends on what was asked before."""
+    places: list[str] = []
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        places += [f"{module}:{trace.tb_lineno}"] if module.startswith("cq.") else []
+        trace = trace.tb_next
+    at = min(1, len(places) - 1) if isinstance(error, RecursionError) else -1  # the first is who caught it
+    return Mistake(type(error).__name__, places[at])
 
 
 def _find_readers(cell: Cell) -> Iterable[Cell]:

@@ -24,6 +24,7 @@ from cq.providers.registry import Registry
 from cq.providers.sessions import find_sessions
 from cq.source.program import OUTSIDE, find_in_path
 from cq.store import database
+from cq.store.read import Reader
 from cq.syntax import LANGUAGES, extract_facts, get_language
 
 _TIMEOUT = 5
@@ -147,12 +148,25 @@ def _check_cache(root: Path, load_config: Callable[[], Configuration], index_dir
     yield Check("cache", "index", "ok", f"{own.folder.name}, {_mb(own.bytes)}" if own else "not made yet")
     if own and (why := database.damage(own.folder / INDEX_NAME)):
         yield Check("cache", "index", "warning", why, "nothing: the next command makes it anew")
+    elif own:
+        yield from _check_links(own.folder / INDEX_NAME, root)
     for index in indexes:
         days = int((time.time() - index.used) / 86400)
         if index is own or (index.exists and days < _OLD_DAYS):
             continue
         why = f"last written {days} days ago" if index.exists else "its repository is gone"
         yield Check("cache", "old index", "warning", f"{_mb(index.bytes)}, {why}", f"remove {index.folder}")
+
+
+def _check_links(index: Path, root: Path) -> Iterator[Check]:
+    """What could not be linked, by mistakes of cq."""
+    with closing(database.connect(index)) as connection:
+        reader = Reader(connection, os.fspath(root))
+        tree = reader.tree()
+        for row in () if tree is None else reader.count_mistakes(tree.id):
+            cost = f"{row.unlinked:,} files not linked, {row.incomplete:,} in part, {row.refreshes:,} refreshes of all"
+            advice = "report it as a bug of cq; until then what these files refer to is known in part"
+            yield Check("cache", "links", "warning", f"{row.error} at {row.place}: {cost}", advice)
 
 
 def _check_backends(load_config: Callable[[], Configuration]) -> Iterator[Check]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from sys import intern
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from cq.graph import cells
+from cq.graph.cells import find_mistake
 from cq.graph.corpus import MAX_DOCUMENTS, MAX_EMBEDDED, MAX_HOLDERS
 from cq.graph.given import find_given
 from cq.graph.link import Linker, find_dialect
@@ -21,12 +23,13 @@ from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit, find_called, find_stored
 from cq.indexing.pool import COST, make_pool
 from cq.model.code import Code
-from cq.model.edge import Links
+from cq.model.edge import Links, Mistake
 from cq.store.codec import decode_part, encode_homes, encode_links
 from cq.store.read import Reader
 from cq.store.write import LinkRow, Writer
 
 MAX_ASKED = 8  # functions that are asked for what they give before those that depend on them are linked again
+MAX_NOTED = 100  # mistakes that made a refresh link all
 MAX_AFFECTED = 400  # files that are linked one by one; with more, all are
 LEAST_NAMES = 2000  # that a part of the files calls: with fewer, a process costs more than it brings
 # Files that decide how modules are named, whatever their text.
@@ -131,10 +134,12 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, in
             stale = _find_stale(reader, tree, corpus, resolver.linker, before)
         except MemoryError:
             raise
-        except Exception:
+        except Exception as error:
             if cells.is_strict:
                 raise
             stale = None  # what a change reaches is not known: then it may be everything
+            noted = [*reader.mistakes(tree).get("", ()), find_mistake(error)]
+            writer.put_mistakes(tree, "", noted[-MAX_NOTED:])
         if stale is not None:
             writer.put_links(tree, _link(corpus, sorted(stale), resolver, stale))
             return
@@ -242,9 +247,10 @@ class _Known(NamedTuple):
 
     kept: dict[int, Kept]  # by document
     keys: Mapping[int, Collection[int]]  # of its homes that are kept, what they depend on
+    lacking: Mapping[int, Collection[Mistake]]  # of those, what they lack
 
 
-_NOTHING_KNOWN = _Known({}, {})
+_NOTHING_KNOWN = _Known({}, {}, {})
 
 
 def _find_stale(
@@ -279,10 +285,15 @@ def _find_stale(
     if asked and len(asked) <= MAX_ASKED:
         changed -= _find_same(reader, tree, corpus, linker, before, asked)
     affected = [path for path, keys in depending.items() if not changed.isdisjoint(keys)]
-    found = dict.fromkeys([*(path for path in before if corpus.units(path)), *affected])
+    # What a file depends on that could not be linked is not known.
+    mistakes = reader.mistakes(tree)
+    lost = [path for path, made in mistakes.items() if path and not all(each.homes for each in made)]
+    found = dict.fromkeys([*(path for path in before if corpus.units(path)), *affected, *lost])
     if len(found) > MAX_AFFECTED:
         return None
-    return {path: _find_known(reader, tree, corpus, path, changed, same.get(path)) for path in found}
+    return {
+        path: _find_known(reader, tree, corpus, path, changed, same.get(path), mistakes.get(path, ())) for path in found
+    }
 
 
 def _find_texts(reader: Reader, tree: int, path: str, content: int) -> tuple[bytes, bytes] | None:
@@ -331,7 +342,13 @@ def _is_crowd(corpus: StoredCorpus, name: str, kind: int, changed: int) -> bool:
 
 
 def _find_known(
-    reader: Reader, tree: int, corpus: StoredCorpus, path: str, changed: set[int], same: dict[int, Unit] | None
+    reader: Reader,
+    tree: int,
+    corpus: StoredCorpus,
+    path: str,
+    changed: set[int],
+    same: dict[int, Unit] | None,
+    mistakes: Iterable[Mistake],
 ) -> _Known:
     """`same`: of a changed file, its homes that are as they were, each with the document of before."""
     units = corpus.units(path)
@@ -346,34 +363,71 @@ def _find_known(
         homes = {home for home in unit.all_homes() if home in keys and (same is None or home in same)}
         if found is not None and homes:
             kept[unit.document] = Kept(found, unit if same is None else same[min(homes)], homes)
-    return _Known(kept, {home: keys[home] for known in kept.values() for home in known.homes})
+    homes = {home: keys[home] for known in kept.values() for home in known.homes}
+    lacking: dict[int, set[Mistake]] = {}
+    for each in mistakes:
+        for home in homes.keys() & each.homes:
+            lacking.setdefault(home, set()).add(Mistake(each.error, each.place))
+    return _Known(kept, homes, lacking)
 
 
 def _link(
     corpus: StoredCorpus, paths: Sequence[str], resolver: Resolver, known: Mapping[str, _Known] | None = None
 ) -> Iterator[LinkRow]:
-    known = known or {}
+    """A mistake of ours costs the links of the file that it is made in, and is told with them."""
+    known, linker = known or {}, resolver.linker
+    lost: dict[str, Mistake] = {}
+
+    @contextmanager
+    def guard(path: str) -> Iterator[None]:
+        try:
+            yield
+        except MemoryError:
+            raise
+        except Exception as error:
+            if cells.is_strict:
+                raise
+            lost[path] = find_mistake(error)
+            linker.give_up()
+
     for path in paths:
-        kept = known.get(path, _NOTHING_KNOWN).kept
-        for unit in corpus.units(path):
-            resolver.visit(unit, kept[unit.document].homes if unit.document in kept else ())
-    resolver.linker.settle()
-    made: list[tuple[bytes, list[tuple[int, bytes]]]] = []
+        with guard(path):
+            kept = known.get(path, _NOTHING_KNOWN).kept
+            for unit in corpus.units(path):
+                resolver.visit(unit, kept[unit.document].homes if unit.document in kept else ())
+    linker.settle()
+    made: dict[str, tuple[bytes, list[tuple[int, bytes]]]] = {}
     for path in paths:
-        kept, units = known.get(path, _NOTHING_KNOWN).kept, corpus.units(path)
-        links: list[Links | None] = [None] * (units[-1].document + 1)
-        targets: dict[int, list[int]] = {}
-        for unit in units:
-            found = links[unit.document] = make_links(resolver, unit, kept.get(unit.document))
-            for key, calls in find_targets(found):
-                targets.setdefault(key, []).extend(unit.document << 24 | call for call in calls)
-        calls_by_key = [(key, array("I", calls).tobytes()) for key, calls in sorted(targets.items())]
-        made.append((encode_links(links), calls_by_key))
+        with guard(path):
+            if path not in lost:
+                made[path] = _make_links(resolver, corpus.units(path), known.get(path, _NOTHING_KNOWN).kept)
     # What something depends on is known when all has been asked.
-    for path, (packed, calls_by_key) in zip(paths, made, strict=True):
-        homes: dict[int, Collection[int]] = dict(known.get(path, _NOTHING_KNOWN).keys)
-        for unit in corpus.units(path):
-            for home in unit.all_homes():
-                if home not in homes and (keys := resolver.linker.find_keys(home)) is not None:
-                    homes[home] = keys
-        yield LinkRow(path, packed, *encode_homes(homes), calls_by_key)
+    for path in paths:
+        earlier = known.get(path, _NOTHING_KNOWN)
+        homes: dict[int, Collection[int]] = dict(earlier.keys)
+        lacking: dict[Mistake, list[int]] = {}
+        with guard(path):
+            for unit in corpus.units(path) if path not in lost else ():
+                for home in unit.all_homes():
+                    if home not in homes and (keys := linker.find_keys(home)) is not None:
+                        homes[home] = keys
+                    for each in linker.lacking.get(home) or earlier.lacking.get(home, ()):
+                        lacking.setdefault(each, []).append(home)
+        if path in lost:
+            yield LinkRow(path, encode_links([]), *encode_homes({}), [], [lost[path]])
+            continue
+        packed, calls_by_key = made.pop(path)
+        mistakes = [Mistake(each.error, each.place, (*sorted(lacking[each]),)) for each in sorted(lacking)]
+        yield LinkRow(path, packed, *encode_homes(homes), calls_by_key, mistakes)
+
+
+def _make_links(
+    resolver: Resolver, units: Sequence[Unit], kept: Mapping[int, Kept]
+) -> tuple[bytes, list[tuple[int, bytes]]]:
+    links: list[Links | None] = [None] * (units[-1].document + 1)
+    targets: dict[int, list[int]] = {}
+    for unit in units:
+        found = links[unit.document] = make_links(resolver, unit, kept.get(unit.document))
+        for key, calls in find_targets(found):
+            targets.setdefault(key, []).extend(unit.document << 24 | call for call in calls)
+    return encode_links(links), [(key, array("I", calls).tobytes()) for key, calls in sorted(targets.items())]

@@ -97,6 +97,7 @@ def read_status(reader: Reader, tree: Tree, place: Place, freshness: Freshness, 
         place.temporary,
         tuple(events),
         {f"{source} ({version})" if version else source: n for source, version, n in reader.evidence_sources(tree.id)},
+        mistakes=tuple(reader.count_mistakes(tree.id)),
     )
 
 

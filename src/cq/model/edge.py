@@ -93,5 +93,13 @@ class Links(msgspec.Struct, frozen=True, array_like=True):
     implied: tuple[tuple[str, int], ...]  # definition, a method that an operator, a loop, … in its code runs
 
 
+class Mistake(msgspec.Struct, frozen=True, gc=False, array_like=True, order=True):
+    """Where code of ours failed while a file was linked, and what the links of that file lack for it."""
+
+    error: str  # the kind of exception
+    place: str  # cq.graph.members:120
+    homes: tuple[int, ...] = ()  # the parts of the file (see Unit.home) that depend on the value; none: all is lacking
+
+
 # The fields of Links that are (definition, reference) pairs; each is called what its edges are.
 RELATIONS = tuple(name for name in Links.__struct_fields__ if name in EDGE_KINDS and name != "calls")

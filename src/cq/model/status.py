@@ -43,6 +43,17 @@ class LanguageStatus(msgspec.Struct, frozen=True):
     capabilities: tuple[str, ...]
 
 
+class MistakeStatus(msgspec.Struct, frozen=True):
+    """A mistake of cq itself in linking code, and what it costs until it is mended."""
+
+    error: str  # the kind of exception
+    place: str  # the line of cq that failed
+    unlinked: int = 0  # files whose code is not linked: only names are known of what it refers to
+    incomplete: int = 0  # files of whose references some are unknown that need not be
+    refreshes: int = 0  # that linked everything anew, since the index was made; they cost nothing but time
+    paths: tuple[str, ...] = ()  # the first of these files
+
+
 class Status(msgspec.Struct, frozen=True):
     """One tree of the index. Counts are of this tree's files; `index_bytes` is the whole file, other trees included."""
 
@@ -60,6 +71,7 @@ class Status(msgspec.Struct, frozen=True):
     degraded: tuple[Degraded, ...] = ()
     evidence: dict[str, int] = {}  # who has been asked what calls mean -> files, as they are now or were
     embeddings: EmbeddingState | None = None  # where it was asked for
+    mistakes: tuple[MistakeStatus, ...] = ()  # by the files they cost
 
 
 class Check(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -14,10 +14,11 @@ from typing import Any, cast
 import msgspec
 
 from cq.model.code import Code, Parameter
-from cq.model.edge import Candidate, Links
+from cq.model.edge import Candidate, Links, Mistake
 from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
 from cq.model.source import Problem, Skip
+from cq.model.status import MistakeStatus
 from cq.store import prefix as prefix_of
 from cq.store.codec import (
     PARTS,
@@ -44,11 +45,13 @@ _EVIDENCE = (  # that still holds
     " LEFT JOIN file g ON g.tree=e.tree AND g.path=e.target_path LEFT JOIN content d ON d.id=g.content"
     " WHERE e.tree=? AND (e.target_path='' OR d.hash=e.target_hash)"
 )
+_MISTAKES = msgspec.msgpack.Decoder(list[Mistake])
 _METHODS = msgspec.msgpack.Decoder(list[tuple[int, str, tuple[Parameter, ...]]])
 _NAME_WORD = re.compile(r"[A-Za-z0-9_$\x80-\U0010ffff]+")  # as the tokenizer of `name` splits
 _MOST_TRIGRAMS = 64_000_000  # bytes of bitmaps that are held
 _MOST_LITERALS = 64  # whose contents are remembered
 _LASTING = ("files", "decoded")  # in a memory: what is keyed by the very bytes or the hash of what it is made of
+_MOST_NAMED = 5  # files that a mistake was made in
 _MOST_DECODED = 10_000  # blobs
 _BYTES = [bytes(byte for byte in range(256) if byte >> bit & 1) for bit in range(8)]  # that have a bit
 _IN = 500  # values per IN list: below every limit of SQLite
@@ -445,6 +448,25 @@ class Reader:
 
     def linked_paths(self, tree: int) -> list[str]:
         return [row[0] for row in self._db.execute("SELECT path FROM link WHERE tree=? ORDER BY path", (tree,))]
+
+    def mistakes(self, tree: int) -> dict[str, list[Mistake]]:
+        """What the links of files lack through mistakes of ours; by path. Under "" those that made a refresh link all,
+        each as often as it did."""
+        rows = self._db.execute("SELECT path, mistakes FROM mistake WHERE tree=? ORDER BY path", (tree,))
+        return {path: _MISTAKES.decode(blob) for path, blob in rows}
+
+    def count_mistakes(self, tree: int) -> list[MistakeStatus]:
+        """What each of them costs, the worst first."""
+        found: dict[tuple[str, str], tuple[list[str], list[str], list[str]]] = {}
+        for path, mistakes in self.mistakes(tree).items():
+            for each in mistakes:
+                costs = found.setdefault((each.error, each.place), ([], [], []))
+                costs[2 if not path else bool(each.homes)].append(path)
+        rows = [
+            MistakeStatus(*key, len(lost), len(lacking), len(refreshes), (*lost, *lacking)[:_MOST_NAMED])
+            for key, (lost, lacking, refreshes) in found.items()
+        ]
+        return sorted(rows, key=lambda row: (-row.unlinked, -row.incomplete, -row.refreshes, row.error, row.place))
 
     def homes(self, tree: int, path: str) -> dict[int, list[int]]:
         """What each part of a file's code depends on; see cq.graph.unit.Unit.home."""

@@ -101,6 +101,14 @@ CREATE TABLE target (
     PRIMARY KEY (key, link)
 ) WITHOUT ROWID;
 
+-- What the links of a file lack through mistakes of cq itself; under the path '' those that made a refresh link all.
+CREATE TABLE mistake (
+    tree INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    mistakes BLOB NOT NULL,        -- msgpack: a list of Mistake
+    PRIMARY KEY (tree, path)
+) WITHOUT ROWID;
+
 -- What sources outside say that calls mean (cq.model.evidence). It holds for the text it was said about, of the file
 -- that calls and of the file it leads to: with another text it is as if it were not there.
 CREATE TABLE evidence (

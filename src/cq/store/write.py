@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cq.model.edge import Candidate
+from cq.model.edge import Candidate, Mistake
 from cq.model.source import Problem, Skip
 from cq.store.codec import unpack
 from cq.store.database import BUSY_MS, has_words
@@ -63,6 +63,7 @@ class LinkRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     keys: bytes
     homes: bytes
     targets: list[tuple[int, bytes]]  # key, calls
+    mistakes: list[Mistake] = []
 
 
 class EvidenceRow(msgspec.Struct, frozen=True, gc=False):
@@ -218,10 +219,16 @@ class Writer:
             self._db.executemany(
                 "INSERT INTO target VALUES (?,?,?)", [(key, number, calls) for key, calls in row.targets]
             )
+            if row.mistakes:
+                self.put_mistakes(tree, row.path, row.mistakes)
+
+    def put_mistakes(self, tree: int, path: str, mistakes: Sequence[Mistake]) -> None:
+        self._db.execute("INSERT OR REPLACE INTO mistake VALUES (?,?,?)", (tree, path, _ENCODE(mistakes)))
 
     def drop_all_links(self, tree: int) -> None:
         self._db.execute("DELETE FROM target WHERE link IN (SELECT id FROM link WHERE tree=?)", (tree,))
         self._db.execute("DELETE FROM link WHERE tree=?", (tree,))
+        self._db.execute("DELETE FROM mistake WHERE tree=? AND path<>''", (tree,))
 
     def drop_links(self, tree: int, paths: Iterable[str]) -> None:
         for path in paths:
@@ -232,6 +239,7 @@ class Writer:
                     "DELETE FROM target WHERE key=? AND link=?", [(key, number) for key in array("q", targets)]
                 )
                 self._db.execute("DELETE FROM link WHERE id=?", (number,))
+                self._db.execute("DELETE FROM mistake WHERE tree=? AND path=?", (tree, path))
 
     def put_evidence(
         self, tree: int, path: str, source: str, version: str, text_hash: str, rows: Iterable[EvidenceRow]

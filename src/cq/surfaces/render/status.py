@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cq.indexing.refresh import Report
 
 _IDEA = "cq find 'what you look for, in words'"
+_MOST_MISTAKES = 10
 _MOST_LANGUAGES = 30  # rows; a status is read at one glance
 
 
@@ -56,6 +57,7 @@ def render_status(status: Status) -> str:
         lines.append(f"- {one_line(vectors.leaves) or 'nothing leaves this machine'}")
     lines += _language_lines(status)
     lines += _skip_lines(status)
+    lines += _mistake_lines(status)
     if status.degraded:
         lines += ["", render_heading("Degraded"), ""]
         lines += [f"- {event.severity}: {one_line(event.message)}" for event in status.degraded[:20]]
@@ -122,6 +124,7 @@ def render_summary(report: Report, status: Status, cost: Cost) -> str:
     ]
     lines += _language_lines(status)
     lines += _skip_lines(status)
+    lines += _mistake_lines(status)
     if status.degraded:
         lines += ["", render_heading("Degraded"), ""]
         lines += [f"- {event.severity}: {one_line(event.message)}" for event in status.degraded[:20]]
@@ -235,6 +238,19 @@ def _skip_lines(status: Status) -> list[str]:
         return []
     rows = [[reason.replace("_", " "), f"{count:,}"] for reason, count in status.skipped.items()]
     return ["", render_heading("Left out"), "", render_table(["reason", "count"], rows)]
+
+
+def _mistake_lines(status: Status) -> list[str]:
+    if not status.mistakes:
+        return []
+    rows = [
+        [row.error, row.place, *(f"{n:,}" for n in (row.unlinked, row.incomplete, row.refreshes)), ", ".join(row.paths)]
+        for row in status.mistakes[:_MOST_MISTAKES]
+    ]
+    columns = ["error", "at", "files not linked", "files linked in part", "refreshes that linked all", "files"]
+    lines = ["", render_heading("Mistakes of cq"), "", render_table(columns, rows)]
+    more = len(status.mistakes) - _MOST_MISTAKES
+    return [*lines, *([f"and {more} more"] if more > 0 else []), "", "Please report them: they are bugs of cq."]
 
 
 def _show(value: str | float | tuple[str, ...] | None) -> str:

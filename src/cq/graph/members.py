@@ -273,6 +273,21 @@ class Members:
         linker = self.linker
         return join(linker.unknown, self._find_stored(thing, name, linker.corpus.storing(name) or ()))
 
+    def is_stored_only(self, unit: Unit, scope: int, base: str, name: str) -> bool:
+        """Whether the code of one scope alone assigns to an attribute of that name, by one name of what has it."""
+        self.linker.record(stored_key(name))
+        units = self.linker.corpus.storing(name)
+        return (
+            units is not None
+            and all(
+                store.scope == scope and store.base == base
+                for other in {unit, *units}
+                for store in other.code.stores
+                if store.name == name
+            )
+            and all(other is unit for other in units)
+        )
+
     def _find_stored(self, thing: Thing, name: str, units: Iterable[Unit]) -> Values:
         linker, found = self.linker, NOTHING
         linker.record(stored_key(name))

@@ -559,8 +559,6 @@ class TypeScriptDialect(Dialect):
 
     def operate(self, linker: Linker, unit: Unit, scope: int, value: list[Value], position: int) -> Values:
         operation = value[0]
-        if operation == "at":
-            return linker.evaluate(unit, value[1], value[3], value[2])
         if operation == "type":
             made = linker.make(unit, scope, value[1], position)
             return made if made and UNKNOWN not in made else linker.evaluate(unit, scope, value[2], position)

@@ -10,7 +10,7 @@ from operator import attrgetter
 from xxhash import xxh3_64_intdigest
 
 from cq.graph.things import Class, Function
-from cq.model.code import Bind, Code, Definition, Site, Store, Value, qualify
+from cq.model.code import Bind, Code, Definition, Site, Store, Value, find_updates, qualify
 
 ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
@@ -120,6 +120,7 @@ class Unit:
         self.stars: list[Bind] = []
         self.item_stores: dict[str, list[Store]] = {}
         self.things: dict[int, Class | Function] = {}
+        self.placed: dict[str, list[Store]] = {}  # `jobs.run`, `jobs['run` -> stores whose order is known
         self.part_keys: dict[str, int] = {}  # those of its own parts that were asked for
         self._nowhere = self.name_key("")
         self.homes = _Homes(self)  # `home`, for loops over all of a document
@@ -149,10 +150,14 @@ class Unit:
             else:
                 names[bind.name] = [bind]
         for store in code.stores:
+            if store.since >= 0:
+                self.placed.setdefault(
+                    f"{store.base}.{store.name}" if store.name else f"{store.base}[{store.key}", []
+                ).append(store)
             if store.name is None and (base := self.find_base(store.base)):
                 self.item_stores.setdefault(base, []).append(store)
         for site in code.sites:
-            if site.name in _ADDING and (site.args or site.name == "update"):
+            if site.name in _ADDING and (site.args or site.name == "update") and not find_updates(site):
                 self._add_items(site)
         for scope, start, operation, value in code.runs:
             is_added = operation == "+=" and type(value) is list and value[0] == "augment"
@@ -342,6 +347,31 @@ class Unit:
             at = ROOT if definition is None else definition.scope
             # A lambda or comprehension at class level is no scope of its own here, so this is good enough for it.
             is_own = False
+
+    def find_placed(self, scope: int, place: str, position: int) -> tuple[list[Store], bool] | None:
+        """Of stores to an attribute or element by one name (see `placed`), those of the same code that can be seen at a
+        place, and whether nothing older can; None where nothing is known of their order."""
+        own = [store for store in self.placed.get(place, ()) if store.scope == scope]
+        if not own or position == ANYWHERE:
+            return None
+        head = own[0].base
+        binds = self.find(scope, head, position)
+        found: list[Store] = []
+        is_last = False
+        for store in reversed(own):
+            if store.since <= position:
+                known = self.find(scope, head, store.start)
+                if len(binds) != 1 or len(known) != 1 or known[0] is not binds[0]:
+                    return None  # another variable, or what it was before
+                found.append(store)
+                if store.end < 0 or store.end >= position:
+                    is_last = True
+                    break
+        loops = [loop for loop in self.code.loops if loop[0] <= position < loop[1]]
+        if loops:
+            end = max(loop[1] for loop in loops)
+            found += [store for store in own if position < store.since <= end]
+        return found, is_last
 
     def find_fixed(self, scope: int, name: str) -> Sequence[Bind] | None:
         """The binding that a name has at every place of a scope, if any; None where it depends on the place."""

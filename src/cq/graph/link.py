@@ -227,7 +227,7 @@ class Linker(Cells):
         if found is None:
             definition = unit.definitions[start]
             if definition.kind == "function":
-                holder = unit.by_symbol.get(definition.scope)
+                holder = unit.find_owner(definition)
                 owner = None
                 if holder is not None and holder.kind != "function":
                     owner = self.thing(unit, holder.start)

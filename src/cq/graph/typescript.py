@@ -661,6 +661,8 @@ class TypeScriptDialect(Dialect):
         return self.find_beside(linker, function, name)
 
     def find_beside(self, linker: Linker, thing: Function | Class, name: str) -> Values | None:
+        if name == "prototype" and isinstance(thing, Class):
+            return {thing.instance: 0}  # it has the methods of its instances
         unit, start = thing.unit, thing.definition.start
         merged = self._find_merged(linker, thing, name)
         if merged is not None:

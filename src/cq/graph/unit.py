@@ -489,9 +489,8 @@ class Unit:
         """Classes by the names of their bases."""
         found: dict[str, list[Definition]] = {}
         for definition in self.code.definitions:
-            for base in (
-                dict.fromkeys(b for b in definition.bases if type(b) is str) if definition.kind == "class" else ()
-            ):
+            is_class = definition.kind in ("class", "prototype")
+            for base in dict.fromkeys(b for b in definition.bases if type(b) is str) if is_class else ():
                 found.setdefault(base, []).append(definition)
         return found
 
@@ -616,18 +615,24 @@ class Unit:
                     method = self.by_symbol.get(store.scope)
                     while method is not None and not (method.parameters and method.parameters[0].name == store.base):
                         method = self.by_symbol.get(method.scope)
-                    owner = None if method is None else self.by_symbol.get(method.scope)
+                    owner = None if method is None else self.find_owner(method)
                     if method is not None and method.kind == "prototype":
                         owner = method
                     elif method is None and store.base.endswith(".prototype"):
-                        owner = self._find_prototype(store)
+                        owner = self._find_prototype(store.scope, store.base)
                     if owner is not None and owner.kind != "function":
                         self._own_stores.setdefault(owner.symbol, {}).setdefault(store.name, []).append(store)
         return self._own_stores.get(symbol, {})
 
-    def _find_prototype(self, store: Store) -> Definition | None:
+    def find_owner(self, function: Definition) -> Definition | None:
+        """What a function is a method of; a function around it is its owner too."""
+        if function.within and function.parameters and function.parameters[0].name == "this":
+            return self._find_prototype(function.scope, function.within)
+        return self.by_symbol.get(function.scope)
+
+    def _find_prototype(self, scope: int, name: str) -> Definition | None:
         """`A.prototype.f = …` belongs to A."""
-        for bind in self.find(store.scope, store.base.removesuffix(".prototype"), ANYWHERE):
+        for bind in self.find(scope, name.removesuffix(".prototype"), ANYWHERE):
             if type(bind.value) is list and bind.value[0] == "def":
                 return self.definitions[bind.value[1]]
         return None

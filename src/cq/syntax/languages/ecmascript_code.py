@@ -71,11 +71,12 @@ class Notes:
         self.functions: dict[int, Written] = {}  # by start
         self.bound: set[int] = set()  # body starts of functions that their definition binds to a name
         self.entries: dict[int, Value] = {}  # start of a function in an object literal -> what `this` is in it
+        self.methods: set[int] = set()  # starts of functions in `A.prototype = {…}`
         self.assigned: list[tuple[int, int, str, Value]] = []  # start, end, name, value
         # body start -> kind, what it extends, what it implements, its type parameters
         self.classes: dict[int, tuple[str, list[Value], list[Value], list[tuple[str, Value]]]] = {}
         self.signatures: dict[int, tuple[tuple[Parameter, ...], Value]] = {}  # name start -> those without a body
-        self.derived: dict[str, Value] = {}  # `A.prototype = Object.create(B.prototype)`
+        self.derived: dict[str, Value] = {}  # `A.prototype = Object.create(B.prototype)`, `util.inherits(A, B)`
         self.made: set[str] = set()  # names behind `new`
 
 
@@ -554,8 +555,10 @@ class EcmaScriptCode(Language):
                     if key is not None and key[0] == "'":
                         stores.append((start, f"{holder}.prototype", key[1:], inner, None, -1))
                         if type(inner) is list and inner[0] == "lambda":
-                            notes.entries[inner[1]] = ["made", holder]
-        stores.append((start, holder, name, value, None, end))
+                            notes.methods.add(inner[1])
+        elif name == "__proto__":
+            _derive(notes, holder, value)
+        stores.append((start, holder, name, value, None, -1 if name == "prototype" else end))
 
     def finish_code(self, collector: Collector) -> None:
         """Gives every function its definition and every name its scope."""
@@ -568,6 +571,9 @@ class EcmaScriptCode(Language):
         tree = _Tree(spans)
         anonymous: dict[int, Written] = {}
         declared: dict[tuple[int, str], int] = {}
+        for call in collector.calls:
+            if call[5] in _DERIVING and len(call) > 11 and len(call[11]) == 2:
+                _derive(notes, *call[11], is_whole=call[5] != "setPrototypeOf")
         prototypes = self._find_prototypes(collector, notes)
         for start in sorted(notes.functions):
             written = notes.functions[start]
@@ -593,14 +599,16 @@ class EcmaScriptCode(Language):
                     bases = tuple(base for name, base in notes.derived.items() if name == draft.name)
                 code.definitions[key] = (kind, parameters, written.type, bases, ())
             else:
+                is_method = draft is not None and draft.kind == "method" and draft.name.rpartition(".")[0] in prototypes
+                if (is_method or (draft is not None and start in notes.methods)) and not written.is_arrow:
+                    is_own = True
+                    parameters = (_THIS, *parameters)
                 code.lambdas[start] = (written.end, written.body_start, parameters, written.value)
                 code.results[start] = written.type
                 if draft is None:
                     anonymous[start] = written
                     for number, parameter in enumerate(parameters):
                         code.binds.append((start, start, parameter.name, ["param", start, number], written.end))
-                elif draft.name.rpartition(".")[0] in prototypes:
-                    this = ["made", draft.name.rpartition(".")[0]]
                 elif start in notes.entries:
                     this = notes.entries[start]
             if draft is not None and written.value is not None and start not in code.lambdas:
@@ -776,6 +784,15 @@ class EcmaScriptCode(Language):
                 code.binds.append((end, start, label, name, -1))
 
 
+def _derive(notes: Notes, derived: Value, base: Value, *, is_whole: bool = False) -> None:
+    """Two functions, or their prototypes."""
+    if type(derived) is str and type(base) is str and "=" not in (derived[0], base[0]):
+        if is_whole:
+            notes.derived[derived] = base
+        elif derived.endswith(".prototype") and base.endswith(".prototype"):
+            notes.derived[derived.removesuffix(".prototype")] = base.removesuffix(".prototype")
+
+
 class _Tree:
     """Spans by their start, and which lies in which."""
 
@@ -889,6 +906,7 @@ _STRAIGHT = frozenset({
     "expression_statement", "variable_declarator", "lexical_declaration", "variable_declaration", "export_statement",
     "array_pattern", "object_pattern",
 })  # fmt: skip
+_DERIVING = frozenset({"inherits", "setPrototypeOf", "__extends"})  # functions that put one under another
 _FUNCTIONS = frozenset({"function", "method", "constructor", "accessor", "component"})
 _CLASSES = frozenset({"class", "interface", "type", "enum", "namespace"})
 _VALUES: dict[str, Callable[[EcmaScriptCode, Collector, Node, int], Value]] = {

@@ -72,6 +72,12 @@ PIECES = [
     "make().run()\n",
     "def hand_on():\n    first = C()\n    second = first\n    f(second)\n    fill([second])\n",
     "def hand_on():\n    first = g\n    second = first\n    f(second)\n",
+    "x.hook = f\nx.hook()\n",
+    "C.extra = g\nC.extra().run()\n",
+    "def put():\n    t = {'k': C()}\n    t['k'] = D()\n    t['k'].run()\n    t.hook = f\n    t.hook()\n",
+    "T['k'] = g\nT['k']()\nT.update({'k': make})\nT['k']()\n",
+    "held = f\ndef swap(h):\n    global held\n    held = h\n",
+    "swap(g)\nheld()\n",
 ]
 SCRIPT_PATHS = ["a.ts", "b.ts", "c.js", "lib/index.ts", "lib/d.ts", "tsconfig.json", "package.json"]
 SCRIPT_PIECES = [
@@ -117,6 +123,9 @@ SCRIPT_PIECES = [
     '{"name": "lib", "exports": "./lib/d.ts"}\n',
     '{"name": "lib", "main": "c.js"}\n',
     "z = 1;\n",
+    "let held = f; function swap(h) { held = h; }\n",
+    "swap(g); held(); held = f; held();\n",
+    "T.k = g; T.k(); C.extra = g; C.extra().run();\n",
 ]
 
 

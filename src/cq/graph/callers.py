@@ -178,7 +178,7 @@ class Callers:
     def method_around(self, unit: Unit, scope: int) -> Function | None:
         """The method whose code holds a scope, through functions in it."""
         method = unit.by_symbol.get(scope)
-        while method is not None and (method.kind != "function" or unit.by_symbol.get(method.scope) is None):
+        while method is not None and (method.kind != "function" or unit.find_owner(method) is None):
             method = unit.by_symbol.get(method.scope)
         around = None if method is None else self.linker.thing(unit, method.start)
         return around if isinstance(around, Function) and around.owner is not None else None

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 MAX_KEYS = 3  # names and parameters on the way to a constant key
 
+# Of what is put into a container: ids of stores, which the unit keeps alive; 0 for the elements as written.
+Hidden = tuple[int, ...]
+
 _WRITTEN = frozenset({"list", "tuple", "set"})
 
 
@@ -26,31 +29,41 @@ class Containers:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._elements: dict[tuple[Container, str | None], Cell] = {}
+        self._elements: dict[tuple[Container, str | None, Hidden], Cell] = {}
         self._made_up: dict[tuple[Container, str | None, str | None], Value] = {}  # what is cut out of others
 
-    def elements(self, container: Container, key: str | None = None) -> Values:
+    def elements(self, container: Container, key: str | None = None, hidden: Hidden = ()) -> Values:
         """Those under a constant key, where there is one and the container says what is there; else all."""
-        at = (container, key)
+        at = (container, key, hidden)
         cell = self._elements.get(at)
         if cell is None:
             cell = self._elements[at] = Cell(
-                container.unit.home(container.scope), Containers._find_elements, self, container, key
+                container.unit.home(container.scope), Containers._find_elements, self, container, key, hidden
             )
         return self.linker.read(cell)
 
-    def _find_elements(self, container: Container, key: str | None) -> Values:
+    def find_hidden(self, unit: Unit, scope: int, base: Value, key: str | None, position: int) -> Hidden:
+        """What can no longer be read under a key, since code just above has put something else there."""
+        placed = unit.find_placed(scope, f"{base}[{key}", position) if unit.placed and type(base) is str else None
+        if placed is None:
+            return ()
+        gone = [id(s) for s in unit.placed[f"{base}[{key}"] if s.scope == scope and not any(s is x for x in placed[0])]
+        return (*gone, 0) if placed[1] else tuple(gone)
+
+    def _find_elements(self, container: Container, key: str | None, hidden: Hidden) -> Values:
         linker = self.linker
         unit, scope, value, position = container.unit, container.scope, container.value, container.position
         if container.typed:
             return linker.make(unit, scope, value, position)
-        if key is not None:
+        if key is not None and not hidden:
             found = linker.dialect(unit).find_entry(linker, container, key)
             if found is not None:
                 return found
         values: list[Value] = []
         found = NOTHING
-        if value[0] == "each":
+        if 0 in hidden:
+            pass
+        elif value[0] == "each":
             values = [value[2]]
         elif value[0] == "dict":
             pairs = list(zip(value[1::2], value[2::2], strict=True))
@@ -66,7 +79,7 @@ class Containers:
         for name in unit.find_names(value):
             linker.record(unit.name_key(f"[]{name}"))
         for store in unit.find_items(value):
-            if _may_be(store, key):
+            if _may_be(store, key) and id(store) not in hidden:
                 found = join(found, raised(linker.stored(unit, store), ELEMENT))
         for other, store in (*self._find_passed_items(unit, value), *self._find_foreign_items(container)):
             if _may_be(store, key):
@@ -122,7 +135,9 @@ class Containers:
             found = join(found, raised(inner, level))
         return found
 
-    def items(self, unit: Unit, scope: int, value: Value, position: int, keys: Sequence[str | None]) -> Values:
+    def items(
+        self, unit: Unit, scope: int, value: Value, position: int, keys: Sequence[str | None], hidden: Hidden = ()
+    ) -> Values:
         """What the same document puts into a container by the name it has here."""
         linker = self.linker
         base = unit.find_base(value)
@@ -133,7 +148,7 @@ class Containers:
         head = base.partition(".")[0].partition("[")[0]
         binds = unit.find(scope, head, position)
         for store in unit.item_stores.get(base, ()):
-            if any(_may_be(store, key) for key in keys):
+            if any(_may_be(store, key) for key in keys) and id(store) not in hidden:
                 # The same name elsewhere is another variable, but for `self`.
                 others = unit.find(store.scope, head, store.start)
                 if head in ("self", "cls", "this") or not binds or not others or binds[0].scope == others[0].scope:

@@ -124,6 +124,8 @@ class Linker(Cells):
         name, scope = site.callee, site.scope
         if type(name) is str:
             head, _, rest = name.partition(".")
+            if unit.placed and f"{head}.{rest.partition('.')[0]}" in unit.placed:
+                return Cell(unit.home(scope), Linker.evaluate, self, unit, scope, name, site.start)
             heads = self._heads.get(unit)
             if heads is None:
                 heads = self._heads[unit] = {}
@@ -225,7 +227,7 @@ class Linker(Cells):
         if found is None:
             definition = unit.definitions[start]
             if definition.kind == "function":
-                holder = unit.by_symbol.get(definition.scope)
+                holder = unit.find_owner(definition)
                 owner = None
                 if holder is not None and holder.kind != "function":
                     owner = self.thing(unit, holder.start)
@@ -311,6 +313,9 @@ class Linker(Cells):
             if path is None:
                 path = self._paths[value] = value.split(".")
             found = self.name(unit, scope, path[0], position)
+            if unit.placed and len(path) > 1 and f"{path[0]}.{path[1]}" in unit.placed:
+                found = self._find_placed(unit, scope, path, position, found)
+                path = path[1:]
             for name in path[1:MAX_PATH]:
                 found = self.attribute(found, name)
             return found
@@ -321,6 +326,17 @@ class Linker(Cells):
         if operation is None:
             return self.dialect(unit).operate(self, unit, scope, value, position)
         return operation(self, unit, scope, value, position)
+
+    def _find_placed(self, unit: Unit, scope: int, path: list[str], position: int, values: Values) -> Values:
+        """An attribute that code just above has assigned, and no other code does: what it was before is gone."""
+        name = path[1]
+        placed = unit.find_placed(scope, f"{path[0]}.{name}", position)
+        if placed is None or not placed[1] or not self.members.is_stored_only(unit, scope, path[0], name):
+            return self.attribute(values, name)
+        found = NOTHING
+        for store in placed[0]:
+            found = join(found, self.stored(unit, store))
+        return found
 
     def literal(self, name: str, core: str = "builtins") -> Values:
         return {self.external(f"{core}.{name}()"): SCOPE}

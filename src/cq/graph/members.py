@@ -125,12 +125,18 @@ class Members:
                     values = bound
                 found = join(found, values)
         for store in stores:
-            found = join(found, raised(linker.stored(holder.unit, store), max(level, ATTRIBUTE)))
+            values = raised(linker.stored(holder.unit, store), max(level, ATTRIBUTE))
+            for thing, at in values.items():
+                if isinstance(thing, Function) and thing.owner is holder and not on_class:  # through its prototype
+                    found = join(found, raised(dialect.access(linker, thing, receiver, on_class=False), at))
+                else:
+                    found = join(found, {thing: at})
         if is_own(receiver) and not behind and not all(map(_is_defined, binds)):
             found = join(found, self._find_in_heirs(kind, name))
         if stores:
             # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
-            found = join(found, raised(_only_known(self._find_stored(holder, name, [holder.unit])), level))
+            beside = self._find_stored(holder, name, [holder.unit], own=stores)
+            found = join(found, raised(_only_known(beside), level))
         return found
 
     def _find_in_heirs(self, kind: Class, name: str) -> Values:
@@ -275,11 +281,29 @@ class Members:
         linker = self.linker
         return join(linker.unknown, self._find_stored(thing, name, linker.corpus.storing(name) or ()))
 
-    def _find_stored(self, thing: Thing, name: str, units: Iterable[Unit]) -> Values:
+    def is_stored_only(self, unit: Unit, scope: int, base: str, name: str) -> bool:
+        """Whether the code of one scope alone assigns to an attribute of that name, by one name of what has it."""
+        self.linker.record(stored_key(name))
+        units = self.linker.corpus.storing(name)
+        return (
+            units is not None
+            and all(
+                store.scope == scope and store.base == base
+                for other in {unit, *units}
+                for store in other.code.stores
+                if store.name == name
+            )
+            and all(other is unit for other in units)
+        )
+
+    def _find_stored(self, thing: Thing, name: str, units: Iterable[Unit], own: Sequence[Store] = ()) -> Values:
+        """Without those that are known to be its own."""
         linker, found = self.linker, NOTHING
         linker.record(stored_key(name))
         places = [(unit, store) for unit in units for store in unit.stores_by_name.get(name, ())]
         for unit, store in places if len(places) <= MAX_STORES else ():
+            if any(store is known for known in own):
+                continue
             for base in linker.store_base(unit, store):
                 if isinstance(base, Bound) and base.receiver is None:
                     base = base.function  # what a decorator gets

@@ -30,10 +30,11 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
     keys: list[str] | list[None] = [None]
     if len(value) == 3 and any(isinstance(thing, (Container, Module)) for thing in values):
         keys = linker.containers.find_keys_of(unit, scope, value[2], position) or keys
+    hidden = linker.containers.find_hidden(unit, scope, value[1], keys[0], position) if len(keys) == 1 else ()
     for thing, level in values.items():
         if isinstance(thing, Container):
             for key in keys:
-                found = join(found, raised(linker.containers.elements(thing, key), level))
+                found = join(found, raised(linker.containers.elements(thing, key, hidden), level))
         elif isinstance(thing, Module) and keys[0] is not None:
             for key in keys:
                 found = join(found, linker.member(thing, str(key)[1:], level))
@@ -45,7 +46,7 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
             found = join(found, {thing: level})
         else:
             found = join(found, EVERYTHING if thing is TOP else linker.unknown)
-    return join(found, linker.containers.items(unit, scope, value[1], position, keys))
+    return join(found, linker.containers.items(unit, scope, value[1], position, keys, hidden))
 
 
 def _contain(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
@@ -143,6 +144,10 @@ def _seen(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -
     return linker.evaluate(unit, scope, value[2], value[1])
 
 
+def _at(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    return linker.evaluate(unit, value[1], value[3], value[2])
+
+
 def _give(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
     return linker.calls.called(linker.evaluate(unit, scope, value[1], position))
 
@@ -187,6 +192,7 @@ OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {
     "all": _all_of,
     "sent": _sent,
     "seen": _seen,
+    "at": _at,
     "gives": _give,
     "decorated": _decorate,
     "lambda": _lambda,

@@ -483,6 +483,8 @@ class _Reader:
             at = binds[0].scope
             known = self.unit.scopes[at][binds[0].name]
             reached = [0] if len(known) == 1 else [n for n, b in enumerate(known) if any(b is bind for bind in binds)]
+            if self.unit.placed and len(value) > len(head):
+                reached += self._seen_stores(scope, f"{head}.{value.split('.', 2)[1]}", position)
             if at in self._closed:
                 return self._local((at, head)), value[len(head) :], reached
             return value, self._scope(at), at == ROOT, reached
@@ -508,7 +510,17 @@ class _Reader:
             return self._value(value[3], value[1], value[2])
         if operation == "seen":
             return operation, self._value(value[2], scope, value[1])
+        if operation == "[]" and self.unit.placed and type(value[1]) is str:
+            operation = "[]", *self._seen_stores(scope, f"{value[1]}[{value[2]}", position)
         return (operation, *(self._value(inner, scope, position) for inner in value[1:]))
+
+    def _seen_stores(self, scope: int, place: str, position: int) -> list[int]:
+        """Which of the stores to an attribute or element can be seen."""
+        found = self.unit.find_placed(scope, place, position)
+        if found is None:
+            return []
+        known = self.unit.placed[place]
+        return [-1 - found[1], *(n for n, store in enumerate(known) if any(store is seen for seen in found[0]))]
 
 
 def _digest(said: Said) -> int:

@@ -258,6 +258,8 @@ class PythonDialect(Dialect):
         if type(value) is list:
             if value[0] == "[]":
                 return self.find_static(linker, unit, scope, value[1], position, steps - 1)
+            if value[0] == "at":
+                return self.find_static(linker, unit, value[1], value[3], value[2], steps - 1)
             if value[0] == "def":
                 return linker.thing(unit, value[1])
             if value[0] == "import":

@@ -559,8 +559,6 @@ class TypeScriptDialect(Dialect):
 
     def operate(self, linker: Linker, unit: Unit, scope: int, value: list[Value], position: int) -> Values:
         operation = value[0]
-        if operation == "at":
-            return linker.evaluate(unit, value[1], value[3], value[2])
         if operation == "type":
             made = linker.make(unit, scope, value[1], position)
             return made if made and UNKNOWN not in made else linker.evaluate(unit, scope, value[2], position)
@@ -663,6 +661,8 @@ class TypeScriptDialect(Dialect):
         return self.find_beside(linker, function, name)
 
     def find_beside(self, linker: Linker, thing: Function | Class, name: str) -> Values | None:
+        if name == "prototype" and isinstance(thing, Class):
+            return {thing.instance: 0}  # it has the methods of its instances
         unit, start = thing.unit, thing.definition.start
         merged = self._find_merged(linker, thing, name)
         if merged is not None:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from xxhash import xxh3_64_intdigest
 
 from cq.graph.things import Class, Function
-from cq.model.code import Bind, Code, Definition, Site, Store, Value, qualify
+from cq.model.code import Bind, Code, Definition, Site, Store, Value, find_updates, qualify
 
 ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
@@ -120,6 +120,7 @@ class Unit:
         self.stars: list[Bind] = []
         self.item_stores: dict[str, list[Store]] = {}
         self.things: dict[int, Class | Function] = {}
+        self.placed: dict[str, list[Store]] = {}  # `jobs.run`, `jobs['run` -> stores whose order is known
         self.part_keys: dict[str, int] = {}  # those of its own parts that were asked for
         self._nowhere = self.name_key("")
         self.homes = _Homes(self)  # `home`, for loops over all of a document
@@ -149,10 +150,14 @@ class Unit:
             else:
                 names[bind.name] = [bind]
         for store in code.stores:
+            if store.since >= 0:
+                self.placed.setdefault(
+                    f"{store.base}.{store.name}" if store.name else f"{store.base}[{store.key}", []
+                ).append(store)
             if store.name is None and (base := self.find_base(store.base)):
                 self.item_stores.setdefault(base, []).append(store)
         for site in code.sites:
-            if site.name in _ADDING and (site.args or site.name == "update"):
+            if site.name in _ADDING and (site.args or site.name == "update") and not find_updates(site):
                 self._add_items(site)
         for scope, start, operation, value in code.runs:
             is_added = operation == "+=" and type(value) is list and value[0] == "augment"
@@ -343,6 +348,31 @@ class Unit:
             # A lambda or comprehension at class level is no scope of its own here, so this is good enough for it.
             is_own = False
 
+    def find_placed(self, scope: int, place: str, position: int) -> tuple[list[Store], bool] | None:
+        """Of stores to an attribute or element by one name (see `placed`), those of the same code that can be seen at a
+        place, and whether nothing older can; None where nothing is known of their order."""
+        own = [store for store in self.placed.get(place, ()) if store.scope == scope]
+        if not own or position == ANYWHERE:
+            return None
+        head = own[0].base
+        binds = self.find(scope, head, position)
+        found: list[Store] = []
+        is_last = False
+        for store in reversed(own):
+            if store.since <= position:
+                known = self.find(scope, head, store.start)
+                if len(binds) != 1 or len(known) != 1 or known[0] is not binds[0]:
+                    return None  # another variable, or what it was before
+                found.append(store)
+                if store.end < 0 or store.end >= position:
+                    is_last = True
+                    break
+        loops = [loop for loop in self.code.loops if loop[0] <= position < loop[1]]
+        if loops:
+            end = max(loop[1] for loop in loops)
+            found += [store for store in own if position < store.since <= end]
+        return found, is_last
+
     def find_fixed(self, scope: int, name: str) -> Sequence[Bind] | None:
         """The binding that a name has at every place of a scope, if any; None where it depends on the place."""
         found: Sequence[Bind] = ()
@@ -459,9 +489,8 @@ class Unit:
         """Classes by the names of their bases."""
         found: dict[str, list[Definition]] = {}
         for definition in self.code.definitions:
-            for base in (
-                dict.fromkeys(b for b in definition.bases if type(b) is str) if definition.kind == "class" else ()
-            ):
+            is_class = definition.kind in ("class", "prototype")
+            for base in dict.fromkeys(b for b in definition.bases if type(b) is str) if is_class else ():
                 found.setdefault(base, []).append(definition)
         return found
 
@@ -586,18 +615,24 @@ class Unit:
                     method = self.by_symbol.get(store.scope)
                     while method is not None and not (method.parameters and method.parameters[0].name == store.base):
                         method = self.by_symbol.get(method.scope)
-                    owner = None if method is None else self.by_symbol.get(method.scope)
+                    owner = None if method is None else self.find_owner(method)
                     if method is not None and method.kind == "prototype":
                         owner = method
                     elif method is None and store.base.endswith(".prototype"):
-                        owner = self._find_prototype(store)
+                        owner = self._find_prototype(store.scope, store.base)
                     if owner is not None and owner.kind != "function":
                         self._own_stores.setdefault(owner.symbol, {}).setdefault(store.name, []).append(store)
         return self._own_stores.get(symbol, {})
 
-    def _find_prototype(self, store: Store) -> Definition | None:
+    def find_owner(self, function: Definition) -> Definition | None:
+        """What a function is a method of; a function around it is its owner too."""
+        if function.within and function.parameters and function.parameters[0].name == "this":
+            return self._find_prototype(function.scope, function.within)
+        return self.by_symbol.get(function.scope)
+
+    def _find_prototype(self, scope: int, name: str) -> Definition | None:
         """`A.prototype.f = …` belongs to A."""
-        for bind in self.find(store.scope, store.base.removesuffix(".prototype"), ANYWHERE):
+        for bind in self.find(scope, name.removesuffix(".prototype"), ANYWHERE):
             if type(bind.value) is list and bind.value[0] == "def":
                 return self.definitions[bind.value[1]]
         return None

@@ -14,6 +14,7 @@ A `Value` is an expression, reduced to what can lead to a definition:
     ["|", v, v, …]           one of these
     ["slice", v, "#1", "#-1"]  some elements; None for no bound, "?" for one that nobody knows
     ["seen", offset, v]      v, seen from that place
+    ["at", scope, offset, v]  v, seen from a place of another scope
     ["gives", v]             what calling v gives
     ["iter", v] ["enter", v] ["await", v] ["made", v]   an element, what `with` binds, what is awaited, an instance of v
     ["caught", v]            an instance of v or of a class below it
@@ -79,7 +80,8 @@ class Bind(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Store(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """`base.name = value`; with `name` None `base[key] = value`."""
+    """`base.name = value`; with `name` None `base[key] = value`. From `since` to `end`, where its block ends, it hides
+    what was stored there before."""
 
     scope: int
     start: int
@@ -88,6 +90,8 @@ class Store(msgspec.Struct, frozen=True, gc=False, array_like=True):
     value: Value
     key: Value = None
     type: Value = None
+    since: int = -1  # -1: that is not known
+    end: int = 0  # as of a Bind
 
 
 class Site(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -101,6 +105,16 @@ class Site(msgspec.Struct, frozen=True, gc=False, array_like=True):
     keywords: tuple[tuple[str, Value], ...] = ()
     kind: str = "call"
     name: str = ""  # the last name of the callee
+
+
+def find_updates(site: Site) -> list[tuple[Value, Value]]:
+    """Keys and values that `table.update({"a": f}, b=g)` stores, where all of them stand there."""
+    base, _, name = site.callee.rpartition(".") if type(site.callee) is str else ("", "", "")
+    given = site.args[0] if site.args else ["dict"]
+    if name != "update" or not base or "." in base or type(given) is not list or given[0] != "dict":
+        return []
+    pairs = [*zip(given[1::2], given[2::2], strict=True), *((f"'{key}", value) for key, value in site.keywords)]
+    return pairs if all(type(key) is str and key[0] in "'#" and key != "'**" for key, _ in pairs) else []
 
 
 class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):

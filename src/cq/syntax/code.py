@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value
+from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value, find_updates
 from cq.syntax.language import Draft
 
 if TYPE_CHECKING:
+    from tree_sitter import Node
+
     from cq.syntax.collect import Collector, Scopes
     from cq.syntax.language import Language
 
@@ -31,7 +34,8 @@ class CodeDraft:
         ] = {}  # start -> end, body start, …, value
         self.binds: list[tuple[int, int, str, Value, int]] = []  # from, statement, name, value, end of an inner one
         self.types: dict[int, Value] = {}  # statement -> annotation of what it binds
-        self.stores: list[tuple[int, Value, str | None, Value, Value]] = []  # statement, base, name, value, key
+        # Statement, base, name, value, key, where it ends; -1: what was stored before is not hidden.
+        self.stores: list[tuple[int, Value, str | None, Value, Value, int]] = []
         self.returns: list[tuple[int, Value]] = []
         self.yields: list[tuple[int, Value]] = []
         self.raises: list[tuple[int, Value]] = []
@@ -40,6 +44,7 @@ class CodeDraft:
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
         self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
+        self.is_shared = False  # whether functions assign to variables of others around them
         self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
         self.notes: object = None  # what a language keeps until the document is read
 
@@ -57,6 +62,7 @@ class CodeDraft:
         self,
         language: Language,
         text: bytes,
+        root: Node,
         drafts: Sequence[Draft],
         scopes: Scopes,
         sites: tuple[Site, ...],
@@ -71,14 +77,16 @@ class CodeDraft:
             definitions = [_lift(row, lifted) for row in self._definitions(drafts, scopes, language.id == "rust")]
             sites = tuple(_lift(site, lifted) for site in sites)
         foreign = self._foreign(scopes)
-        binds = self._binds(language, text, definitions, scopes, foreign)
-        self.stores.sort(key=_first)
-        owners = scopes.find([store[0] for store in self.stores])
-        types = self.types
-        stores = tuple(
-            Store(scope, start, base, name, value, key, types.get(start))
-            for scope, (start, base, name, value, key) in zip(owners, self.stores, strict=True)
-        )
+        blocks = Blocks(language, text, root)
+        calling = self._find_calling(definitions, drafts, sites) if foreign or self.is_shared else {}
+        binds = self._binds(language, blocks, definitions, scopes, foreign, calling)
+        self.stores += [
+            (site.start, site.callee.rpartition(".")[0], None, value, key, site.end)
+            for site in sites
+            if site.name == "update"
+            for key, value in find_updates(site)
+        ]
+        stores = self._stores(blocks, scopes)
         self.raises.sort(key=_first)
         owners = scopes.find([start for start, _ in self.raises])
         raises = tuple((scope, *place) for scope, place in zip(owners, self.raises, strict=True))
@@ -168,6 +176,22 @@ class CodeDraft:
                 values.append(value)
         return found
 
+    def _stores(self, blocks: Blocks, scopes: Scopes) -> tuple[Store, ...]:
+        self.stores.sort(key=_first)
+        owners = scopes.find([store[0] for store in self.stores])
+        types = self.types
+        places = [
+            (scope, base, name, key) for scope, (_, base, name, _, key, _) in zip(owners, self.stores, strict=True)
+        ]
+        counts = Counter(place for place in places if _is_plain(place))
+        found: list[Store] = []
+        for place, (start, base, name, value, key, since) in zip(places, self.stores, strict=True):
+            # `self.x = …` is mostly the only one of its method, and what stands in others counts too.
+            is_lasting = since >= 0 and counts[place] > (base in _SELF) if _is_plain(place) else False
+            end = blocks.find_end(start) if is_lasting else 0
+            found.append(Store(place[0], start, base, name, value, key, types.get(start), since if end else -1, end))
+        return tuple(found)
+
     def _foreign(self, scopes: Scopes) -> dict[tuple[int, str], str]:
         self.foreign.sort()
         owners = scopes.find([offset for offset, _, _ in self.foreign])
@@ -176,10 +200,11 @@ class CodeDraft:
     def _binds(
         self,
         language: Language,
-        text: bytes,
+        blocks: Blocks,
         definitions: list[Definition],
         scopes: Scopes,
         foreign: dict[tuple[int, str], str],
+        calling: dict[int, tuple[int, int, list[Site]]],
     ) -> tuple[Bind, ...]:
         counts: dict[tuple[int, str], int] = {}
         for definition in definitions:
@@ -187,22 +212,33 @@ class CodeDraft:
                 for parameter in definition.parameters:
                     counts[definition.symbol, parameter.name] = 1
         found: list[tuple[int, str, Value, int, int, Value, int]] = []
+        late: set[tuple[int, str]] = set()  # bound by functions inside: who knows when
         self.binds.sort(key=_places)
         owners = scopes.find([bind[1] for bind in self.binds])
         types = self.types
         for (start, statement, name, value, inner), scope in zip(self.binds, owners, strict=True):
             word = foreign.get((scope, name)) if foreign else None
-            if word == "global":
-                scope = -1
-            elif word == "nonlocal":
-                scope = self._holder(definitions, scope, name, found)
             kind = None if inner >= 0 else types.get(statement)
+            at, around = statement, scope
+            if word == "global":
+                around = -1
+            elif word == "nonlocal":
+                around = self._holder(definitions, scope, name, found)
             if type(value) is list and value[0] == "at":
                 _, at, value = value
-                kind, value = types.get(at), ["at", scopes.find([at])[0], at, value]
-            found.append((start, name, value, scope, statement, kind, inner))
+                scope = scopes.find([at])[0]
+                kind, value = types.get(at), ["at", scope, at, value]
+            elif around != scope and ((type(value) is list and value[0] not in _BY_ITSELF) or type(value) is str):
+                value = ["at", scope, at, value]
+            found.append((start, name, value, around, statement, kind, inner))
             if inner < 0:
-                counts[scope, name] = counts.get((scope, name), 0) + 1
+                counts[around, name] = counts.get((around, name), 0) + 1
+                if around != scope:
+                    late.add((start, name))
+                    found += [
+                        (site.end, name, value, around, site.start, kind, inner)
+                        for site in self._find_calls(blocks, calling.get(scope), around, at)
+                    ]
         for definition in definitions:
             if definition.name and definition.start not in self.lambdas and definition.start not in self.unbound:
                 name = f"<{definition.name}>" if definition.kind in language.type_kinds else definition.name
@@ -215,10 +251,37 @@ class CodeDraft:
             Bind(scope, name, value, start, inner, kind, True)
             if inner >= 0
             else Bind(
-                scope, name, value, start, language.block_end(text, statement) if counts[scope, name] > 1 else -1, kind
+                scope, name, value, start,
+                -1 if counts[scope, name] < 2 else 0 if (start, name) in late else blocks.find_end(statement), kind,
             )
             for start, name, value, scope, statement, kind, inner in found
-        )
+        )  # fmt: skip
+
+    def _find_calling(
+        self, definitions: list[Definition], drafts: Sequence[Draft], sites: tuple[Site, ...]
+    ) -> dict[int, tuple[int, int, list[Site]]]:
+        """Function -> the scope it is defined in, where its body begins, and the calls of it that stand there."""
+        by_name: dict[tuple[int, str], list[Definition]] = {}
+        for definition in definitions:
+            if definition.symbol >= 0 and definition.kind == "function":
+                by_name.setdefault((definition.scope, definition.name), []).append(definition)
+        called: dict[tuple[int, str], list[Site]] = {}
+        for site in sites:
+            if type(site.callee) is str and (site.scope, site.callee) in by_name:
+                called.setdefault((site.scope, site.callee), []).append(site)
+        return {
+            known[0].symbol: (place[0], drafts[known[0].symbol].body_start, called[place])
+            for place, known in by_name.items()
+            if len(known) == 1 and place in called
+        }
+
+    def _find_calls(
+        self, blocks: Blocks, calling: tuple[int, int, list[Site]] | None, scope: int, statement: int
+    ) -> list[Site]:
+        """The calls of a function after which a variable of a scope is what the function assigns to it."""
+        if calling is None or calling[0] != scope or not blocks.is_direct(statement, calling[1]):
+            return []
+        return calling[2]
 
     def _holder(
         self,
@@ -239,6 +302,32 @@ class CodeDraft:
         return inner
 
 
+class Blocks:
+    """Where the blocks of a document end, asked for a few of its statements."""
+
+    def __init__(self, language: Language, text: bytes, root: Node) -> None:
+        self._language, self._text, self._root = language, text, root
+
+    def find_end(self, statement: int) -> int:
+        return self._language.block_end(self._text, self._root, statement)
+
+    def is_direct(self, statement: int, body: int) -> bool:
+        """Whether a statement always runs when a body does."""
+        node = self._root.named_descendant_for_byte_range(statement, statement + 1)
+        while node is not None and node.type not in ("block", "statement_block"):
+            node = node.parent
+        return node is not None and node.start_byte == body and self.find_end(statement) != 0
+
+
+def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
+    """Whether a name has the attribute, or the element under a constant key, that is assigned."""
+    _, base, name, key = place
+    is_known = name is not None or (type(key) is str and key[0] in "'#")
+    return is_known and type(base) is str and "." not in base
+
+
+_SELF = ("self", "this")
+_BY_ITSELF = frozenset({"def", "lambda", "import", "param", "list", "dict", "set", "tuple", "each"})  # whoever asks
 Keywords = tuple[tuple[str, Value], ...]
 _SIGNATURE_TEXT = 80
 

@@ -61,7 +61,7 @@ def extract_facts(
     public = tuple(export.exported for export in exports) if collector.public else None
     code = None
     if spoken.wants_code(collector):
-        code = collector.code.build(spoken, text, drafts, scopes, tuple(sites), public)
+        code = collector.code.build(spoken, text, tree.root_node, drafts, scopes, tuple(sites), public)
     elif language in TABLE_LANGUAGES:
         code = build_table_code(language, drafts, calls, imports)
     return FileFacts(

@@ -305,9 +305,9 @@ class Language:
         """Whether the document says anything that resolution could use."""
         return self.has_code
 
-    def block_end(self, text: bytes, start: int) -> int:
+    def block_end(self, text: bytes, root: Node, start: int) -> int:
         """Where the innermost block around a statement ends, -1 at the end: what is bound there hides what was
-        bound before."""
+        bound before. 0 for what may not run: it hides nothing."""
         return -1
 
     # -- shared by all ---------------------------------------------------------------------------

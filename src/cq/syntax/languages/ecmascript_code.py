@@ -71,11 +71,12 @@ class Notes:
         self.functions: dict[int, Written] = {}  # by start
         self.bound: set[int] = set()  # body starts of functions that their definition binds to a name
         self.entries: dict[int, Value] = {}  # start of a function in an object literal -> what `this` is in it
+        self.methods: set[int] = set()  # starts of functions in `A.prototype = {…}`
         self.assigned: list[tuple[int, int, str, Value]] = []  # start, end, name, value
         # body start -> kind, what it extends, what it implements, its type parameters
         self.classes: dict[int, tuple[str, list[Value], list[Value], list[tuple[str, Value]]]] = {}
         self.signatures: dict[int, tuple[tuple[Parameter, ...], Value]] = {}  # name start -> those without a body
-        self.derived: dict[str, Value] = {}  # `A.prototype = Object.create(B.prototype)`
+        self.derived: dict[str, Value] = {}  # `A.prototype = Object.create(B.prototype)`, `util.inherits(A, B)`
         self.made: set[str] = set()  # names behind `new`
 
 
@@ -93,8 +94,13 @@ class EcmaScriptCode(Language):
         assert isinstance(notes, Notes)
         return notes
 
-    def block_end(self, text: bytes, start: int) -> int:
-        return 0  # assignments join: nearly every name has one value
+    def block_end(self, text: bytes, root: Node, start: int) -> int:
+        node = root.named_descendant_for_byte_range(start, start + 1)
+        while node is not None and node.type in _STRAIGHT:
+            node = node.parent
+        if node is None or node.parent is None:
+            return -1
+        return node.end_byte if node.type == "statement_block" else 0
 
     # -- expressions -----------------------------------------------------------------------------
 
@@ -528,14 +534,16 @@ class EcmaScriptCode(Language):
                 return
             if name is not None:
                 label = collector.slice(name.start_byte, name.end_byte)
-                collector.code.stores.append((start, holder, label, value, None))
+                collector.code.stores.append((start, holder, label, value, None, end))
             elif index is not None:
-                collector.code.stores.append((start, holder, None, value, self.value(collector, index)))
+                collector.code.stores.append((start, holder, None, value, self.value(collector, index), end))
         else:
             assigned = self.notes(collector).assigned
             assigned += [(at, end, name, inner) for at, name, inner in self.destructure(collector, target, value)]
 
-    def store(self, collector: Collector, start: int, holder: str, name: str, value: Value, raw: bytes) -> None:
+    def store(
+        self, collector: Collector, start: int, end: int, holder: str, name: str, value: Value, raw: bytes
+    ) -> None:
         """`holder.name = value`."""
         stores, notes = collector.code.stores, self.notes(collector)
         if name == "prototype":
@@ -545,10 +553,12 @@ class EcmaScriptCode(Language):
             elif type(value) is list and value[0] == "dict":
                 for key, inner in zip(value[1::2], value[2::2], strict=True):
                     if key is not None and key[0] == "'":
-                        stores.append((start, f"{holder}.prototype", key[1:], inner, None))
+                        stores.append((start, f"{holder}.prototype", key[1:], inner, None, -1))
                         if type(inner) is list and inner[0] == "lambda":
-                            notes.entries[inner[1]] = ["made", holder]
-        stores.append((start, holder, name, value, None))
+                            notes.methods.add(inner[1])
+        elif name == "__proto__":
+            _derive(notes, holder, value)
+        stores.append((start, holder, name, value, None, -1 if name == "prototype" else end))
 
     def finish_code(self, collector: Collector) -> None:
         """Gives every function its definition and every name its scope."""
@@ -561,6 +571,9 @@ class EcmaScriptCode(Language):
         tree = _Tree(spans)
         anonymous: dict[int, Written] = {}
         declared: dict[tuple[int, str], int] = {}
+        for call in collector.calls:
+            if call[5] in _DERIVING and len(call) > 11 and len(call[11]) == 2:
+                _derive(notes, *call[11], is_whole=call[5] != "setPrototypeOf")
         prototypes = self._find_prototypes(collector, notes)
         for start in sorted(notes.functions):
             written = notes.functions[start]
@@ -577,6 +590,7 @@ class EcmaScriptCode(Language):
                 code.definitions[key] = ("function", parameters, written.type, (), ())
             elif draft is not None and written.body_start in notes.bound:
                 key = draft.head
+                declared[tree.up(tree.parents[start], notes.functions), draft.name] = key
                 kind = "function"
                 bases: tuple[Value, ...] = ()
                 if draft.name in prototypes and not written.is_arrow:
@@ -585,14 +599,16 @@ class EcmaScriptCode(Language):
                     bases = tuple(base for name, base in notes.derived.items() if name == draft.name)
                 code.definitions[key] = (kind, parameters, written.type, bases, ())
             else:
+                is_method = draft is not None and draft.kind == "method" and draft.name.rpartition(".")[0] in prototypes
+                if (is_method or (draft is not None and start in notes.methods)) and not written.is_arrow:
+                    is_own = True
+                    parameters = (_THIS, *parameters)
                 code.lambdas[start] = (written.end, written.body_start, parameters, written.value)
                 code.results[start] = written.type
                 if draft is None:
                     anonymous[start] = written
                     for number, parameter in enumerate(parameters):
                         code.binds.append((start, start, parameter.name, ["param", start, number], written.end))
-                elif draft.name.rpartition(".")[0] in prototypes:
-                    this = ["made", draft.name.rpartition(".")[0]]
                 elif start in notes.entries:
                     this = notes.entries[start]
             if draft is not None and written.value is not None and start not in code.lambdas:
@@ -637,7 +653,7 @@ class EcmaScriptCode(Language):
                     base = base[1] if type(base) is list and base[0] == "[]" else base
                     if type(base) is str and kind in ("class", "interface"):
                         name = f"implements {base.rpartition('.')[2]}"
-                        code.stores.append((draft.head, ["def", draft.head], name, base, None))
+                        code.stores.append((draft.head, ["def", draft.head], name, base, None, -1))
         return found
 
     def _hide_definitions(
@@ -662,7 +678,7 @@ class EcmaScriptCode(Language):
     def _find_prototypes(self, collector: Collector, notes: Notes) -> set[str]:
         """Functions that are made with `new`, or get methods through their prototype."""
         found = set(notes.derived) | notes.made
-        for _, base, name, _, _ in collector.code.stores:
+        for _, base, name, _, _, _ in collector.code.stores:
             if type(base) is str:
                 if base.endswith(".prototype"):
                     found.add(base.removesuffix(".prototype"))
@@ -708,6 +724,7 @@ class EcmaScriptCode(Language):
             elif owner == here:
                 code.binds.append((end, start, name, value, -1))
             else:
+                code.is_shared = True
                 code.binds.append((end, place, name, ["at", start, value], -1))
 
     def _place_results(self, collector: Collector, tree: _Tree, anonymous: dict[int, Written]) -> None:
@@ -765,6 +782,15 @@ class EcmaScriptCode(Language):
                 code.binds.append((end, start, label, ["import", 0, module, name], -1))
             elif exported != name and label not in known:
                 code.binds.append((end, start, label, name, -1))
+
+
+def _derive(notes: Notes, derived: Value, base: Value, *, is_whole: bool = False) -> None:
+    """Two functions, or their prototypes."""
+    if type(derived) is str and type(base) is str and "=" not in (derived[0], base[0]):
+        if is_whole:
+            notes.derived[derived] = base
+        elif derived.endswith(".prototype") and base.endswith(".prototype"):
+            notes.derived[derived.removesuffix(".prototype")] = base.removesuffix(".prototype")
 
 
 class _Tree:
@@ -873,6 +899,14 @@ def read_type(raw: bytes) -> Value:
 
 _THIS = Parameter("this")
 _EXPORTS = (b"exports.", b"module.exports.")
+# From what is assigned to the block that always runs it; functions are there before that.
+_STRAIGHT = frozenset({
+    "identifier", "this", "property_identifier", "member_expression", "subscript_expression", "assignment_expression",
+    "call_expression", "await_expression",
+    "expression_statement", "variable_declarator", "lexical_declaration", "variable_declaration", "export_statement",
+    "array_pattern", "object_pattern",
+})  # fmt: skip
+_DERIVING = frozenset({"inherits", "setPrototypeOf", "__extends"})  # functions that put one under another
 _FUNCTIONS = frozenset({"function", "method", "constructor", "accessor", "component"})
 _CLASSES = frozenset({"class", "interface", "type", "enum", "namespace"})
 _VALUES: dict[str, Callable[[EcmaScriptCode, Collector, Node, int], Value]] = {

@@ -319,7 +319,7 @@ class Python(Language):
         """`setattr(x, "name", value)` is `x.name = value`."""
         values, _ = self._argument_values(collector, args)
         if len(values) == 3 and type(values[1]) is str and values[1][0] == "'" and values[1][1:].isidentifier():
-            collector.code.stores.append((start, values[0], values[1][1:], values[2], None))
+            collector.code.stores.append((start, values[0], values[1][1:], values[2], None, -1))
 
     @cached_property
     def known_callees(self) -> dict[bytes, tuple[str, str, str, str, int, Value]]:
@@ -829,11 +829,12 @@ class Python(Language):
                 base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
                 if base is not None and name is not None:
                     path = collector.slice(name.start_byte, name.end_byte)
-                    code.stores.append((first, self.value(collector, base), path, value, None))
+                    code.stores.append((first, self.value(collector, base), path, value, None, start))
             elif kind == "subscript":
                 base, key = node.child_by_field_name("value"), node.child_by_field_name("subscript")
                 if base is not None and key is not None:
-                    code.stores.append((first, self.value(collector, base), None, value, self.value(collector, key)))
+                    held = self.value(collector, base)
+                    code.stores.append((first, held, None, value, self.value(collector, key), start))
             elif kind == "as_pattern_target":
                 todo += [(child, value) for child in node.named_children[:1]]
             elif kind in _PATTERNS:
@@ -896,7 +897,7 @@ class Python(Language):
 
     # -- the whole document ----------------------------------------------------------------------
 
-    def block_end(self, text: bytes, start: int) -> int:
+    def block_end(self, text: bytes, root: Node, start: int) -> int:
         line = text.rfind(b"\n", 0, start) + 1
         indent = _INDENT.match(text, line).end() - line  # pyright: ignore[reportOptionalMemberAccess]  it matches
         if line + indent < start and text[line + indent : start].rstrip().endswith(b":"):  # if x: y = 1

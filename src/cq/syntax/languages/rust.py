@@ -205,15 +205,15 @@ class Rust(Language):
             if kind == "macro" or draft.body_start >= 0:
                 code.definitions[start] = ("macro" if kind == "macro" else "mod", (), None, (), ())
             if kind == "macro":
-                code.stores.append((start, "macro", f"macro {draft.name}", None, None))
+                code.stores.append((start, "macro", f"macro {draft.name}", None, None, -1))
         elif kind in _DEFINED:
             known = read_signature(kind, draft.signature)
             code.definitions[start] = known
             if kind == "impl":
                 # Who has methods of a type, and who implements a trait, is asked by name.
-                code.stores.append((start, "impl", f"impl {_impl_name(known[2], known[4])}", None, None))
+                code.stores.append((start, "impl", f"impl {_impl_name(known[2], known[4])}", None, None, -1))
                 if known[3]:
-                    code.stores.append((start, "impl", f"for {_impl_name(known[3][0], ())}", None, None))
+                    code.stores.append((start, "impl", f"for {_impl_name(known[3][0], ())}", None, None, -1))
 
     def _add_constant(self, collector: Collector, node: Node, draft: Draft) -> None:
         """Consts and statics open a scope: their initializer is code of their own."""
@@ -1093,7 +1093,7 @@ class Rust(Language):
             if name.startswith("proc_macro"):
                 derived = _DERIVED.match(name)
                 name = draft.name if derived is None else derived[1]
-                collector.code.stores.append((draft.head, "macro", f"macro {name}", None, None))
+                collector.code.stores.append((draft.head, "macro", f"macro {name}", None, None, -1))
         if docs:
             draft.doc = self._doc_of_leads(collector, draft.start, draft.head)
         if draft.kind == "macro" and any(name.startswith("macro_export") for name in found):

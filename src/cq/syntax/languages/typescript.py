@@ -425,7 +425,7 @@ class EcmaScript(EcmaScriptCode):
                 Draft("field", name, start, end, at, stop, head=draft.head, signature=draft.signature,
                       modifiers=words, decorators=draft.decorators, owner=_IN_CLASS)
             )  # fmt: skip
-            collector.code.stores.append((start, "this", name, name, None))
+            collector.code.stores.append((start, "this", name, name, None, -1))
             if annotation is not None:
                 collector.code.types[start] = self.kind(collector, annotation)
         return 1
@@ -1104,7 +1104,8 @@ class EcmaScript(EcmaScriptCode):
             if text[value.end_byte - 6 : value.end_byte] != b"void 0":
                 self.bind(collector, start, end, "export =" if is_module else f"export {name}", found)
         elif holder:
-            self.store(collector, start, holder, name, found, text[value.start_byte : value.start_byte + VALUE_TEXT])
+            raw = text[value.start_byte : value.start_byte + VALUE_TEXT]
+            self.store(collector, start, end, holder, name, found, raw)
         else:
             self.notes(collector).assigned.append((start, end, name, found))
 

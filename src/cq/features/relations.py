@@ -85,6 +85,7 @@ class Relations:
         self._reader, self._tree = reader, tree.id
         self._held: dict[str, HeldFile | None] = {}
         self._symbols: dict[Candidate, Definition | None] = {}
+        self._children: dict[tuple[str, int], dict[int, list[int]]] = {}
         self._into: dict[tuple[Candidate, bool], list[Edge]] = {}
 
     def node(self, definition: Definition) -> Candidate:
@@ -124,9 +125,12 @@ class Relations:
         found = self.definition(node)
         if found is None:
             return []
-        symbols = found.file.symbols[found.document]
-        rows = [Definition(found.file, found.document, at) for at, s in enumerate(symbols) if s.parent == found.number]
-        places = [self.edges.find_place(row.file.path, row.document, row.number) for row in rows]
+        key = (node.path, node.document)
+        if key not in self._children:
+            children = self._children[key] = {}
+            for number, symbol in enumerate(found.file.symbols[found.document]):
+                children.setdefault(symbol.parent, []).append(number)
+        places = [self.edges.find_place(*key, number) for number in self._children[key].get(found.number, ())]
         return [place for place in places if place is not None]
 
     def hold(self, path: str) -> HeldFile | None:

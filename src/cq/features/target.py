@@ -239,8 +239,8 @@ def _get_named(files: Files, text: str) -> Definition:
 
 def _find_id(files: Files, text: str) -> tuple[HeldFile, int, int] | None:
     """(file, document, number of the definition), the number -1 for a document as a whole. Ids are hashes that no table
-    has: all files are gone through, but for a chunk, whose id tells its file. What people ask about comes first: sources
-    before tests, and parameters and locals, which are more than half of all, only when nothing else has the id."""
+    has: all files are gone through, but for a chunk, whose id tells its file. What people ask about comes first:
+    sources before tests, and parameters and locals, more than half of all, only when nothing else has the id."""
     if text not in files.ids:
         files.ids[text] = _look_for_id(files, text)
     return files.ids[text]

@@ -77,6 +77,9 @@ class Edges:
         self._valued: dict[tuple[str, int], set[str]] = {}
         self._mentions: dict[str, list[Mentions]] = {}
         self._outgoing: dict[tuple[str, int], _Outgoing] = {}
+        self._related: dict[tuple[str, int], dict[Candidate, list[Edge]] | None] = {}
+        self._guessed: dict[str, dict[Candidate, list[tuple[str, int]]]] = {}
+        self._calls_at: dict[tuple[str, int], dict[int, int]] = {}
         self._classes: dict[tuple[str, int, int, int, str], tuple[Candidate | None, str] | None] = {}
         self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
         self._sources: Sources | None = None
@@ -145,6 +148,8 @@ class Edges:
             self._mentioned.pop((path, document), None)
             self._valued.pop((path, document), None)
             self._outgoing.pop((path, document), None)
+            self._related.pop((path, document), None)
+            self._calls_at.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
@@ -152,9 +157,24 @@ class Edges:
         for path, _ in self._index.find_referrers(target_key(target)):
             for document, links in enumerate(self._all(path)):
                 if links is not None:
-                    meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
-                    found += _relations(path, document, links, meant) if meant else ()
+                    found += self._find_related(path, document, links, target)
         return sorted(found, key=lambda edge: (edge.source.path, edge.source.document))
+
+    def _find_related(self, path: str, document: int, links: Links, target: Candidate) -> Iterable[Edge]:
+        """The edges of a document into a definition that are no calls. Most documents are asked about one; those that
+        are asked about a second are sorted by what they refer to."""
+        key = (path, document)
+        if key not in self._related:
+            self._related[key] = None
+            meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
+            return _relations(path, document, links, meant) if meant else ()
+        found = self._related[key]
+        if found is None:
+            found = self._related[key] = {}
+            for edge in _relations(path, document, links):
+                for place in edge.ref.candidates:
+                    found.setdefault(place, []).append(edge)
+        return found.get(target, ())
 
     def find_usages_into(self, target: Candidate, known: Iterable[Edge]) -> list[Edge]:
         """Definitions that name the target and have no certain edge to it among those known, as one edge each."""
@@ -215,14 +235,14 @@ class Edges:
             held = _find_properties(home, number) if number is not None else {}
         guessing = possible and len(held) <= MAX_GUESSED
         for whole, kinds in held.items():
-            for read in self._find_mentions_of(whole, home, guessing):
+            for read in self._find_mentions_of(whole, home, guessing, "write" in kinds):
                 is_wanted = read.kind in kinds and (possible or read.ref.status == "resolved")
                 if is_wanted and (on_class or read.ref.evidence != "scope"):
                     yield read
 
-    def _find_mentions_of(self, whole: Candidate, home: Unit, guessing: bool) -> Iterator[Read]:
-        """Where an attribute of a class is read or written. Off `self` it may be that of a class above or below. With
-        `guessing`, also what is read off something unknown."""
+    def _find_mentions_of(self, whole: Candidate, home: Unit, guessing: bool, written: bool) -> Iterator[Read]:
+        """Where an attribute of a class is read or, if that is asked for, written. Off `self` it may be that of a class
+        above or below. With `guessing`, also what is read off something unknown."""
         wanted = whole.name.rpartition(".")[2]
         above, below = self._find_overridden(whole), self._find_overriding(whole)
         is_abstract = bool(below) and self._is_abstract(whole)
@@ -230,6 +250,8 @@ class Edges:
         for path in self._index.find_users(wanted):
             for document, mentions in enumerate(self._read_names(path)):
                 places = [place for place in mentions.find(wanted) if mentions.is_behind(place)]
+                if written:
+                    places = sorted([*places, *self._find_fields(path, document, wanted)], key=lambda r: r.start)
                 read_off = list(map(mentions.find_receiver, places))
                 # Without guessing, what is not read off names is nobody's.
                 unit = self._unit(path, document) if any(read_off) or (guessing and places) else None
@@ -253,6 +275,15 @@ class Edges:
                         around = _around(self._symbols_of(path)[document], named, start)
                         first = mentions.find_first(start)
                         yield Read(Candidate(path, document, around), first, start, end, kind, ref)
+
+    def _find_fields(self, path: str, document: int, name: str) -> list[Reference]:
+        """Where the first `self.x = …` makes a field of the name: that is a definition, and no reference."""
+        text = self._index.text(path)
+        return [
+            Reference(name, symbol.name_start, symbol.name_end, "assignment")
+            for symbol in self._symbols_of(path)[document]
+            if symbol.name == name and symbol.kind_group == "value" and text[symbol.name_start - 1] == b"."[0]
+        ]
 
     def _find_overridden(self, method: Candidate) -> set[Candidate]:
         """What a method takes the place of, in the classes above."""
@@ -298,8 +329,8 @@ class Edges:
     def _read_names(self, path: str) -> list[Mentions]:
         """Of every document."""
         if path not in self._mentions:
-            text, every = self._index.text(path), zip(self._index.references(path), self._symbols_of(path), strict=True)
-            self._mentions[path] = [Mentions(references, symbols, text) for references, symbols in every]
+            text = self._index.text(path)
+            self._mentions[path] = [Mentions(references, text) for references in self._index.references(path)]
         return self._mentions[path]
 
     def find_usages_out(self, source: Candidate, known: Iterable[Edge]) -> list[Edge]:
@@ -328,7 +359,8 @@ class Edges:
         seen: set[tuple[str, tuple[Candidate, ...]]] = set()
         first, last = around or (0, maxsize)
         for start, name in sorted((at, word) for word in wanted for at in mentions[word] if first <= at < last):
-            if names_read.is_behind_at(start):
+            place = names_read.find_at(start)
+            if place is not None and names_read.is_behind(place):
                 ref = self._find_attribute(path, document, name, start) or _unknown(name)
             else:
                 ref = self._find_name(path, document, _innermost(symbols, start), name, start, "reference")
@@ -418,18 +450,25 @@ class Edges:
     def find_named(self, path: str, name: str) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
         """(document, start, end, what it means) of every mention of a name in a file's code, one after the other. None
         for a name behind a dot that is not called, unless it is read off `self`, a class or a module."""
-        calls = self._index.calls(path)
-        for document, references in enumerate(self._index.references(path)):
-            numbers = {call.name_start: number for number, call in enumerate(calls[document]) if call.name == name}
-            for found, start, end, role in references:
-                if found != name:
-                    continue
+        for document, mentions in enumerate(self._read_names(path)):
+            references = mentions.find(name)
+            numbers = self._find_numbers(path, document) if references else {}
+            for place in references:
+                _, start, end, role = place
                 if start in numbers:
                     yield document, start, end, self.find_call(path, document, numbers[start])
-                elif role == "attribute" or self._read_names(path)[document].is_behind_at(start):
+                elif role == "attribute" or mentions.is_behind(place):
                     yield document, start, end, self._find_attribute(path, document, name, start)
                 else:
                     yield document, start, end, self.find_name(path, document, name, start, role)
+
+    def _find_numbers(self, path: str, document: int) -> dict[int, int]:
+        """Where the name of a call stands -> its number."""
+        key = (path, document)
+        if key not in self._calls_at:
+            calls = self._index.calls(path)[document]
+            self._calls_at[key] = {call.name_start: number for number, call in enumerate(calls)}
+        return self._calls_at[key]
 
     def _find_attribute(
         self, path: str, document: int, name: str, start: int, receiver: str | None = None
@@ -437,7 +476,9 @@ class Edges:
         """What `receiver.name` means where the receiver is `self`, a class, a module, or a name whose one value has its
         class written beside it; else None."""
         if receiver is None:
-            receiver = self._read_names(path)[document].find_receiver_at(start)
+            mentions = self._read_names(path)[document]
+            place = mentions.find_at(start)
+            receiver = "" if place is None else mentions.find_receiver(place)
         unit, links = (self._unit(path, document), self._of(path, document)) if receiver else (None, None)
         if unit is None or links is None:
             return None
@@ -455,7 +496,8 @@ class Edges:
                 self._classes[key] = self._find_read_off(unit, links, binds[0], start, fields)
             made = self._classes[key]
         if made is not None:
-            return self._find_member(*made, name) if made[0] is not None else None
+            kind, evidence = made
+            return self._find_member(kind, evidence, name) if kind is not None else None
         if fields:
             return None
         ref = self._find_name(path, document, scope, receiver, start, "reference")
@@ -472,9 +514,12 @@ class Edges:
     ) -> tuple[Candidate | None, str] | None:
         """As `_find_class`, of the fields behind what is bound."""
         made = self._find_class(unit, links, bind, start)
-        for field in fields.split(".") if fields and made is not None else ():
-            made = self._find_held(made[0], field) if made[0] is not None else None, "attribute"
-        return made
+        if made is None or not fields:
+            return made
+        kind = made[0]
+        for field in fields.split("."):
+            kind = None if kind is None else self._find_held(kind, field)
+        return kind, "attribute"
 
     def _find_held(self, kind: Candidate, field: str) -> Candidate | None:
         """The class that the one assignment to a field of a class makes an instance of, or that its type names."""
@@ -660,11 +705,25 @@ class Edges:
         for path, numbers in self._index.find_referrers(target_key(target)):
             calls.setdefault(path, set()).update(numbers)
         name = target.name.rpartition(".")[2].partition("#")[0]
-        if name and possible:
-            for path, numbers in self._index.find_referrers(name_key(name)):
-                calls.setdefault(path, set()).update(numbers)
+        for path, call in self._find_guessed(name).get(target, ()) if name and possible else ():
+            calls.setdefault(path, set()).add(call)
         for path in sorted(calls):
             yield path, sorted(calls[path])
+
+    def _find_guessed(self, name: str) -> dict[Candidate, list[tuple[str, int]]]:
+        """Of the calls on unknown receivers, by the methods of the name that they may mean."""
+        if name not in self._guessed:
+            found = self._guessed[name] = {}
+            for path, calls in self._index.find_referrers(name_key(name)):
+                every = self._all(path)
+                for call in calls:
+                    document, number = call >> 24, call & 0xFFFFFF
+                    links = every[document] if document < len(every) else None
+                    if links is not None and number not in links.replaced:
+                        ref = self._fill(path, document, number, links, links.refs[links.calls[number]])
+                        for place in ref.candidates if ref.evidence == "name" else ():
+                            found.setdefault(place, []).append((path, call))
+        return self._guessed[name]
 
     def _find_callers(self, target: Candidate, possible: bool) -> Iterator[Edge]:
         for path, calls in self._find_referrers(target, possible):

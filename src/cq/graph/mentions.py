@@ -5,51 +5,35 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
 
-from cq.model.facts import ROLES, Reference, References, Symbol
+from cq.model.facts import ROLES, Reference, References
 
 BEHIND = ("attribute", "assignment", "call")  # roles of names that may stand behind a dot
 _THIS = re.compile(rb"(?<![\w$])this\.\Z")
-_DOT = 46
 
 
 class Mentions:
-    """References, and the fields that a first `self.x = …` makes. Only what is asked for is looked at: a question about
-    one name concerns many documents, and few places in each."""
+    """Only what is asked for is looked at: a question about one name concerns many documents, few places in each."""
 
-    def __init__(self, references: References, symbols: Sequence[Symbol], text: bytes) -> None:
+    def __init__(self, references: References, text: bytes) -> None:
         self._references, self.text = references, text
         self._offsets, self._ids = array("I", references.offsets), array("I", references.name_ids)
-        self._fields = [  # by start, as symbols are but for their names
-            Reference(symbol.name, symbol.name_start, symbol.name_end, "assignment")
-            for symbol in symbols
-            if symbol.name_start and text[symbol.name_start - 1] == _DOT and symbol.kind_group == "value"
-        ]
-        self._fields.sort(key=_start)
-        self._starts = [field.start for field in self._fields]
         self._numbers: dict[str, int] | None = None
 
     def find(self, name: str) -> list[Reference]:
         """Every place of a name, one after the other."""
         if self._numbers is None:
             self._numbers = {each: number for number, each in enumerate(self._references.names)}
-        found = [field for field in self._fields if field.name == name]
-        number = self._numbers.get(name)
-        if number is not None:
-            at = -1
-            for _ in range(self._ids.count(number)):
-                at = self._ids.index(number, at + 1)
-                found.append(self._get(at))
-        return sorted(found, key=_start)
+        number, at = self._numbers.get(name, -1), -1
+        found: list[Reference] = []
+        for _ in range(0 if number < 0 else self._ids.count(number)):
+            at = self._ids.index(number, at + 1)
+            found.append(self._get(at))
+        return found
 
     def is_behind(self, place: Reference) -> bool:
         """Whether a name stands behind a dot: it is that of an attribute, whatever it is read off."""
         return place.role in BEHIND and self.text[place.start - 1 : place.start] == b"."
-
-    def is_behind_at(self, start: int) -> bool:
-        found = self._at(start)
-        return found is not None and self.is_behind(found)
 
     def find_receiver(self, place: Reference) -> str:
         """The names that a name is read off (`self.engine`), "" where that are no names alone."""
@@ -65,38 +49,25 @@ class Mentions:
             place = before
         return ".".join(reversed(parts))
 
-    def find_receiver_at(self, start: int) -> str:
-        found = self._at(start)
-        return "" if found is None else self.find_receiver(found)
-
     def find_first(self, start: int) -> int:
         """Where the chain `this.a.b` begins of which the name at a byte is a part."""
         while self.text[start - 1 : start] == b"." and (before := self._before(start)) is not None:
             start = before.start
         return start - 5 if self._is_this(start) else start
 
+    def find_at(self, start: int) -> Reference | None:
+        at = bisect_left(self._offsets, start)
+        return self._get(at) if at < len(self._offsets) and self._offsets[at] == start else None
+
     def _is_this(self, start: int) -> bool:
         return _THIS.search(self.text, max(start - 6, 0), start) is not None
 
-    def _at(self, start: int) -> Reference | None:
-        at = bisect_left(self._offsets, start)
-        if at < len(self._offsets) and self._offsets[at] == start:
-            return self._get(at)
-        at = bisect_left(self._starts, start)
-        return self._fields[at] if at < len(self._fields) and self._starts[at] == start else None
-
     def _before(self, start: int) -> Reference | None:
         """The name that ends in front of the dot in front of this one."""
-        at, field = bisect_left(self._offsets, start) - 1, bisect_left(self._starts, start) - 1
+        at = bisect_left(self._offsets, start) - 1
         last = self._get(at) if at >= 0 else None
-        if field >= 0 and (last is None or self._starts[field] > last.start):
-            last = self._fields[field]
         return last if last is not None and last.end + 1 == start else None
 
     def _get(self, at: int) -> Reference:
         name, start = self._references.names[self._ids[at]], self._offsets[at]
         return Reference(name, start, start + len(name.encode()), ROLES[self._references.roles[at]])
-
-
-def _start(reference: Reference) -> int:
-    return reference.start

@@ -56,7 +56,7 @@ def walk(
     """Breadth first; each round is one batched question. `forward` follows links from source to target. A round that
     finds more nodes than there is room for is the last."""
     reached: dict[N, Reached[N]] = {center: Reached(center, 0, (), 1.0) for center in centers}
-    kept: dict[tuple[N, N, str, str], Link[N]] = {}
+    kept: dict[tuple[N, N, str, int], Link[N]] = {}
     frontier: list[N] = list(reached)
     lost_nodes: set[N] = set()
     lost_links = 0

@@ -927,6 +927,7 @@ class Workspace:
         import time
 
         from cq import __version__
+        from cq.indexing.pool import collect_later
         from cq.store.overflow import Overflow
 
         started = time.perf_counter()
@@ -947,7 +948,8 @@ class Workspace:
             events = (*answer.degraded, *(self._find_degraded(tree) if self._shared is None else ()))
             return msgspec.structs.replace(answer, run=run, artifacts=(*answer.artifacts, *refs), degraded=events)
 
-        yield finish
+        with collect_later():
+            yield finish
 
     def _save(self, items: Sequence[Overflow]) -> list[ArtifactRef]:
         """Those that could be stored."""

@@ -46,11 +46,11 @@ def test_a_cap_leaves_a_record():
 
 def test_the_shortest_chains_are_found():
     forward, _ = links(GRAPH)
-    chains, cut = find_paths("x", {"e"}, forward, order=str)
+    chains, cut = find_paths(["x"], {"e"}, forward, order=str)
     assert [[link.target for link in chain] for chain in chains] == [["a", "b", "d", "e"], ["a", "c", "d", "e"]]
     assert not cut
-    assert find_paths("e", {"x"}, forward, order=str) == ([], False)
-    assert find_paths("x", {"e"}, forward, order=str, max_cost=2) == ([], True)
+    assert find_paths(["e"], {"x"}, forward, order=str) == ([], False)
+    assert find_paths(["x"], {"e"}, forward, order=str, max_cost=2) == ([], True)
 
 
 def test_a_way_over_one_of_many_candidates_is_longer_than_it_looks():
@@ -59,9 +59,9 @@ def test_a_way_over_one_of_many_candidates_is_longer_than_it_looks():
     def forward(nodes: Collection[str]) -> Iterable[Link[str]]:
         return [row for row in rows if row.source in nodes]
 
-    chains, _ = find_paths("a", {"z"}, forward, order=str)
+    chains, _ = find_paths(["a"], {"z"}, forward, order=str)
     assert [[link.target for link in chain] for chain in chains] == [["b", "c", "z"]]
-    assert find_paths("a", {"z"}, forward, order=str, max_cost=2) == ([], True)
+    assert find_paths(["a"], {"z"}, forward, order=str, max_cost=2) == ([], True)
 
 
 def test_what_many_depend_on_ranks_first():
@@ -93,3 +93,26 @@ def test_groups_are_the_nodes_that_reach_each_other(graph: dict[int, set[int]]):
     assert {frozenset(group) for group, _ in found} == expected
     for _, way in found:
         assert all(after in graph[before] for before, after in zip(way, [*way[1:], way[0]], strict=True))
+
+
+def test_a_round_that_finds_too_many_is_the_last():
+    asked: list[list[str]] = []
+
+    def ask(nodes: Collection[str]) -> list[Link[str]]:
+        asked.append(sorted(nodes))
+        return [Link(node, f"{node}{letter}", "calls") for node in nodes for letter in "abcd" for _ in range(2)]
+
+    found = walk(["x"], ask, depth=4, forward=True, order=str, max_nodes=8)
+    assert asked == [["x"], ["xa", "xb", "xc", "xd"]]
+    assert len(found.nodes) == 8
+    assert [(cut.cap, cut.limit, cut.observed) for cut in found.truncated] == [("depth", 2, 4), ("nodes", 8, 21)]
+
+
+def test_a_way_begins_at_whichever_start_is_nearest():
+    links = {"a": "b", "b": "z", "c": "z"}
+
+    def ask(nodes: Collection[str]) -> list[Link[str]]:
+        return [Link(node, links[node], "calls") for node in nodes if node in links]
+
+    chains, cut = find_paths(["a", "c"], {"z"}, ask, order=str)
+    assert ([[link.source for link in chain] for chain in chains], cut) == ([["c"]], False)

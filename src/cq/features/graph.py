@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -86,7 +86,7 @@ def find_graph(relations: Relations, options: GraphOptions) -> Answer:
         ),
         sections=sections,
         truncated=(*(cap for found in walks.values() for cap in found.truncated), *cut),
-        edges=tuple(describe_link(relations, link) for link in links),
+        edges=describe_links(relations, links),
     )
 
 
@@ -112,13 +112,15 @@ def find_path(relations: Relations, options: PathOptions) -> Answer:
         return say_nothing(relations.files, "path", f"{options.source} → {options.target}", message)
     chains: list[tuple[Link[Candidate], ...]] = []
     cut = False
-    for start in find_centers(relations, starts):
+    for row in starts:  # the likeliest first
+        centers = find_centers(relations, [row])
         # Where certain links lead there, no shorter way over possible ones is shown.
         for ask in (certain, ahead):
-            found, cut = find_paths(start, wanted - {start}, ask, order=relations.order, limit=options.limit)
-            if found:
+            chains, cut = find_paths(
+                centers, wanted.difference(centers), ask, order=relations.order, limit=options.limit
+            )
+            if chains:
                 break
-        chains += found
         if chains:
             break
     sections = tuple(
@@ -139,7 +141,7 @@ def find_path(relations: Relations, options: PathOptions) -> Answer:
         insight=Insight(describe_target(starts)) if chains else None,
         sections=sections,
         degraded=events if cut and not chains else (),
-        edges=tuple(describe_link(relations, link) for chain in chains for link in chain),
+        edges=describe_links(relations, [link for chain in chains for link in chain]),
     )
 
 
@@ -172,9 +174,14 @@ def describe_target(rows: Sequence[Definition]) -> Target:
     )  # fmt: skip
 
 
-def describe_link(relations: Relations, link: Link[Candidate]) -> GraphEdge:
-    source, target = relations.label(link.source), relations.label(link.target)
-    return GraphEdge(source, target, link.kind, link.confidence, link.status, link.site)
+def describe_links(relations: Relations, links: Iterable[Link[Candidate]]) -> tuple[GraphEdge, ...]:
+    """Those of two calls on one line once."""
+    found: dict[GraphEdge, None] = {}
+    for link in links:
+        source, target = relations.label(link.source), relations.label(link.target)
+        edge = GraphEdge(source, target, link.kind, link.confidence, link.status, relations.place(link))
+        found[edge] = None
+    return tuple(found)
 
 
 def _describe_step(relations: Relations, link: Link[Candidate]) -> Finding:
@@ -182,7 +189,7 @@ def _describe_step(relations: Relations, link: Link[Candidate]) -> Finding:
     details = step.details
     if isinstance(details, NodeDetails):
         doubt = say_doubt(link.status)
-        message = f"{relations.label(link.source)} {link.kind} {details.name} at {link.site}{doubt}"
+        message = f"{relations.label(link.source)} {link.kind} {details.name} at {relations.place(link)}{doubt}"
         step = msgspec.structs.replace(step, message=message)
     return step
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import msgspec
 
-from cq.features.graph import describe_link, describe_target, find_centers, walk_from
+from cq.features.graph import describe_links, describe_target, find_centers, walk_from
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import KINDS, Relations, check_walk
 from cq.features.target import Definition, find_file, find_part, find_targets, module_name, say_nothing
@@ -134,7 +134,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
             *found.truncated,
             *cut,
         ),
-        edges=tuple(describe_link(relations, link) for link in found.links),
+        edges=describe_links(relations, found.links),
     )
 
 

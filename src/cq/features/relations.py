@@ -85,6 +85,7 @@ class Relations:
         self._reader, self._tree = reader, tree.id
         self._held: dict[str, HeldFile | None] = {}
         self._symbols: dict[Candidate, Definition | None] = {}
+        self._children: dict[tuple[str, int], dict[int, list[int]]] = {}
         self._into: dict[tuple[Candidate, bool], list[Edge]] = {}
 
     def node(self, definition: Definition) -> Candidate:
@@ -124,9 +125,12 @@ class Relations:
         found = self.definition(node)
         if found is None:
             return []
-        symbols = found.file.symbols[found.document]
-        rows = [Definition(found.file, found.document, at) for at, s in enumerate(symbols) if s.parent == found.number]
-        places = [self.edges.find_place(row.file.path, row.document, row.number) for row in rows]
+        key = (node.path, node.document)
+        if key not in self._children:
+            children = self._children[key] = {}
+            for number, symbol in enumerate(found.file.symbols[found.document]):
+                children.setdefault(symbol.parent, []).append(number)
+        places = [self.edges.find_place(*key, number) for number in self._children[key].get(found.number, ())]
         return [place for place in places if place is not None]
 
     def hold(self, path: str) -> HeldFile | None:
@@ -141,12 +145,12 @@ class Relations:
             self._into[key] = self.edges.find_into(node, possible=possible)
         return self._into[key]
 
-    def call(self, edge: Edge) -> Call | None:
+    def call(self, edge: Edge | Link[Candidate]) -> Call | None:
         """The call site behind an edge, None for an edge that is no call."""
         held = self.hold(edge.source.path) if edge.call >= 0 else None
         return held.calls[edge.source.document][edge.call] if held else None
 
-    def place(self, edge: Edge) -> str:
+    def place(self, edge: Edge | Link[Candidate]) -> str:
         """Where, as path and line."""
         call, held = self.call(edge), self.hold(edge.source.path)
         if held is None:
@@ -238,17 +242,17 @@ class Relations:
             tuple(map(self._say, reached.path)),
             row.file.name_symbol(row.document, row.number)[0] if row is not None else "",
         )
-        way = f" ({last.kind} at {last.site}{say_doubt(status)})" if last else ""
+        way = f" ({last.kind} at {self.place(last)}{say_doubt(status)})" if last else ""
         message = f"{details.symbol_kind} {name}{way}"
         return Finding("node", message, location, reached.confidence, reached.confidence, details)
 
     def _say(self, link: Link[Candidate]) -> str:
         doubt = say_doubt(link.status)
-        return f"{self.label(link.source)} {link.kind} {self.label(link.target)} at {link.site}{doubt}"
+        return f"{self.label(link.source)} {link.kind} {self.label(link.target)} at {self.place(link)}{doubt}"
 
     def order(self, node: Candidate) -> tuple[int, Candidate]:
         """Sources before tests, then by name."""
         return (find_role(node.path) in ("test", "doc"), node)
 
     def _link(self, edge: Edge, target: Candidate) -> Link[Candidate]:
-        return Link(edge.source, target, edge.kind, edge.ref.confidence, edge.ref.status, self.place(edge))
+        return Link(edge.source, target, edge.kind, edge.ref.confidence, edge.ref.status, edge.call)

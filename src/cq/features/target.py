@@ -12,7 +12,7 @@ import msgspec
 from cq.identity import call_site_id, module_symbol_id
 from cq.model.answer import SCHEMA_VERSION, Answer, Run
 from cq.model.errors import UsageError
-from cq.model.facts import Symbol
+from cq.model.facts import Symbol, is_looked_up
 from cq.model.status import Degraded
 
 if TYPE_CHECKING:
@@ -239,7 +239,8 @@ def _get_named(files: Files, text: str) -> Definition:
 
 def _find_id(files: Files, text: str) -> tuple[HeldFile, int, int] | None:
     """(file, document, number of the definition), the number -1 for a document as a whole. Ids are hashes that no table
-    has: all files are gone through, but for a chunk, whose id tells its file."""
+    has: all files are gone through, but for a chunk, whose id tells its file. What people ask about comes first:
+    sources before tests, and parameters and locals, more than half of all, only when nothing else has the id."""
     if text not in files.ids:
         files.ids[text] = _look_for_id(files, text)
     return files.ids[text]
@@ -251,18 +252,27 @@ def _look_for_id(files: Files, text: str) -> tuple[HeldFile, int, int] | None:
     if wanted["chunk"]:
         parts = wanted["chunk"].partition("#seg:")[0].split(":")
         held = next((held for end in range(len(parts), 0, -1) if (held := files.get(":".join(parts[:end])))), None)
-        candidates = [held] if held is not None else []
-    else:
-        candidates = files.candidates(None)
-    for held in candidates:
-        for document, symbols in enumerate(held.symbols):
-            number = _find_in(held, document, len(symbols), wanted)
-            if number is not None:
-                return held, document, number
+        return None if held is None else _look_in(held, wanted, False)
+    for inner in (False, True) if wanted["symbol"] else (False,):
+        todo = sorted(files.candidates(None), key=lambda held: -ROLE_ORDER.get(held.role, 2))
+        while todo:  # what has been looked at is not held on to
+            if (found := _look_in(todo.pop(), wanted, inner)) is not None:
+                return found
     return None
 
 
-def _find_in(held: HeldFile, document: int, count: int, wanted: re.Match[str]) -> int | None:
+def _look_in(held: HeldFile, wanted: re.Match[str], inner: bool) -> tuple[HeldFile, int, int] | None:
+    for document, symbols in enumerate(held.symbols):
+        number = _find_in(held, document, symbols, wanted, inner)
+        if number is not None:
+            return held, document, number
+    return None
+
+
+def _find_in(
+    held: HeldFile, document: int, symbols: Sequence[Symbol], wanted: re.Match[str], inner: bool
+) -> int | None:
+    """`inner`: among parameters and locals, else among the rest."""
     if wanted["call"]:
         for call in held.calls[document]:
             if call_site_id(held.locate(call.start, call.end), call.callee) == wanted[0]:
@@ -275,8 +285,8 @@ def _find_in(held: HeldFile, document: int, count: int, wanted: re.Match[str]) -
             number = chunks[number].parent  # of what is no definition, the one around it
         return number if number is None or number < 0 else chunks[number].symbol
     own = f"sym1:heur:{wanted['symbol']}"  # imported symbols have the same hash
-    for number in range(count):
-        if held.name_symbol(document, number)[0] == own:
+    for number, symbol in enumerate(symbols):
+        if is_looked_up(symbol, symbols) is not inner and held.name_symbol(document, number)[0] == own:
             return number
     path = held.identities[document].virtual_path if document else held.path
     return -1 if chunks and module_symbol_id(path, held.name_chunk(document, 0)) == own else None

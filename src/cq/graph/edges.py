@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from sys import maxsize
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from cq.graph.link import find_dialect
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
+from cq.graph.mentions import BEHIND, Mentions
 from cq.graph.names import Method, find_by_name, find_imported, fits
 from cq.graph.sources import Source, Sources
 from cq.graph.unit import ANYWHERE, ROOT, Unit
@@ -20,9 +22,7 @@ from cq.model.facts import Call, FileFacts, Import, Reference, References, Symbo
 
 MAX_BASES = 50  # classes that are asked for an attribute
 MAX_GUESSED = 10  # attributes that hold a descriptor: with more, their names alone say nothing
-_BEHIND = ("attribute", "assignment", "call")  # roles of names that may stand behind a dot
 _MEMBER = re.compile(rb"(?<!\.\.)\.\Z|::\Z")
-_THIS = re.compile(rb"(?<![\w$])this\.\Z")
 # Methods that run where an attribute holds an instance of their class, and what with it.
 _DESCRIPTORS = {"__get__": ("read", "update"), "__set__": ("write", "update")}
 _UPDATE = re.compile(rb"\s*(?:[-+*/%@&|^]|//|\*\*|<<|>>>?|&&|\|\||\?\?)=(?!=)|\+\+|--")
@@ -69,13 +69,18 @@ class Edges:
         self._fitting: dict[tuple[str, Shape], list[Method]] = {}
         self._imported: dict[str, bool] = {}
         self._qualified: dict[str, Sequence[dict[int, str]]] = {}
+        self._numbered: dict[tuple[str, int], dict[str, int]] = {}
         self._near: dict[tuple[str, int], set[str]] = {}
         self._symbols: dict[str, Sequence[Sequence[Symbol]]] = {}
         self._mentioned: dict[tuple[str, int], dict[str, list[int]]] = {}
         self._entered: set[str] = set()  # modules whose names are being looked up: they may import one another
         self._valued: dict[tuple[str, int], set[str]] = {}
-        self._read_off: dict[tuple[str, int], dict[int, str]] = {}
-        self._names_read: dict[tuple[str, int], tuple[list[Reference], dict[str, list[int]]]] = {}
+        self._mentions: dict[str, list[Mentions]] = {}
+        self._outgoing: dict[tuple[str, int], _Outgoing] = {}
+        self._related: dict[tuple[str, int], dict[Candidate, list[Edge]] | None] = {}
+        self._guessed: dict[str, dict[Candidate, list[tuple[str, int]]]] = {}
+        self._calls_at: dict[tuple[str, int], dict[int, int]] = {}
+        self._classes: dict[tuple[str, int, int, int, str], tuple[Candidate | None, str] | None] = {}
         self._filled: dict[str, dict[tuple[int, str, Shape], SymbolRef]] = {}
         self._sources: Sources | None = None
 
@@ -85,14 +90,12 @@ class Edges:
         links = self._of(source.path, source.document)
         if links is None:
             return []
-        found = [
-            edge
-            for number, scope in enumerate(links.scopes)
-            if source.name in (scope, links.lambdas.get(number))
-            for edge in self._calls(source, links, number, possible)
-        ]
-        found += [edge for edge in _relations(source.path, source.document, links) if edge.source == source]
-        return found
+        key = (source.path, source.document)
+        if key not in self._outgoing:
+            self._outgoing[key] = _find_outgoing(*key, links)
+        calls, relations = self._outgoing[key]
+        found = [edge for number in calls.get(source.name, ()) for edge in self._calls(source, links, number, possible)]
+        return found + relations.get(source.name, [])
 
     def find_all(self, path: str, document: int) -> Iterator[Edge]:
         """Every edge out of a document: its calls in order, then the rest by kind. Calls in a function without a name
@@ -138,22 +141,40 @@ class Edges:
         self._filled.pop(path, None)
         self._symbols.pop(path, None)
         self._qualified.pop(path, None)
+        self._mentions.pop(path, None)
         for document in range(documents):
             self._units.pop((path, document), None)
+            self._numbered.pop((path, document), None)
             self._mentioned.pop((path, document), None)
             self._valued.pop((path, document), None)
-            self._read_off.pop((path, document), None)
-            self._names_read.pop((path, document), None)
+            self._outgoing.pop((path, document), None)
+            self._related.pop((path, document), None)
+            self._calls_at.pop((path, document), None)
 
     def find_into(self, target: Candidate, *, possible: bool = True) -> list[Edge]:
         """Every edge that means, or may mean, a definition: certain ones and candidates, by path."""
         found = list(self._find_callers(target, possible))
-        for path, _ in self._find_referrers(target, possible):
+        for path, _ in self._index.find_referrers(target_key(target)):
             for document, links in enumerate(self._all(path)):
                 if links is not None:
-                    meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
-                    found += _relations(path, document, links, meant) if meant else ()
+                    found += self._find_related(path, document, links, target)
         return sorted(found, key=lambda edge: (edge.source.path, edge.source.document))
+
+    def _find_related(self, path: str, document: int, links: Links, target: Candidate) -> Iterable[Edge]:
+        """The edges of a document into a definition that are no calls. Most documents are asked about one; those that
+        are asked about a second are sorted by what they refer to."""
+        key = (path, document)
+        if key not in self._related:
+            self._related[key] = None
+            meant = {number for number, ref in enumerate(links.refs) if target in ref.candidates}
+            return _relations(path, document, links, meant) if meant else ()
+        found = self._related[key]
+        if found is None:
+            found = self._related[key] = {}
+            for edge in _relations(path, document, links):
+                for place in edge.ref.candidates:
+                    found.setdefault(place, []).append(edge)
+        return found.get(target, ())
 
     def find_usages_into(self, target: Candidate, known: Iterable[Edge]) -> list[Edge]:
         """Definitions that name the target and have no certain edge to it among those known, as one edge each."""
@@ -178,8 +199,8 @@ class Edges:
                 usages = self._usages(path, document, names) if names else ()
                 found += [edge for edge in usages if target in edge.ref.candidates and edge.source not in taken]
         taken |= {edge.source for edge in found}
-        for read in self.find_reads(target):
-            if read.ref.status == "resolved" and read.source not in taken:
+        for read in self.find_reads(target, possible=False):
+            if read.source not in taken:
                 taken.add(read.source)
                 found.append(Edge("usages", read.source, read.ref))
         return found
@@ -197,7 +218,7 @@ class Edges:
                         found.setdefault(source, Edge("usages", source, ref))
         return list(found.values())
 
-    def find_reads(self, target: Candidate) -> Iterator[Read]:
+    def find_reads(self, target: Candidate, *, possible: bool = True) -> Iterator[Read]:
         """Every place that runs an accessor, or `__get__` and `__set__` of a descriptor, without a call; none for what
         is neither. What is read off something unknown is possible, by its name."""
         number, home = self.find_symbol(target), self._unit(target.path, target.document)
@@ -212,43 +233,57 @@ class Edges:
             held = dict.fromkeys(self._find_described(target), _DESCRIPTORS[symbol.name])
         else:
             held = _find_properties(home, number) if number is not None else {}
+        guessing = possible and len(held) <= MAX_GUESSED
         for whole, kinds in held.items():
-            for read in self._find_mentions_of(whole, home):
-                is_guess = read.ref.evidence == "name" and len(held) > MAX_GUESSED
-                if read.kind in kinds and not is_guess and (on_class or read.ref.evidence != "scope"):
+            for read in self._find_mentions_of(whole, home, guessing, "write" in kinds):
+                is_wanted = read.kind in kinds and (possible or read.ref.status == "resolved")
+                if is_wanted and (on_class or read.ref.evidence != "scope"):
                     yield read
 
-    def _find_mentions_of(self, whole: Candidate, home: Unit) -> Iterator[Read]:
-        """Where an attribute of a class is read or written. Off `self` it may be that of a class above or below."""
+    def _find_mentions_of(self, whole: Candidate, home: Unit, guessing: bool, written: bool) -> Iterator[Read]:
+        """Where an attribute of a class is read or, if that is asked for, written. Off `self` it may be that of a class
+        above or below. With `guessing`, also what is read off something unknown."""
         wanted = whole.name.rpartition(".")[2]
         above, below = self._find_overridden(whole), self._find_overriding(whole)
         is_abstract = bool(below) and self._is_abstract(whole)
+        guessing = guessing and not is_abstract
         for path in self._index.find_users(wanted):
-            for document in range(len(self._index.references(path))):
-                unit = self._unit(path, document)
+            for document, mentions in enumerate(self._read_names(path)):
+                places = [place for place in mentions.find(wanted) if mentions.is_behind(place)]
+                if written:
+                    places = sorted([*places, *self._find_fields(path, document, wanted)], key=lambda r: r.start)
+                read_off = list(map(mentions.find_receiver, places))
+                # Without guessing, what is not read off names is nobody's.
+                unit = self._unit(path, document) if any(read_off) or (guessing and places) else None
                 if unit is None or find_dialect(unit.language) is not find_dialect(home.language):
                     continue
-                text, (names, places) = self._index.text(path), self._read_names(path, document)
-                for at in places.get(wanted, ()):
-                    name, start, end, role = names[at]
-                    if start not in self._receivers(path, document):
-                        continue
-                    ref = self._find_attribute(path, document, name, start)
-                    if ref is None and role != "call" and not is_abstract:
+                named: dict[int, str] = {}
+                for (name, start, end, role), receiver in zip(places, read_off, strict=True):
+                    ref = self._find_attribute(path, document, name, start, receiver)
+                    if ref is None and role != "call" and guessing:
                         ref = SymbolRef(name, "ambiguous", "name", CONFIDENCE["name"], (whole,))
                     elif ref is not None and ref.evidence == "mro" and not above.isdisjoint(ref.candidates):
                         ref = SymbolRef(name, "ambiguous", "mro", CONFIDENCE["parameter"], (whole,))
                     elif ref is not None and ref.evidence == "mro" and below and whole in ref.candidates:
-                        places = () if is_abstract else (whole,)
-                        ref = SymbolRef(name, "ambiguous", "mro", CONFIDENCE["parameter"], places)
+                        meant = () if is_abstract else (whole,)
+                        ref = SymbolRef(name, "ambiguous", "mro", CONFIDENCE["parameter"], meant)
                     kind = "write" if role == "assignment" else "read"
-                    if kind == "read" and _UPDATE.match(text, end):
+                    if kind == "read" and _UPDATE.match(mentions.text, end):
                         kind = "update"
                     if ref is not None and whole in ref.candidates:
-                        named = {at: unit.qualified_names[at] for at in unit.by_symbol}  # what a lambda does, too
+                        named = named or {at: unit.qualified_names[at] for at in unit.by_symbol}  # a lambda's, too
                         around = _around(self._symbols_of(path)[document], named, start)
-                        first = _find_first(names, at, text)
+                        first = mentions.find_first(start)
                         yield Read(Candidate(path, document, around), first, start, end, kind, ref)
+
+    def _find_fields(self, path: str, document: int, name: str) -> list[Reference]:
+        """Where the first `self.x = …` makes a field of the name: that is a definition, and no reference."""
+        text = self._index.text(path)
+        return [
+            Reference(name, symbol.name_start, symbol.name_end, "assignment")
+            for symbol in self._symbols_of(path)[document]
+            if symbol.name == name and symbol.kind_group == "value" and text[symbol.name_start - 1] == b"."[0]
+        ]
 
     def _find_overridden(self, method: Candidate) -> set[Candidate]:
         """What a method takes the place of, in the classes above."""
@@ -291,44 +326,41 @@ class Edges:
                     found |= dict.fromkeys(Candidate(unit.path, unit.document, f"{holder}.{each}") for each in names)
         return list(found)
 
-    def _read_names(self, path: str, document: int) -> tuple[list[Reference], dict[str, list[int]]]:
-        """Names as they stand in a document, also where the first `self.x = …` makes a field; and where each is."""
-        key = (path, document)
-        if key not in self._names_read:
+    def _read_names(self, path: str) -> list[Mentions]:
+        """Of every document."""
+        if path not in self._mentions:
             text = self._index.text(path)
-            fields = [
-                Reference(s.name, s.name_start, s.name_end, "assignment")
-                for s in self._symbols_of(path)[document]
-                if s.kind_group == "value" and text[s.name_start - 1 : s.name_start] == b"."
-            ]
-            names = sorted([*self._index.references(path)[document], *fields], key=lambda r: r.start)
-            places: dict[str, list[int]] = {}
-            for at, reference in enumerate(names):
-                places.setdefault(reference.name, []).append(at)
-            self._names_read[key] = (names, places)
-        return self._names_read[key]
+            self._mentions[path] = [Mentions(references, text) for references in self._index.references(path)]
+        return self._mentions[path]
 
     def find_usages_out(self, source: Candidate, known: Iterable[Edge]) -> list[Edge]:
         """What a definition names and has no certain edge to among those known."""
         if self._of(source.path, source.document) is None:
             return []
         taken = {edge.ref.candidates for edge in known if edge.ref.status == "resolved"} | {(source,)}
-        usages = self._usages(source.path, source.document, None)
+        number = self.find_symbol(source)
+        symbols = self._symbols_of(source.path)[source.document]
+        around = (symbols[number].start, symbols[number].end) if number is not None and number >= 0 else None
+        usages = self._usages(source.path, source.document, None, around)
         return [edge for edge in usages if edge.source == source and edge.ref.candidates not in taken]
 
-    def _usages(self, path: str, document: int, names: set[str] | None) -> Iterator[Edge]:
+    def _usages(
+        self, path: str, document: int, names: set[str] | None, around: tuple[int, int] | None = None
+    ) -> Iterator[Edge]:
         """Functions and classes that code names without calling them there: handed over, assigned, compared, read off
-        `self`, a class or a module. Of all names or of these."""
-        mentions = self._mentions(path, document)
+        `self`, a class or a module. Of all names or of these, of all the code or of a stretch."""
+        mentions = self._find_mentioned(path, document)
         wanted = mentions if names is None else names & mentions.keys()
         if not wanted:
             return
         symbols, own = self._symbols_of(path)[document], self._names(path, document)
-        read_off = self._receivers(path, document)
+        names_read = self._read_names(path)[document]
         defined = set(own.values())
         seen: set[tuple[str, tuple[Candidate, ...]]] = set()
-        for start, name in sorted((at, word) for word in wanted for at in mentions[word]):
-            if start in read_off:
+        first, last = around or (0, maxsize)
+        for start, name in sorted((at, word) for word in wanted for at in mentions[word] if first <= at < last):
+            place = names_read.find_at(start)
+            if place is not None and names_read.is_behind(place):
                 ref = self._find_attribute(path, document, name, start) or _unknown(name)
             else:
                 ref = self._find_name(path, document, _innermost(symbols, start), name, start, "reference")
@@ -342,7 +374,7 @@ class Edges:
                 used = SymbolRef(name, ref.status, ref.evidence, ref.confidence, places)
                 yield Edge("usages", Candidate(path, document, holder), used)
 
-    def _mentions(self, path: str, document: int) -> dict[str, list[int]]:
+    def _find_mentioned(self, path: str, document: int) -> dict[str, list[int]]:
         """Where a document names what it neither calls, imports nor annotates with, by name."""
         key = (path, document)
         if key not in self._mentioned:
@@ -350,9 +382,9 @@ class Edges:
             found: dict[str, list[int]] = {}
             for name, start in references.of_role("reference"):
                 found.setdefault(name, []).append(start)
-            read_off = self._receivers(path, document)
+            text = self._index.text(path)
             for name, start in references.of_role("attribute"):
-                if start in read_off:
+                if text[start - 1 : start] == b".":
                     found.setdefault(name, []).append(start)
             self._mentioned[key] = found
         return self._mentioned[key]
@@ -418,37 +450,53 @@ class Edges:
     def find_named(self, path: str, name: str) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
         """(document, start, end, what it means) of every mention of a name in a file's code, one after the other. None
         for a name behind a dot that is not called, unless it is read off `self`, a class or a module."""
-        calls = self._index.calls(path)
-        for document, references in enumerate(self._index.references(path)):
-            numbers = {call.name_start: number for number, call in enumerate(calls[document]) if call.name == name}
-            for found, start, end, role in references:
-                if found != name:
-                    continue
+        for document, mentions in enumerate(self._read_names(path)):
+            references = mentions.find(name)
+            numbers = self._find_numbers(path, document) if references else {}
+            for place in references:
+                _, start, end, role = place
                 if start in numbers:
                     yield document, start, end, self.find_call(path, document, numbers[start])
-                elif role == "attribute" or start in self._receivers(path, document):
+                elif role == "attribute" or mentions.is_behind(place):
                     yield document, start, end, self._find_attribute(path, document, name, start)
                 else:
                     yield document, start, end, self.find_name(path, document, name, start, role)
 
-    def _find_attribute(self, path: str, document: int, name: str, start: int) -> SymbolRef | None:
+    def _find_numbers(self, path: str, document: int) -> dict[int, int]:
+        """Where the name of a call stands -> its number."""
+        key = (path, document)
+        if key not in self._calls_at:
+            calls = self._index.calls(path)[document]
+            self._calls_at[key] = {call.name_start: number for number, call in enumerate(calls)}
+        return self._calls_at[key]
+
+    def _find_attribute(
+        self, path: str, document: int, name: str, start: int, receiver: str | None = None
+    ) -> SymbolRef | None:
         """What `receiver.name` means where the receiver is `self`, a class, a module, or a name whose one value has its
         class written beside it; else None."""
-        receiver = self._receivers(path, document).get(start)
-        unit, links = self._unit(path, document), self._of(path, document)
-        if not receiver or unit is None or links is None:
+        if receiver is None:
+            mentions = self._read_names(path)[document]
+            place = mentions.find_at(start)
+            receiver = "" if place is None else mentions.find_receiver(place)
+        unit, links = (self._unit(path, document), self._of(path, document)) if receiver else (None, None)
+        if unit is None or links is None:
             return None
         symbols = self._symbols_of(path)[document]
         scope = _innermost(symbols, start)
         while scope >= 0 and scope not in unit.by_symbol:
             scope = symbols[scope].parent  # a function without a name
-        head, *fields = receiver.split(".")
+        head, _, fields = receiver.partition(".")
         binds = unit.find(scope, head, start)
-        made = self._find_class(unit, links, binds[0], start) if len(binds) == 1 else None
+        made = None
+        if len(binds) == 1:
+            # Of one name in one function, nearly all places mean the same.
+            key = (path, document, scope, binds[0].start, receiver)
+            if key not in self._classes:
+                self._classes[key] = self._find_read_off(unit, links, binds[0], start, fields)
+            made = self._classes[key]
         if made is not None:
             kind, evidence = made
-            for field in fields:
-                kind, evidence = self._find_held(kind, field) if kind is not None else None, "attribute"
             return self._find_member(kind, evidence, name) if kind is not None else None
         if fields:
             return None
@@ -460,6 +508,18 @@ class Edges:
             return self._find_member(place, "scope", name)
         found = self.find_dotted(path, document, f"{receiver}.{name}", start)
         return found if found.candidates else None
+
+    def _find_read_off(
+        self, unit: Unit, links: Links, bind: Bind, start: int, fields: str
+    ) -> tuple[Candidate | None, str] | None:
+        """As `_find_class`, of the fields behind what is bound."""
+        made = self._find_class(unit, links, bind, start)
+        if made is None or not fields:
+            return made
+        kind = made[0]
+        for field in fields.split("."):
+            kind = None if kind is None else self._find_held(kind, field)
+        return kind, "attribute"
 
     def _find_held(self, kind: Candidate, field: str) -> Candidate | None:
         """The class that the one assignment to a field of a class makes an instance of, or that its type names."""
@@ -541,26 +601,6 @@ class Edges:
             self._symbols[path] = self._index.symbols(path)
         return self._symbols[path]
 
-    def _receivers(self, path: str, document: int) -> dict[int, str]:
-        """Where a name stands behind a dot -> the names it is read off (`self.engine`), "" where that are no names
-        alone."""
-        key = (path, document)
-        if key not in self._read_off:
-            found: dict[int, str] = {}
-            text = self._index.text(path)
-            before, before_end = "", -2
-            for name, start, end, role in self._read_names(path, document)[0]:
-                chain = name
-                if role in _BEHIND and text[start - 1 : start] == b".":
-                    if before_end + 1 == start:
-                        found[start] = before
-                    else:  # a keyword is no reference
-                        found[start] = "this" if _THIS.search(text, max(start - 6, 0), start) else ""
-                    chain = f"{found[start]}.{name}" if found[start] else ""
-                before, before_end = chain, end
-            self._read_off[key] = found
-        return self._read_off[key]
-
     def find_dotted(self, path: str, document: int, dotted: str, start: int) -> SymbolRef:
         """What `a.b.C` means at a byte: through imports, into modules and classes; `module` is set for what comes from
         outside. A name that nothing here binds is unresolved: it may be the language's own."""
@@ -594,7 +634,7 @@ class Edges:
         bindings.sort(key=lambda binding: binding.start)
         for reference in facts.references:
             name, start, _, role = reference
-            if role in _BEHIND and _MEMBER.search(text, max(start - 3, 0), start):
+            if role in BEHIND and _MEMBER.search(text, max(start - 3, 0), start):
                 continue  # of something: no scope binds it
             scope = _innermost(facts.symbols, start)
             if role == "import":
@@ -615,8 +655,11 @@ class Edges:
         """The number of a definition in its document's symbols as they are now; -1 for the module."""
         if not place.name:
             return -1
-        names = self._names(place.path, place.document)
-        return next((symbol for symbol, name in names.items() if name == place.name), None)
+        key = (place.path, place.document)
+        if key not in self._numbered:
+            names = self._names(*key)
+            self._numbered[key] = {names[symbol]: symbol for symbol in reversed(names)}
+        return self._numbered[key].get(place.name)
 
     def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
         """The inverse of find_symbol."""
@@ -641,6 +684,9 @@ class Edges:
 
     def _names(self, path: str, document: int) -> dict[int, str]:
         """Of a document's definitions, by symbol."""
+        unit = self._units.get((path, document))
+        if unit is not None:
+            return unit.qualified_names
         if path not in self._qualified:
             self._qualified[path] = self._index.names(path)
         found = self._qualified[path]
@@ -659,11 +705,25 @@ class Edges:
         for path, numbers in self._index.find_referrers(target_key(target)):
             calls.setdefault(path, set()).update(numbers)
         name = target.name.rpartition(".")[2].partition("#")[0]
-        if name and possible:
-            for path, numbers in self._index.find_referrers(name_key(name)):
-                calls.setdefault(path, set()).update(numbers)
+        for path, call in self._find_guessed(name).get(target, ()) if name and possible else ():
+            calls.setdefault(path, set()).add(call)
         for path in sorted(calls):
             yield path, sorted(calls[path])
+
+    def _find_guessed(self, name: str) -> dict[Candidate, list[tuple[str, int]]]:
+        """Of the calls on unknown receivers, by the methods of the name that they may mean."""
+        if name not in self._guessed:
+            found = self._guessed[name] = {}
+            for path, calls in self._index.find_referrers(name_key(name)):
+                every = self._all(path)
+                for call in calls:
+                    document, number = call >> 24, call & 0xFFFFFF
+                    links = every[document] if document < len(every) else None
+                    if links is not None and number not in links.replaced:
+                        ref = self._fill(path, document, number, links, links.refs[links.calls[number]])
+                        for place in ref.candidates if ref.evidence == "name" else ():
+                            found.setdefault(place, []).append((path, call))
+        return self._guessed[name]
 
     def _find_callers(self, target: Candidate, possible: bool) -> Iterator[Edge]:
         for path, calls in self._find_referrers(target, possible):
@@ -801,6 +861,21 @@ class Edges:
         return msgspec.structs.replace(ref, candidates=(Candidate(home.path, home.document, name),))
 
 
+# By name of a definition: the calls that it makes, and what else it refers to.
+_Outgoing = tuple[dict[str, list[int]], dict[str, list[Edge]]]
+
+
+def _find_outgoing(path: str, document: int, links: Links) -> _Outgoing:
+    calls: dict[str, list[int]] = {}
+    relations: dict[str, list[Edge]] = {}
+    for number, scope in enumerate(links.scopes):
+        for name in {scope, links.lambdas.get(number, scope)}:
+            calls.setdefault(name, []).append(number)
+    for edge in _relations(path, document, links):
+        relations.setdefault(edge.source.name, []).append(edge)
+    return calls, relations
+
+
 def _find_kinds(accessor: Symbol) -> tuple[str, ...]:
     """What runs it."""
     if "set" in accessor.modifiers or any(name.endswith(".setter") for name in accessor.decorators):
@@ -821,7 +896,9 @@ def _find_properties(unit: Unit, symbol: int) -> dict[Candidate, tuple[str, ...]
             if site is not None and site.callee == "property":
                 given = [*zip(_PROPERTY, site.args, strict=False), *site.keywords]
                 kinds = {kind for key, value in given if value == method.name for kind in _PROPERTY.get(key, ())}
-                found[Candidate(unit.path, unit.document, f"{unit.qualified_names[owner.symbol]}.{name}")] = (*kinds,)
+                if kinds:
+                    holder = unit.qualified_names[owner.symbol]
+                    found[Candidate(unit.path, unit.document, f"{holder}.{name}")] = (*kinds,)
     return found
 
 
@@ -874,14 +951,6 @@ def _around(symbols: Sequence[Symbol], names: dict[int, str], offset: int) -> st
     while number >= 0 and not (number in names and offset < symbols[number].end):
         number = symbols[number].parent
     return names.get(number, "")
-
-
-def _find_first(names: Sequence[Reference], at: int, text: bytes) -> int:
-    """Where the chain `this.a.b` begins of which a name is a part."""
-    while at and names[at - 1].end + 1 == names[at].start and text[names[at - 1].end : names[at].start] == b".":
-        at -= 1
-    start = names[at].start
-    return start - 5 if _THIS.search(text, max(start - 6, 0), start) else start
 
 
 def _innermost(symbols: Sequence[Symbol], offset: int) -> int:

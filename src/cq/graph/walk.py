@@ -15,14 +15,14 @@ N = TypeVar("N", bound=Hashable)
 
 
 class Link(msgspec.Struct, Generic[N], frozen=True):
-    """`source` depends on `target`: it calls, imports, uses or inherits it. `site` is where, for people."""
+    """`source` depends on `target`: it calls, imports, uses or inherits it. `call` tells by which of its calls."""
 
     source: N
     target: N
     kind: str
     confidence: float = 1.0
     status: str = "resolved"
-    site: str = ""
+    call: int = -1
 
 
 Neighbors = Callable[[Collection[N]], Iterable[Link[N]]]
@@ -53,27 +53,26 @@ def walk(
     max_nodes: int = 500,
     max_links: int = 2000,
 ) -> Walk[N]:
-    """Breadth first; each round is one batched question. `forward` follows links from source to target."""
+    """Breadth first; each round is one batched question. `forward` follows links from source to target. A round that
+    finds more nodes than there is room for is the last."""
     reached: dict[N, Reached[N]] = {center: Reached(center, 0, (), 1.0) for center in centers}
-    kept: dict[tuple[N, N, str, str], Link[N]] = {}
+    kept: dict[tuple[N, N, str, int], Link[N]] = {}
     frontier: list[N] = list(reached)
-    lost_nodes = lost_links = 0
+    lost_nodes: set[N] = set()
+    lost_links = 0
+    truncated: list[Truncation] = []
     for distance in range(1, depth + 1):
         if not frontier:
             break
         ahead: dict[N, Reached[N]] = {}
-        found = sorted(
-            neighbors(frontier),
-            key=lambda link: (-link.confidence, order(link.source), order(link.target), link.site),
-        )
-        for link in found:
+        for link in _sort(neighbors(frontier), order):
             here, there = (link.source, link.target) if forward else (link.target, link.source)
             if here not in reached or here == there:
                 continue
-            key = (link.source, link.target, link.kind, link.site)
+            key = (link.source, link.target, link.kind, link.call)
             if there not in reached and there not in ahead:
                 if len(reached) + len(ahead) >= max_nodes:
-                    lost_nodes += 1
+                    lost_nodes.add(there)
                     continue
                 base = reached[here]
                 weakest = min(base.confidence, link.confidence)
@@ -82,11 +81,12 @@ def walk(
                 kept.setdefault(key, link)
             elif key not in kept:
                 lost_links += 1
-        frontier = list(ahead)
+        frontier = [] if lost_nodes else list(ahead)
         reached.update(ahead)
-    truncated: list[Truncation] = []
+        if lost_nodes and distance < depth:
+            truncated.append(Truncation("graph", "depth", distance, depth, depth - distance))
     if lost_nodes:
-        truncated.append(Truncation("graph", "nodes", max_nodes, max_nodes + lost_nodes, lost_nodes))
+        truncated.append(Truncation("graph", "nodes", max_nodes, max_nodes + len(lost_nodes), len(lost_nodes)))
     if lost_links:
         truncated.append(Truncation("graph", "links", max_links, max_links + lost_links, lost_links))
     nodes = sorted(reached.values(), key=lambda item: (item.distance, -item.confidence))
@@ -94,7 +94,7 @@ def walk(
 
 
 def find_paths(
-    start: N,
+    starts: Collection[N],
     goals: Collection[N],
     neighbors: Neighbors[N],
     *,
@@ -103,29 +103,39 @@ def find_paths(
     max_nodes: int = 20_000,
     limit: int = 3,
 ) -> tuple[list[tuple[Link[N], ...]], bool]:
-    """The cheapest chains of links from `start` to one of the goals, at most `limit` of that cost; and whether the
-    search was cut short, so that none found means nothing. Nodes of one cost are one batched question."""
+    """The cheapest chains of links from one of the starts to one of the goals, at most `limit` of that cost; whether
+    the search was cut short, so that none found means nothing. Nodes of one cost are one batched question."""
     wanted = set(goals)
     parents: dict[N, list[Link[N]]] = {}
-    ahead: dict[int, dict[N, list[Link[N]]]] = {0: {start: []}}
+    ahead: dict[int, dict[N, list[Link[N]]]] = {0: {start: [] for start in starts}}
     for cost in range(max_cost + 1):
         fresh = {node: links for node, links in ahead.pop(cost, {}).items() if node not in parents}
         parents.update(fresh)
         hits = [node for node in fresh if node in wanted]
         if hits:
-            found = [chain for node in hits for chain in _unwind(node, start, parents, limit)]
+            found = [chain for node in hits for chain in _unwind(node, parents, limit)]
             return found[:limit], False
         if len(parents) > max_nodes:
             return [], True
-        for link in sorted(
-            neighbors(list(fresh)),
-            key=lambda link: (-link.confidence, order(link.source), order(link.target), link.site),
-        ):
+        for link in _sort(neighbors(list(fresh)), order):
             if link.target not in parents:
                 ahead.setdefault(cost + _cost(link), {}).setdefault(link.target, []).append(link)
         if not ahead:
             return [], False
     return [], True
+
+
+def _sort(links: Iterable[Link[N]], order: Callable[[N], Any]) -> list[Link[N]]:
+    """The surest first. The same few nodes are at the ends of many links."""
+    known: dict[N, Any] = {}
+
+    def place(node: N) -> Any:
+        found = known.get(node)
+        if found is None:
+            found = known[node] = order(node)
+        return found
+
+    return sorted(links, key=lambda link: (-link.confidence, place(link.source), place(link.target), link.call))
 
 
 def _cost(link: Link[Any]) -> int:
@@ -134,12 +144,12 @@ def _cost(link: Link[Any]) -> int:
     return 1 + int(-math.log2(max(link.confidence, 0.001)))
 
 
-def _unwind(node: N, start: N, parents: Mapping[N, list[Link[N]]], limit: int) -> list[tuple[Link[N], ...]]:
+def _unwind(node: N, parents: Mapping[N, list[Link[N]]], limit: int) -> list[tuple[Link[N], ...]]:
     chains: list[tuple[Link[N], ...]] = []
     todo: list[tuple[N, tuple[Link[N], ...]]] = [(node, ())]
     while todo and len(chains) < limit:
         here, chain = todo.pop()
-        if here == start:
+        if not parents[here]:  # a start
             chains.append(chain)
             continue
         seen: set[N] = set()

@@ -1,5 +1,5 @@
 """Processes that work for a refresh, and never outlive it. Where forking is safe they are forked; elsewhere they start
-anew, which costs more and gives the same."""
+anew, which costs more and gives the same. And the collector of garbage, which sleeps while work is done."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cq.store import database
@@ -21,6 +22,19 @@ FORKS = hasattr(os, "fork") and sys.platform != "darwin"
 # How much more there must be to do for a process to be worth it: one that starts anew imports everything again.
 COST = 1 if FORKS else 8
 _MOST = 61  # that Windows can wait for at once
+
+
+@contextmanager
+def collect_later() -> Iterator[None]:
+    """What is made meanwhile has no cycles, or dies together: to look through it again and again is a third of a
+    question's time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def make_pool(workers: int, start: Callable[..., None], *given: Any) -> ProcessPoolExecutor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections import deque
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cq.indexing.pool import COST, make_pool
+from cq.indexing.pool import COST, collect_later, make_pool
 from cq.indexing.producer import producer
 from cq.model.errors import StoreError
 from cq.model.facts import FileFacts, References
@@ -132,14 +131,8 @@ def refresh(
     rebuilt = "" if index.exists() else "new"
     if not rebuilt and (why := database.damage(index, producer(), words=settings.words)):
         rebuilt = why
-    was_on = gc.isenabled()
-    # What a refresh makes points at one another in the millions, and all dies together.
-    gc.disable()
-    try:
+    with collect_later():
         return _refresh(index, root, settings, rebuilt, full, wait, tell)
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _refresh(

@@ -681,8 +681,8 @@ class LinkedTree:
 
     def find_users(self, name: str) -> list[str]:
         """Paths of files whose code may call or use the name; by path."""
-        contents = self._reader.find_names(name, "called used")
-        return [file.path for file in self._reader.find_files(self._tree, contents)]
+        found = self._reader.paths(self._tree, self._reader.find_names(name, "called used"))
+        return sorted(path for paths in found.values() for path in paths)
 
     def find_referrers(self, key: int) -> list[tuple[str, array[int]]]:
         return self._reader.find_referrers(self._tree, key)

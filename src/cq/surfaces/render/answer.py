@@ -203,7 +203,8 @@ def render_notes(answer: Answer) -> list[str]:
     more = len(answer.degraded) - _SHOWN_EVENTS
     rows += [f"{more} more notes in --format json"] if more > 0 else []
     rows += [
-        f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}; {cut.omitted:,} counted only"
+        f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}"
+        + ("; there is no room for what lies farther" if cut.cap == "depth" else f"; {cut.omitted:,} counted only")
         for cut in answer.truncated
         # A preview says itself of how many it is.
         if cut.scope.rpartition(".")[2] != "answer" and cut.cap != "preview"

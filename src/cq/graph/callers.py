@@ -207,6 +207,17 @@ class Callers:
                     todo.append(definition.name)
         return list(found)
 
+    def find_instances(self, meta: Class) -> list[Class]:
+        """The classes of the same document that have a metaclass, by their own words or through a base."""
+        linker, unit, found = self.linker, meta.unit, dict[Class, None]()
+        name = f"metaclass {meta.definition.name}"
+        linker.record(unit.name_key(f"<{name}"))
+        for definition in unit.heirs.get(name, ()):
+            kind = linker.thing(unit, definition.start)
+            if isinstance(kind, Class):
+                found |= dict.fromkeys([kind, *self.find_heirs(kind)])
+        return [kind for kind in found if linker.dialect(unit).find_metaclass(linker, kind) is meta]
+
     def skipped(self, thing: Thing, function: Function) -> int | None:
         """How many parameters come from elsewhere when `thing` is called and that runs `function`; None: it does not
         run it."""

@@ -234,7 +234,8 @@ class _Reader:
                 found.setdefault(unit.member_key(definition.symbol, "*"), []).append(
                     sorted(unit.scopes.get(definition.symbol, ()))
                 )
-                for base in definition.bases:
+                metaclasses = [f"metaclass {value}" for word, value in definition.keywords if word == "metaclass"]
+                for base in (*definition.bases, *metaclasses):
                     if type(base) is str:
                         found.setdefault(unit.name_key(f"<{base}"), []).append(definition.name)
                 for name, stores in unit.own_stores(definition.symbol).items():

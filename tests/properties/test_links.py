@@ -85,6 +85,12 @@ PIECES = [
     "from dataclasses import dataclass, field\n@dataclass\nclass D:\n    k: object\n"
     "    m: object = field(default_factory=make)\n    def run(self):\n        self.k()\n",
     "D(f).run()\n",
+    "def with_default(cb=f):\n    cb()\n",
+    "with_default(g)\n",
+    "with_default()\n",
+    "class E2(E):\n    def __init__(self): ...\n    def go(self): ...\ndef fall():\n    try:\n        f()\n    except E as e:\n        e.go()\n",
+    "raise E2\n",
+    "raise E2()\n",
 ]
 SCRIPT_PATHS = ["a.ts", "b.ts", "c.js", "lib/index.ts", "lib/d.ts", "tsconfig.json", "package.json"]
 SCRIPT_PIECES = [

@@ -271,6 +271,8 @@ class _Reader:
             # depends on it.
             if any(isinstance(key, int) for key, _ in find_handed(site)):
                 found.setdefault(unit.home(site.scope), []).append(said)
+        for name in sorted({value for _, _, value in code.raises if type(value) is str}):
+            found.setdefault(unit.name_key(f"raise {name}"), []).append(name)
         found.setdefault(unit.name_key("__all__"), []).append(code.public)
         # What stands in no function is reached through names; nothing depends on the rest.
         found.pop(unit.home(ROOT), None)

@@ -31,6 +31,14 @@ from cq.model.facts import Import
 if TYPE_CHECKING:
     from cq.graph.link import Linker
 
+_MAKING = "builtins.type.__call__"
+# Methods of the language's own classes that run those of the classes below them: of this name, or that begin so.
+_TEMPLATES = {
+    "ast.NodeVisitor.visit": "visit_", "ast.NodeVisitor.generic_visit": "visit_", "ast.NodeTransformer.visit": "visit_",
+    "ast.NodeTransformer.generic_visit": "visit_",
+    "json.JSONEncoder.encode": "default", "json.JSONEncoder.iterencode": "default", "threading.Thread.start": "run",
+    "multiprocessing.Process.start": "run", "html.parser.HTMLParser.feed": "handle_", "cmd.Cmd.onecmd": "do_",
+}  # fmt: skip
 MAX_ALIASES = 30  # steps from a name of a base to its class
 
 
@@ -69,7 +77,7 @@ class PythonDialect(Dialect):
         "format": ("__format__|__str__|__repr__",), "truth": ("__bool__|__len__",), "del": ("__delitem__",),
         **{sign: (name,) for sign, name in protocols.items() if not sign.isalpha()},
     }  # fmt: skip
-    external_runs = frozenset({"builtins.type.__call__"})
+    external_runs = frozenset({_MAKING, *_TEMPLATES})
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {
         f"builtins.{name}": (f"__{name}__",)
         for name in ("len", "repr", "iter", "next", "hash", "abs", "int", "float", "reversed", "round", "bytes", "dir")
@@ -691,12 +699,18 @@ class PythonDialect(Dialect):
         return [] if method is None or method.owner is None else linker.callers.find_instances(method.owner)
 
     def find_ran(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
-        found: Values = {}
-        for kind in self._find_made(linker, unit, unit.code.sites[number]) if thing.name == _MAKING else ():
+        found, site = NOTHING, unit.code.sites[number]
+        for kind in self._find_made(linker, unit, site) if thing.name == _MAKING else ():
             for name in self.constructors:
-                values = linker.member(kind.instance, name, PARAMETER)
-                found |= {method: PARAMETER for method in values if isinstance(method, (Bound, Function))}
-        return found
+                found = join(found, linker.member(kind.instance, name, PARAMETER))
+        name = _TEMPLATES.get(thing.name)
+        if name is not None:
+            holder = site.callee.rpartition(".")[0] if type(site.callee) is str else site.callee[1]
+            given = linker.evaluate(unit, site.scope, holder, site.start)
+            held: Values = {inner: PARAMETER for inner in given if isinstance(inner, Instance)}
+            is_begun = name.endswith("_")
+            found = join(found, linker.members.find_begun(held, name) if is_begun else linker.attribute(held, name))
+        return {method: PARAMETER for method in found if isinstance(method, (Bound, Function))}
 
     def _find_begin(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> str:
         """How a text begins that is put together: `"visit_" + kind`, also under a name."""
@@ -823,7 +837,6 @@ def _common(one: str, other: str) -> int:
     return count
 
 
-_MAKING = "builtins.type.__call__"
 _RECORDS = frozenset({
     "dataclasses.dataclass", "dataclasses.dataclass()", "typing.NamedTuple", "attr.s", "attr.s()", "attr.define",
     "attr.define()", "attrs.define", "attrs.define()", "attrs.frozen", "attrs.frozen()",

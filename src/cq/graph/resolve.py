@@ -339,6 +339,7 @@ class Resolver:
                 others = {
                     o: max(at, level, INFERRED) for o, at in ran.items() if self._target(o) != self._target(thing)
                 }
+                others = self._without_givers(others)
                 if others:
                     found |= others
                     # Of several that a decorator may give it is not known that the function itself is not one, unless
@@ -436,6 +437,18 @@ class Resolver:
         return any(
             len(kind.definition.bases) > 1 or name in kind.unit.scopes.get(kind.definition.symbol, ()) for kind in kinds
         )
+
+    def _without_givers(self, others: Values) -> Values:
+        """Of what a decorator may give, without those that would only give another of it when called: what
+        `@trace(n=1)` gives is no wrapper yet."""
+        if len(others) < 2:
+            return others
+        return {
+            other: at
+            for other, at in others.items()
+            if not isinstance(other, Function)
+            or not (self.linker.calls.returned(other).keys() & others.keys() - {other})
+        }
 
     def _is_wrapping(self, thing: Thing) -> bool:
         """Whether a function calls a parameter of one around it."""

@@ -51,6 +51,8 @@ def find_handed(site: Site) -> Iterator[tuple[str | int, int | str]]:
     for at, value in (*enumerate(site.args), *site.keywords):
         if type(value) is str and value[0] not in "'#=":
             yield value.rpartition(".")[2], at
+        elif type(value) is list and value[0] == ".":
+            yield value[2].rpartition(".")[2], at
         elif type(value) is list and value[0] == "lambda":
             yield value[1], at
 
@@ -220,6 +222,11 @@ class Unit:
         for bind in self.code.binds:
             if type(bind.value) is list and bind.value[0] in _CONTAINERS:
                 found[id(bind.value)] = (bind.name, bind)
+        for definition in self.code.definitions:
+            for parameter in definition.parameters if definition.symbol >= 0 else ():
+                if type(parameter.default) is list and parameter.default[0] in _CONTAINERS:
+                    bind = self.scopes[definition.symbol][parameter.name][0]
+                    found[id(parameter.default)] = (parameter.name, bind)
         for store in self.code.stores:
             if type(store.value) is list and store.value[0] in _CONTAINERS:
                 name = store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]"

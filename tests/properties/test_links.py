@@ -88,7 +88,8 @@ PIECES = [
     "def with_default(cb=f):\n    cb()\n",
     "with_default(g)\n",
     "with_default()\n",
-    "class E2(E):\n    def __init__(self): ...\n    def go(self): ...\ndef fall():\n    try:\n        f()\n    except E as e:\n        e.go()\n",
+    "class E2(E):\n    def __init__(self): ...\n    def go(self): ...\n"
+    "def fall():\n    try:\n        f()\n    except E as e:\n        e.go()\n",
     "raise E2\n",
     "raise E2()\n",
 ]

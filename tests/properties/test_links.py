@@ -78,6 +78,20 @@ PIECES = [
     "T['k'] = g\nT['k']()\nT.update({'k': make})\nT['k']()\n",
     "held = f\ndef swap(h):\n    global held\n    held = h\n",
     "swap(g)\nheld()\n",
+    "import a\na.held = make\n",
+    "import b\nb.held = f\ndef use():\n    held()\n",
+    "class M(type):\n    def __call__(cls, *a):\n        return super().__call__(*a)\n",
+    "class C(metaclass=M):\n    def __init__(self): ...\n    def __getattr__(self, name):\n        return f\n",
+    "from dataclasses import dataclass, field\n@dataclass\nclass D:\n    k: object\n"
+    "    m: object = field(default_factory=make)\n    def run(self):\n        self.k()\n",
+    "D(f).run()\n",
+    "def with_default(cb=f):\n    cb()\n",
+    "with_default(g)\n",
+    "with_default()\n",
+    "class E2(E):\n    def __init__(self): ...\n    def go(self): ...\n"
+    "def fall():\n    try:\n        f()\n    except E as e:\n        e.go()\n",
+    "raise E2\n",
+    "raise E2()\n",
 ]
 SCRIPT_PATHS = ["a.ts", "b.ts", "c.js", "lib/index.ts", "lib/d.ts", "tsconfig.json", "package.json"]
 SCRIPT_PIECES = [
@@ -126,6 +140,8 @@ SCRIPT_PIECES = [
     "let held = f; function swap(h) { held = h; }\n",
     "swap(g); held(); held = f; held();\n",
     "T.k = g; T.k(); C.extra = g; C.extra().run();\n",
+    "function Q() {}\nQ.prototype = Object.create(P.prototype);\nQ.prototype.go = function () {};\nnew Q().run();\n",
+    "P.prototype.run = function (a) { this.go(); a(); };\nP.prototype.go = function () { return f(); };\n",
 ]
 
 

@@ -15,6 +15,7 @@ from cq.model.code import Site, Value
 if TYPE_CHECKING:
     from cq.graph.link import Linker
 
+_APPLYING = frozenset({"call", "apply"})
 MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
 
 
@@ -97,6 +98,34 @@ class Callers:
             linker.record(unit.name_key(f"(){definition.name}"))
             places += [(unit, number) for number in above] if len(above) + len(places) <= MAX_CALLERS else []
         return places
+
+    def is_always_given(self, function: Function, number: int) -> bool:
+        """Whether every call of the function's name passes the parameter, by what is written alone, and nobody gets the
+        function to call it otherwise."""
+        linker, unit, definition = self.linker, function.unit, function.definition
+        name = definition.name
+        is_method = function.owner is not None
+        if function.owner is not None and name in linker.dialect(unit).constructors:
+            if function.owner.definition.name in unit.heirs:
+                return False
+            name = function.owner.definition.name
+        if not name or definition.decorators or type(definition.parameters[number].default) is not str:
+            return False
+        linker.record(called_key(name))
+        linker.record(unit.name_key(f"(){name}"))
+        units = linker.corpus.calling(name)
+        sites = [caller.code.sites[n] for caller in units or () for n in caller.sites_by_name.get(name, ())]
+        return (
+            0 < len(sites) <= MAX_CALLERS
+            and name not in unit.handed_over
+            and all(self._gives(site, function, number, int(is_method)) for site in sites)
+        )
+
+    def _gives(self, site: Site, function: Function, number: int, skipped: int) -> bool:
+        is_spread = any(type(value) is list and value[0] == "*" for value in site.args)
+        named = {name for name, _ in site.keywords}
+        is_plain = site.kind in ("call", "new") and not is_spread and "**" not in named and site.name not in _APPLYING
+        return is_plain and find_argument(function, site, number, skipped) is not None
 
     def receivers(self, method: Function) -> Values:
         """The classes below its own that calls are known to hand to a method as `self`; as NAME those that only have
@@ -194,6 +223,14 @@ class Callers:
         sites = [(unit, number) for unit in units for number in unit.sites_by_name.get(name, ())]
         return len(sites) > MAX_CALLERS or any(kind in linker.link(unit, number) for unit, number in sites)
 
+    def is_raised(self, kind: Class) -> bool:
+        """Whether anyone may make an instance of just this class, by its name alone."""
+        name = kind.definition.name
+        self.linker.record(called_key(name))
+        self.linker.record(kind.unit.name_key(f"raise {name}"))
+        units = self.linker.corpus.calling(name)
+        return units is None or bool(units) or any(value == name for _, _, value in kind.unit.code.raises)
+
     def find_heirs(self, kind: Class) -> list[Class]:
         """The classes of the same document that inherit from a class."""
         linker, unit, found = self.linker, kind.unit, dict[Class, None]()
@@ -206,6 +243,17 @@ class Callers:
                     found[heir] = None
                     todo.append(definition.name)
         return list(found)
+
+    def find_instances(self, meta: Class) -> list[Class]:
+        """The classes of the same document that have a metaclass, by their own words or through a base."""
+        linker, unit, found = self.linker, meta.unit, dict[Class, None]()
+        name = f"metaclass {meta.definition.name}"
+        linker.record(unit.name_key(f"<{name}"))
+        for definition in unit.heirs.get(name, ()):
+            kind = linker.thing(unit, definition.start)
+            if isinstance(kind, Class):
+                found |= dict.fromkeys([kind, *self.find_heirs(kind)])
+        return [kind for kind in found if linker.dialect(unit).find_metaclass(linker, kind) is meta]
 
     def skipped(self, thing: Thing, function: Function) -> int | None:
         """How many parameters come from elsewhere when `thing` is called and that runs `function`; None: it does not

@@ -138,7 +138,7 @@ class Calls:
         if passed is not None:
             return passed
         found = dict(linker.unknown)
-        if parameter.default is not None:
+        if parameter.default is not None and not linker.callers.is_always_given(function, number):
             at = ANYWHERE if definition.symbol >= 0 else definition.start - 1  # behind it, the parameter has the name
             found = join(found, raised(linker.evaluate(unit, definition.scope, parameter.default, at), PARAMETER))
         return join(found, self._find_passed(function, number))
@@ -249,7 +249,7 @@ class Calls:
                     site = unit.code.sites[number]
                     values = linker.evaluate(unit, site.scope, passed, site.start)
                 else:
-                    values = linker.unknown
+                    values = join(linker.unknown, self._find_default(thing))
                 found = join(found, raised(values, level))
             elif isinstance(thing, Instance) and thing.own and isinstance(receiver, Instance):
                 found = join(found, {receiver: level})
@@ -258,6 +258,12 @@ class Calls:
             else:
                 found = join(found, {thing: level})
         return found
+
+    def _find_default(self, argument: Argument) -> Values:
+        unit, definition = argument.function.unit, argument.function.definition
+        value = definition.parameters[argument.number].default
+        at = ANYWHERE if definition.symbol >= 0 else definition.start - 1
+        return NOTHING if value is None else self.linker.evaluate(unit, definition.scope, value, at)
 
     def find_called(self, values: Values) -> dict[Function | Bound, int]:
         """The functions among values, and the methods that calling an instance among them runs."""

@@ -36,6 +36,9 @@ class Dialect:
     element_runs: ClassVar[dict[str, tuple[str, ...]]] = {}  # those of its elements, where no `key` is given
     # The language's own functions that call what they are given -> the argument, by position or keyword, or several.
     callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {}
+    external_runs: ClassVar[frozenset[str]] = frozenset()  # functions of which `find_ran` knows what they run
+    has_open_modules: ClassVar[bool] = False  # whether others can assign to the variables of a module
+    missing_hook: ClassVar[str] = ""  # the method that is asked for an attribute that there is none of
     attribute_hooks: ClassVar[tuple[str, ...]] = ()  # methods of what a class holds that run when it is defined
     class_hooks: ClassVar[tuple[str, ...]] = ()  # methods of the bases that run when a class is defined
     root_members: ClassVar[frozenset[str]] = frozenset()  # what every instance and class has from the language itself
@@ -88,6 +91,10 @@ class Dialect:
     def find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
         """The class of the repository that a class is an instance of."""
         return None
+
+    def find_factories(self, linker: Linker, kind: Class) -> list[Thing]:
+        """What is called for the fields of an instance when it is made."""
+        return []
 
     def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
         """What a value is by names, imports and aliases alone, without any flow; None: nobody knows."""
@@ -180,6 +187,10 @@ class Dialect:
     def find_handed(self, thing: External, unit: Unit, number: int, at: int | str) -> Site | None:
         """What the language's own function passes to one that a call hands it as that argument, as a call of it."""
         return None
+
+    def find_ran(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
+        """Functions that a call of the language's own function runs, beside what it is given."""
+        return {}
 
     def keeps_decorated(self, thing: Thing) -> bool:
         """Whether what a decorator gives takes the place of what it decorates."""

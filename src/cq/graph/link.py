@@ -85,6 +85,7 @@ class Linker(Cells):
         self._arguments: dict[tuple[Function, int], Argument] = {}
         self._modules: dict[str, Module] = {}
         self._paths: dict[str, list[str]] = {}
+        self.fetching: dict[Cell, dict[Function, None]] = {}  # cells that a method was asked for
         self.members = Members(self)
         self.calls = Calls(self)
         self.callers = Callers(self)
@@ -194,7 +195,11 @@ class Linker(Cells):
         if bind.value is None:
             return self.unknown
         # The name on the right of `x = x or y` is what it was before the statement.
-        return self.evaluate(unit, bind.scope, bind.value, bind.start - 1)
+        found = self.evaluate(unit, bind.scope, bind.value, bind.start - 1)
+        is_function = type(bind.value) is str and bind.value[0] not in "'#" and bind.name in unit.sites_by_name
+        if is_function and bind.scope == ROOT and self.dialects[unit.language].has_open_modules:
+            found = join(found, self.members.replaced(unit, bind.name))
+        return found
 
     def stored(self, unit: Unit, store: Store) -> Values:
         cell = self._stores.get(id(store))
@@ -415,6 +420,11 @@ class Linker(Cells):
         if isinstance(thing, Native):
             return thing.dialect.find_member(self, thing, name, level)
         return self.unknown
+
+    def note_fetched(self, method: Function) -> None:
+        """The cell being computed reads an attribute that a method makes up."""
+        if self._current is not None:
+            self.fetching.setdefault(self._current, {})[method] = None
 
     def make(self, unit: Unit, scope: int, kind: Value, position: int) -> Values:
         return raised(self.dialect(unit).make(self, unit, scope, kind, position), ANNOTATION)

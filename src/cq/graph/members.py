@@ -100,7 +100,8 @@ class Members:
         holder, binds, stores, doubt = self.find(kind, name, behind=behind)
         level = max(level, doubt)
         if holder is None:
-            return raised(self.stored_from_outside(kind, name), max(level, ATTRIBUTE))
+            found = raised(self.stored_from_outside(kind, name), max(level, ATTRIBUTE))
+            return join(found, self._fetch(receiver, name)) if isinstance(receiver, Instance) and not behind else found
         if isinstance(holder, External):
             return {linker.external(f"{holder.name}.{name}"): max(level, IMPORT)}
         found = NOTHING
@@ -137,6 +138,20 @@ class Members:
             # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
             beside = self._find_stored(holder, name, [holder.unit], own=stores)
             found = join(found, raised(_only_known(beside), level))
+        return found
+
+    def _fetch(self, receiver: Instance, name: str) -> Values:
+        """What the method gives that a class has for attributes it does not have: `__getattr__`."""
+        linker, found = self.linker, NOTHING
+        hook = linker.dialect(receiver.type.unit).missing_hook
+        if not hook or name.startswith("__"):
+            return found
+        holder, binds, _, _ = self.find(receiver.type, hook)
+        for bind in filter(_is_defined, binds):
+            method = linker.thing(holder.unit, bind.value[1]) if isinstance(holder, Class) else None
+            if isinstance(method, Function):
+                linker.note_fetched(method)
+                found = join(found, linker.calls.give(method, receiver, None, -1, 1))
         return found
 
     def _find_in_heirs(self, kind: Class, name: str) -> Values:
@@ -280,6 +295,20 @@ class Members:
         """`thing.name = value` from anywhere: only what few places do is worth asking about. Nobody knows the rest."""
         linker = self.linker
         return join(linker.unknown, self._find_stored(thing, name, linker.corpus.storing(name) or ()))
+
+    def replaced(self, unit: Unit, name: str) -> Values:
+        """What other modules put in the place of a variable: `import conf; conf.hook = mine`."""
+        linker, found = self.linker, NOTHING
+        linker.record(stored_key(name))
+        module = linker.module(unit.path)
+        for other in linker.corpus.storing(name) or ():
+            for store in other.stores_by_name.get(name, ()) if other is not unit else ():
+                head = store.base.partition(".")[0] if type(store.base) is str else ""
+                binds = other.find(store.scope, head, store.start) if head else ()
+                is_imported = any(type(bind.value) is list and bind.value[0] == "import" for bind in binds)
+                if is_imported and module in linker.store_base(other, store):
+                    found = join(found, raised(linker.stored(other, store), ATTRIBUTE))
+        return found
 
     def is_stored_only(self, unit: Unit, scope: int, base: str, name: str) -> bool:
         """Whether the code of one scope alone assigns to an attribute of that name, by one name of what has it."""

@@ -28,8 +28,9 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
     found = NOTHING
     values = linker.evaluate(unit, scope, value[1], position)
     keys: list[str] | list[None] = [None]
-    if len(value) == 3 and any(isinstance(thing, (Container, Module)) for thing in values):
-        keys = linker.containers.find_keys_of(unit, scope, value[2], position) or keys
+    if len(value) > 2 and any(isinstance(thing, (Container, Module)) for thing in values):
+        key = value[2] if len(value) == 3 else ["tuple", *value[2:]]
+        keys = linker.containers.find_keys_of(unit, scope, key, position) or keys
     hidden = linker.containers.find_hidden(unit, scope, value[1], keys[0], position) if len(keys) == 1 else ()
     for thing, level in values.items():
         if isinstance(thing, Container):
@@ -99,9 +100,13 @@ def _make(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -
 
 def _catch(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
     """An instance of a class that is caught, or of one below it."""
-    found = linker.made(linker.evaluate(unit, scope, value[1], position))
-    for thing in list(found):
-        for heir in linker.callers.find_heirs(thing.type) if isinstance(thing, Instance) else ():
+    found: Values = {}
+    for thing, level in linker.made(linker.evaluate(unit, scope, value[1], position)).items():
+        is_raised = linker.callers.is_raised
+        heirs = linker.callers.find_heirs(thing.type) if isinstance(thing, Instance) else []
+        if not isinstance(thing, Instance) or not any(map(is_raised, heirs)) or is_raised(thing.type):
+            found = join(found, {thing: level})
+        for heir in heirs:
             found = join(found, {heir.instance: PARAMETER})
     return found
 

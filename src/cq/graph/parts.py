@@ -234,7 +234,8 @@ class _Reader:
                 found.setdefault(unit.member_key(definition.symbol, "*"), []).append(
                     sorted(unit.scopes.get(definition.symbol, ()))
                 )
-                for base in definition.bases:
+                metaclasses = [f"metaclass {value}" for word, value in definition.keywords if word == "metaclass"]
+                for base in (*definition.bases, *metaclasses):
                     if type(base) is str:
                         found.setdefault(unit.name_key(f"<{base}"), []).append(definition.name)
                 for name, stores in unit.own_stores(definition.symbol).items():
@@ -270,6 +271,8 @@ class _Reader:
             # depends on it.
             if any(isinstance(key, int) for key, _ in find_handed(site)):
                 found.setdefault(unit.home(site.scope), []).append(said)
+        for name in sorted({value for _, _, value in code.raises if type(value) is str}):
+            found.setdefault(unit.name_key(f"raise {name}"), []).append(name)
         found.setdefault(unit.name_key("__all__"), []).append(code.public)
         # What stands in no function is reached through names; nothing depends on the rest.
         found.pop(unit.home(ROOT), None)

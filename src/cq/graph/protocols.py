@@ -24,6 +24,7 @@ class Protocols:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
+        self._pairs: dict[Container, Value] = {}  # what going over a map gives
 
     def run(self, thing: Instance, operation: str, level: int) -> Values:
         """What the member gives that the language calls for an operation."""
@@ -45,6 +46,10 @@ class Protocols:
             if isinstance(thing, Container):
                 if thing.kind == "dict":
                     found = join(found, linker.literal("str"))
+                elif thing.kind == "map":
+                    pair = self._pairs.setdefault(thing, ["list", "=str", ["all", thing]])
+                    held = linker.container("list", thing.unit, thing.scope, thing.position, pair)
+                    found = join(found, {held: level})
                 else:
                     found = join(found, raised(linker.containers.elements(thing), level))
             elif isinstance(thing, Instance):

@@ -8,8 +8,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from cq.graph.callers import MAX_CALLERS
+from cq.graph.corpus import called_key
 from cq.graph.dialect import Dialect
 from cq.graph.things import (
+    UNKNOWN,
     Bound,
     Class,
     Container,
@@ -28,6 +31,14 @@ from cq.model.facts import Import
 if TYPE_CHECKING:
     from cq.graph.link import Linker
 
+_MAKING = "builtins.type.__call__"
+# Methods of the language's own classes that run those of the classes below them: of this name, or that begin so.
+_TEMPLATES = {
+    "ast.NodeVisitor.visit": "visit_", "ast.NodeVisitor.generic_visit": "visit_", "ast.NodeTransformer.visit": "visit_",
+    "ast.NodeTransformer.generic_visit": "visit_",
+    "json.JSONEncoder.encode": "default", "json.JSONEncoder.iterencode": "default", "threading.Thread.start": "run",
+    "multiprocessing.Process.start": "run", "html.parser.HTMLParser.feed": "handle_", "cmd.Cmd.onecmd": "do_",
+}  # fmt: skip
 MAX_ALIASES = 30  # steps from a name of a base to its class
 
 
@@ -66,6 +77,7 @@ class PythonDialect(Dialect):
         "format": ("__format__|__str__|__repr__",), "truth": ("__bool__|__len__",), "del": ("__delitem__",),
         **{sign: (name,) for sign, name in protocols.items() if not sign.isalpha()},
     }  # fmt: skip
+    external_runs = frozenset({_MAKING, *_TEMPLATES})
     builtin_runs: ClassVar[dict[str, tuple[str, ...]]] = {
         f"builtins.{name}": (f"__{name}__",)
         for name in ("len", "repr", "iter", "next", "hash", "abs", "int", "float", "reversed", "round", "bytes", "dir")
@@ -80,6 +92,8 @@ class PythonDialect(Dialect):
         "builtins.sum": ("__radd__", "__add__"), "builtins.sorted": ("__lt__",), "builtins.list().sort": ("__lt__",),
         "builtins.min": ("__lt__",), "builtins.max": ("__gt__|__lt__",),
     }  # fmt: skip
+    has_open_modules = True
+    missing_hook = "__getattr__"
     attribute_hooks = ("__set_name__",)
     class_hooks = ("__init_subclass__",)
     root_members = frozenset(dir(object))
@@ -92,6 +106,7 @@ class PythonDialect(Dialect):
         self._found: dict[tuple[str, str], str | None] = {}
         self._strings: dict[str, Value] = {}
         self._metaclasses: dict[Class, tuple[Class | None, Keys]] = {}
+        self._records: dict[Class, tuple[bool, Keys]] = {}
         self._made_up: dict[tuple[Unit, int], Value] = {}
         self._handed: dict[tuple[Unit, int, int | str], Site | None] = {}
         for path in paths:
@@ -260,7 +275,7 @@ class PythonDialect(Dialect):
                 return self.find_static(linker, unit, scope, value[1], position, steps - 1)
             if value[0] == "at":
                 return self.find_static(linker, unit, value[1], value[3], value[2], steps - 1)
-            if value[0] == "def":
+            if value[0] in ("def", "lambda"):
                 return linker.thing(unit, value[1])
             if value[0] == "import":
                 return self._find_imported(linker, unit, value, steps - 1)
@@ -374,7 +389,73 @@ class PythonDialect(Dialect):
         is_public = not bind.name.startswith("_")
         if is_public and any(type(k) is External and k.name.startswith("enum.") for k in linker.members.order(holder)):
             return {holder.instance: 0}
-        return linker.bound(holder.unit, bind)
+        found = linker.bound(holder.unit, bind)
+        if bind.type is None or (found and UNKNOWN not in found) or not self._is_record(linker, holder):
+            return found
+        return join(found, self._find_filled(linker, holder, bind.name))
+
+    def _is_record(self, linker: Linker, kind: Class) -> bool:
+        """Whether the language writes a constructor that takes the fields of a class."""
+        known = self._records.get(kind)
+        if known is None:
+            keys, unit, definition = Keys(), kind.unit, kind.definition
+            with linker.recording(keys):
+                given = [
+                    self.find_static(linker, unit, definition.scope, value, definition.start)
+                    for value in (*definition.decorators, *definition.bases)
+                ]
+            is_record = any(type(thing) is External and thing.name in _RECORDS for thing in given)
+            known = self._records[kind] = is_record, keys
+        else:
+            linker.record(known[1])
+        return known[0]
+
+    def _find_filled(self, linker: Linker, holder: Class, name: str) -> Values:
+        """What calls that make a record pass for one of its fields. It is no method of the record."""
+        found = NOTHING
+        heirs = linker.callers.find_heirs(holder)
+        for kind in (holder, *heirs):
+            label = kind.definition.name
+            linker.record(called_key(label))
+            places = [(unit, n) for unit in linker.corpus.calling(label) or () for n in unit.sites_by_name[label]]
+            fields = self._find_fields(linker, kind)
+            for unit, number in places if len(places) <= MAX_CALLERS and name in fields else ():
+                site = unit.code.sites[number]
+                at = fields.index(name)
+                given = dict(site.keywords).get(name, site.args[at] if at < len(site.args) else None)
+                if given is not None and kind in linker.link(unit, number):
+                    for thing, level in linker.evaluate(unit, site.scope, given, site.start).items():
+                        held = linker.bind(thing, None) if isinstance(thing, Function) else thing
+                        found = join(found, {held: max(level, PARAMETER)})
+        return found
+
+    def _find_fields(self, linker: Linker, kind: Class) -> list[str]:
+        """The names with a type that a record and the records above it have, in order."""
+        found: dict[str, None] = {}
+        for holder in reversed(linker.members.order(kind)):
+            if isinstance(holder, Class) and self._is_record(linker, holder):
+                symbol = holder.definition.symbol
+                linker.record(holder.unit.member_key(symbol, "*"))
+                names = holder.unit.scopes.get(symbol, {})
+                found |= {name: None for name, binds in names.items() if any(bind.type is not None for bind in binds)}
+        return list(found)
+
+    def find_factories(self, linker: Linker, kind: Class) -> list[Thing]:
+        """`items: list = field(default_factory=make)`."""
+        found: list[Thing | None] = []
+        for holder in linker.members.order(kind):
+            if isinstance(holder, Class) and self._is_record(linker, holder):
+                unit, symbol = holder.unit, holder.definition.symbol
+                for name, binds in unit.scopes.get(symbol, {}).items():
+                    ends = [bind.value for bind in binds if type(bind.value) is int]
+                    for site in (unit.code.sites[unit.site_at[end]] for end in ends if end in unit.site_at):
+                        linker.record(unit.member_key(symbol, name))
+                        found += [
+                            self.find_static(linker, unit, site.scope, value, site.start)
+                            for key, value in site.keywords
+                            if key in ("default_factory", "factory")
+                        ]
+        return [thing for thing in found if thing is not None]
 
     def find_handed(self, thing: External, unit: Unit, number: int, at: int | str) -> Site | None:
         key = (unit, number, at)
@@ -520,6 +601,8 @@ class PythonDialect(Dialect):
         name, args = thing.name, list(site.args)
         if name == "builtins.super":
             return self._super(linker, unit, number)
+        if name == _MAKING:
+            return {kind.instance: PARAMETER for kind in self._find_made(linker, unit, site)} or None
         if name == "builtins.dict":
             if len(args) == 1 and not self._is_mapping(linker, unit, number):
                 return self._held(linker, unit, number, ["each", "dict", ["[]", ["iter", args[0]], "#1"]])
@@ -529,6 +612,12 @@ class PythonDialect(Dialect):
             return {linker.module(unit.path): 1}
         if name == "collections.defaultdict" and args:
             return self._held(linker, unit, number, ["each", "dict", ["gives", args[0]]])
+        if name in ("dataclasses.field", "attrs.field", "attr.field"):
+            found = NOTHING
+            for key, inner in site.keywords:
+                given = linker.evaluate(unit, site.scope, inner, site.start) if key in _DEFAULTS else NOTHING
+                found = join(found, given if key == "default" else linker.calls.called(given))
+            return found or linker.unknown
         if not args:
             return self._held(linker, unit, number, [_EACH[name]]) if name in _FILLED else None
 
@@ -603,6 +692,25 @@ class PythonDialect(Dialect):
         if name in ("builtins.vars", "builtins.eval"):
             return linker.unknown
         return None
+
+    def _find_made(self, linker: Linker, unit: Unit, site: Site) -> list[Class]:
+        """The classes that `super().__call__()` in a metaclass makes instances of."""
+        method = linker.callers.method_around(unit, site.scope)
+        return [] if method is None or method.owner is None else linker.callers.find_instances(method.owner)
+
+    def find_ran(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
+        found, site = NOTHING, unit.code.sites[number]
+        for kind in self._find_made(linker, unit, site) if thing.name == _MAKING else ():
+            for name in self.constructors:
+                found = join(found, linker.member(kind.instance, name, PARAMETER))
+        name = _TEMPLATES.get(thing.name)
+        if name is not None:
+            holder = site.callee.rpartition(".")[0] if type(site.callee) is str else site.callee[1]
+            given = linker.evaluate(unit, site.scope, holder, site.start)
+            held: Values = {inner: PARAMETER for inner in given if isinstance(inner, Instance)}
+            is_begun = name.endswith("_")
+            found = join(found, linker.members.find_begun(held, name) if is_begun else linker.attribute(held, name))
+        return {method: PARAMETER for method in found if isinstance(method, (Bound, Function))}
 
     def _find_begin(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> str:
         """How a text begins that is put together: `"visit_" + kind`, also under a name."""
@@ -729,6 +837,11 @@ def _common(one: str, other: str) -> int:
     return count
 
 
+_RECORDS = frozenset({
+    "dataclasses.dataclass", "dataclasses.dataclass()", "typing.NamedTuple", "attr.s", "attr.s()", "attr.define",
+    "attr.define()", "attrs.define", "attrs.define()", "attrs.frozen", "attrs.frozen()",
+})  # fmt: skip
+_DEFAULTS = frozenset({"default", "default_factory", "factory"})
 _DISPATCHERS = ("functools.singledispatch", "functools.singledispatchmethod")
 # What decorators of the language give to a function: of singledispatch, of a property, of a cache.
 _WRAPPED = frozenset({"register", "dispatch", "setter", "getter", "deleter", "cache_clear", "cache_info"})

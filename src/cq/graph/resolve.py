@@ -247,7 +247,7 @@ class Resolver:
     def find_calling(self, unit: Unit, cells: Sequence[Cell | None]) -> set[int]:
         """Calls that may call what they are given: of the language's own functions that do, and decorators."""
         dialect = self.linker.dialects[unit.language]
-        names = dialect.callers.keys() | dialect.builtin_runs.keys() | dialect.element_runs.keys()
+        names = {*dialect.callers, *dialect.builtin_runs, *dialect.element_runs, *dialect.external_runs}
         found = {
             cell
             for cell in (dict.fromkeys(cells) if names else ())
@@ -289,6 +289,8 @@ class Resolver:
                 given = [site.args[place] for place in at if len(site.args) > place]
             for value in given:
                 found = join(found, linker.evaluate(unit, site.scope, value, site.start))
+            if thing.name in dialect.external_runs:
+                found = join(found, dialect.find_ran(linker, thing, unit, number))
             if thing.name in dialect.element_runs and not given:
                 passed = dialect.find_handed(thing, unit, number, "key")
                 found = join(found, imply(dialect.element_runs[thing.name], passed.args[0]) if passed else {})
@@ -310,6 +312,7 @@ class Resolver:
             if cell is not None
             and (
                 any(map(_runs_more, cell.values))
+                or cell in self.linker.fetching
                 or (UNKNOWN in cell.values and self.linker.is_on_self(cell))
                 or ANNOTATION in cell.values.values()
             )
@@ -336,6 +339,7 @@ class Resolver:
                 others = {
                     o: max(at, level, INFERRED) for o, at in ran.items() if self._target(o) != self._target(thing)
                 }
+                others = self._without_givers(others)
                 if others:
                     found |= others
                     # Of several that a decorator may give it is not known that the function itself is not one, unless
@@ -358,12 +362,16 @@ class Resolver:
                 found |= {other: at for other, at in others.items() if other is not function or not is_abstract}
             elif not is_abstract:
                 kept.add(function)
-        if len(values) == 1 and UNKNOWN in values:
+        fetched = self.linker.fetching.get(self.linker.callee(unit, number))
+        if fetched:
+            found |= dict.fromkeys(fetched, INFERRED)
+            kept |= values.keys()
+        elif len(values) == 1 and UNKNOWN in values:
             found = self._dispatch(unit, unit.code.sites[number], None)
         if not found:
             return None
         meaning = self.mean(found)
-        if meaning.status == "resolved" and len(kept) > 0:
+        if meaning.status == "resolved" and len(kept) > 0 and not fetched:
             meaning = meaning._replace(status="ambiguous")
         return (meaning, not kept) if meaning.places else None
 
@@ -429,6 +437,18 @@ class Resolver:
         return any(
             len(kind.definition.bases) > 1 or name in kind.unit.scopes.get(kind.definition.symbol, ()) for kind in kinds
         )
+
+    def _without_givers(self, others: Values) -> Values:
+        """Of what a decorator may give, without those that would only give another of it when called: what
+        `@trace(n=1)` gives is no wrapper yet."""
+        if len(others) < 2:
+            return others
+        return {
+            other: at
+            for other, at in others.items()
+            if not isinstance(other, Function)
+            or not (self.linker.calls.returned(other).keys() & others.keys() - {other})
+        }
 
     def _is_wrapping(self, thing: Thing) -> bool:
         """Whether a function calls a parameter of one around it."""
@@ -575,10 +595,15 @@ class Resolver:
                 found = [self._find_method(kind, name) for name in dialect.constructors if called is None]
                 if not any(found) and called is None:
                     found = [self._find_method(kind, name) for name in dialect.made_constructors]
+                for held in dialect.find_factories(self.linker, kind):
+                    if isinstance(held, Class):
+                        found += [self._find_method(held, name) for name in dialect.constructors]
+                    else:
+                        found.append(self._target(held))
                 for place in (called, *found):
                     if place is not None:
                         places[place] = None
-        if status == "resolved":
+        if status == "resolved" and len(places) < 3:  # as many as are kept
             return [Meaning("resolved", "constructor", (place,)) for place in places]
         return [Meaning("ambiguous", "constructor", tuple(places))] if places else []
 

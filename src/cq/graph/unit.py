@@ -51,6 +51,8 @@ def find_handed(site: Site) -> Iterator[tuple[str | int, int | str]]:
     for at, value in (*enumerate(site.args), *site.keywords):
         if type(value) is str and value[0] not in "'#=":
             yield value.rpartition(".")[2], at
+        elif type(value) is list and value[0] == ".":
+            yield value[2].rpartition(".")[2], at
         elif type(value) is list and value[0] == "lambda":
             yield value[1], at
 
@@ -220,6 +222,11 @@ class Unit:
         for bind in self.code.binds:
             if type(bind.value) is list and bind.value[0] in _CONTAINERS:
                 found[id(bind.value)] = (bind.name, bind)
+        for definition in self.code.definitions:
+            for parameter in definition.parameters if definition.symbol >= 0 else ():
+                if type(parameter.default) is list and parameter.default[0] in _CONTAINERS:
+                    bind = self.scopes[definition.symbol][parameter.name][0]
+                    found[id(parameter.default)] = (parameter.name, bind)
         for store in self.code.stores:
             if type(store.value) is list and store.value[0] in _CONTAINERS:
                 name = store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]"
@@ -486,12 +493,15 @@ class Unit:
 
     @cached_property
     def heirs(self) -> dict[str, list[Definition]]:
-        """Classes by the names of their bases."""
+        """Classes by the names of their bases; under `metaclass M` those that have M for one."""
         found: dict[str, list[Definition]] = {}
         for definition in self.code.definitions:
             is_class = definition.kind in ("class", "prototype")
             for base in dict.fromkeys(b for b in definition.bases if type(b) is str) if is_class else ():
                 found.setdefault(base, []).append(definition)
+            for word, value in definition.keywords:
+                if word == "metaclass" and type(value) is str:
+                    found.setdefault(f"metaclass {value}", []).append(definition)
         return found
 
     @cached_property
@@ -621,8 +631,18 @@ class Unit:
                     elif method is None and store.base.endswith(".prototype"):
                         owner = self._find_prototype(store.scope, store.base)
                     if owner is not None and owner.kind != "function":
-                        self._own_stores.setdefault(owner.symbol, {}).setdefault(store.name, []).append(store)
+                        stores = self._own_stores.setdefault(owner.symbol, {}).setdefault(store.name, [])
+                        stores[:] = [known for known in stores if not self._is_over(known, store)]
+                        stores.append(store)
         return self._own_stores.get(symbol, {})
+
+    def _is_over(self, old: Store, new: Store) -> bool:
+        """Whether nobody sees what `self.x = …` assigns, since the same code does so again before it calls anything."""
+        if old.since < 0 or new.since < 0 or old.scope != new.scope or old.base != new.base:
+            return False
+        first = bisect_left(self.code.sites, old.since, key=_start)
+        is_called = first < len(self.code.sites) and self.code.sites[first].start < new.start
+        return not is_called and new.end < 0
 
     def find_owner(self, function: Definition) -> Definition | None:
         """What a function is a method of; a function around it is its owner too."""

@@ -86,7 +86,7 @@ class CodeDraft:
             if site.name == "update"
             for key, value in find_updates(site)
         ]
-        stores = self._stores(blocks, scopes)
+        stores = self._stores(blocks, scopes, drafts)
         self.raises.sort(key=_first)
         owners = scopes.find([start for start, _ in self.raises])
         raises = tuple((scope, *place) for scope, place in zip(owners, self.raises, strict=True))
@@ -176,7 +176,7 @@ class CodeDraft:
                 values.append(value)
         return found
 
-    def _stores(self, blocks: Blocks, scopes: Scopes) -> tuple[Store, ...]:
+    def _stores(self, blocks: Blocks, scopes: Scopes, drafts: Sequence[Draft]) -> tuple[Store, ...]:
         self.stores.sort(key=_first)
         owners = scopes.find([store[0] for store in self.stores])
         types = self.types
@@ -189,6 +189,8 @@ class CodeDraft:
             # `self.x = …` is mostly the only one of its method, and what stands in others counts too.
             is_lasting = since >= 0 and counts[place] > (base in _SELF) if _is_plain(place) else False
             end = blocks.find_end(start) if is_lasting else 0
+            if end > 0 and base in _SELF and place[0] >= 0 and blocks.is_direct(start, drafts[place[0]].body_start):
+                end = -1
             found.append(Store(place[0], start, base, name, value, key, types.get(start), since if end else -1, end))
         return tuple(found)
 

@@ -1079,7 +1079,9 @@ _VALUES = {
     "generic_type": Python._generic_value,
     "union_type": Python._union_value,
 }
-_RECEIVERS = frozenset({"identifier", "attribute", "call", "subscript", "parenthesized_expression"})
+_RECEIVERS = frozenset({
+    "identifier", "attribute", "call", "subscript", "parenthesized_expression", "binary_operator",
+})  # fmt: skip
 _RUNS = frozenset(
     ["with", "[]", "[]=", "+", "-", "*", "/", "//", "%", "|", "&", "^", "@", "**", "<<", ">>", "<", ">", "<=",
      ">=", "==", "!=", "in", "unary-", "unary+", "unary~", "format", "truth", "del"]

@@ -50,6 +50,7 @@ class Loaded(msgspec.Struct, frozen=True):
     signature_scales: NDArray[float32]
     body_index: VectorIndex
     signature_index: VectorIndex
+    files: NDArray[float32]  # the direction of all bodies of a file together, for every file of the catalog
     backend: str  # that is asked: exact while the graphs of another are not there
 
 
@@ -79,7 +80,12 @@ def search_vectors(
     union = np.unique(np.concatenate(found))
     bodies = loaded.body[union].astype(np.float32) * loaded.body_scales[union, None]
     signatures = loaded.signature[union].astype(np.float32) * loaded.signature_scales[union, None]
-    return Vectors(loaded.chunks[union], (bodies @ query).astype(np.float64), (signatures @ query).astype(np.float64))
+    return Vectors(
+        loaded.chunks[union],
+        (bodies @ query).astype(np.float64),
+        (signatures @ query).astype(np.float64),
+        (loaded.files @ query).astype(np.float64),
+    )
 
 
 def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded | None:
@@ -114,9 +120,10 @@ def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded
     if semantic.graphs is not None and graphs is not None:
         approximate = open_graphs(semantic.graphs, graphs, np.concatenate([rows.keys for rows, _ in parts]), exact)
     body_index, signature_index = approximate or exact.values()
+    chunks = np.concatenate([chunks for _, chunks in parts])
     loaded = Loaded(
-        np.concatenate([chunks for _, chunks in parts]), body, body_scales, signature, signature_scales,
-        body_index, signature_index, semantic.backend if approximate else "exact",
+        chunks, body, body_scales, signature, signature_scales,
+        body_index, signature_index, join_files(catalog, chunks, body), semantic.backend if approximate else "exact",
     )  # fmt: skip
     if semantic.key:
         _KEPT.clear()
@@ -125,6 +132,16 @@ def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded
 
 
 _KEPT: dict[tuple[object, ...], Loaded] = {}
+
+
+def join_files(catalog: Catalog, chunks: NDArray[int64], body: NDArray[int8]) -> NDArray[float32]:
+    """One direction for each file of the catalog. Codes are summed as they are: their scales differ little."""
+    import numpy as np
+
+    found = np.zeros((len(catalog.paths), body.shape[1]), np.float32)
+    files, starts = np.unique(catalog.files[chunks], return_index=True)
+    found[files] = np.add.reduceat(body, starts, axis=0, dtype=np.int32)
+    return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
 
 
 def find_backend(reader: Reader, catalog: Catalog, semantic: Semantic) -> str:

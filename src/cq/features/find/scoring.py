@@ -154,17 +154,16 @@ def find_chances(
     priors: NDArray[float64],
     more: NDArray[float64],
     files: NDArray[int64],
+    traits: NDArray[float64] | None = None,
 ) -> NDArray[float64]:
     """The chance of each candidate. It was fitted without what speaks for files: that decides the order with the
     models, and the more of it the best one has, the surer it is."""
     import numpy as np
 
-    from cq.embed.blend import stretch
-
     if not more.any():
-        return fitted.score(table, priors)
+        return fitted.score(table, priors, traits)
     weight = sum(fitted.order)
-    joined = stretch(table) @ np.array(fitted.order)
+    joined = fitted.join(table, traits)
     sure = int(np.argmax(joined * priors))
     value = spread((joined / weight + more) * priors, files)
     best = joined[sure] * priors[sure] * fitted.slope + table[sure] @ np.array(fitted.own) + fitted.bias

@@ -167,15 +167,18 @@ def rerank(
     first, rest = list(ranked[:READ]), ranked[READ:]
     chunks = [row.chunk for row in first]
     passages = dict(zip(chunks, read_passages(reader, catalog, chunks), strict=True))
+    traits: dict[int, NDArray[float64]] = {}
     if blends is not None:
-        from cq.embed.weights import load_late
+        from cq.embed.traits import find_traits
+        from cq.embed.weights import load_late, load_verbs
 
-        scores = load_late().score(options.query, list(passages.values()))
-        first = _join(first, "late", scores, blends.late)
+        read = list(passages.values())
+        traits = dict(zip(chunks, find_traits(options.query, read, load_verbs()), strict=True))
+        first = _join(first, "late", load_late().score(options.query, read), blends.late, traits)
         first, rest = first[:RERANKED], [*first[RERANKED:], *rest]
     scores = semantic.reranker.score(options.query, [passages[row.chunk] for row in first])
     if blends is not None:
-        first = _join(first, "rerank", scores, blends.final)
+        first = _join(first, "rerank", scores, blends.final, traits)
     else:
         weights = find_weights(options, config, semantic) or semantic.reranker.weights
         first = _weigh(first, scores, weights[0] / sum(weights) if sum(weights) > 0 else 0.0)
@@ -183,14 +186,19 @@ def rerank(
 
 
 def _join(
-    rows: Sequence[Ranked], part: Literal["late", "rerank"], scores: NDArray[float32], fitted: Blend
+    rows: Sequence[Ranked],
+    part: Literal["late", "rerank"],
+    scores: NDArray[float32],
+    fitted: Blend,
+    traits: dict[int, NDArray[float64]],
 ) -> list[Ranked]:
     """Candidates of which one thing more is known, in the order of all of it."""
     import numpy as np
 
     table = np.column_stack([[row.own for row in rows], scores])
     priors, more = np.array([(row.parts.prior, row.parts.file) for row in rows]).T
-    final = find_chances(fitted, table, priors, more, np.array([row.file for row in rows], np.int64))
+    files = np.array([row.file for row in rows], np.int64)
+    final = find_chances(fitted, table, priors, more, files, np.array([traits[row.chunk] for row in rows]))
     found = [
         msgspec.structs.replace(row, own=tuple(own))
         for row, own in zip(_with(rows, part, scores), table.tolist(), strict=True)

@@ -94,6 +94,7 @@ train-embeddings: $(STAMP)
 	@$(BIN)/python -m training.tokens $(TRAINING)/pairs.tsv.xz $(TRAINING)/sets.msgpack $(TRAINING)/tokens.xz
 	@$(BIN)/python training/train.py $(TRAINING)/tokens.xz $(TRAINING)/weights
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.late $(TRAINING)/tokens.xz $(TRAINING)/weights
+	@$(BIN)/python -m training.verbs $(TRAINING)/pairs.tsv.xz $(TRAINING)/weights
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.blend $(TRAINING)/weights $(TRAINING)/sets.msgpack django,tokio,rxjs,nest 60
 	@$(BIN)/python -m training.install $(TRAINING)/weights
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from bench.corpora import CORPORA
 from cq.embed import Embedder, Reranker, load_embedder, load_reranker
-from cq.embed.weights import Manifest, load_late, load_manifest
+from cq.embed.traits import find_traits
+from cq.embed.weights import Manifest, load_late, load_manifest, load_verbs
 from cq.features.find.semantic import READ, RERANKED
 from training.archives import crate_of
 from training.blend import POOL, mrr
@@ -94,16 +95,18 @@ def _rank(
         first.append(joined)
         best = joined[:READ]
         started = time.process_time()
-        late = load_late().score(text, [found.passages[number] for number in best])
+        passages = [found.passages[number] for number in best]
+        late, traits = load_late().score(text, passages), find_traits(text, passages, load_verbs())
         compared += time.process_time() - started
         table = np.column_stack([scores[best], late]).astype(np.float64)
-        order = _order(manifest.late.score(table))
+        order = _order(manifest.late.score(table, None, traits))
         second.append(best[order])
-        best, table = best[order[:RERANKED]], table[order[:RERANKED]]
+        best, table, traits = best[order[:RERANKED]], table[order[:RERANKED]], traits[order[:RERANKED]]
         started = time.process_time()
         read = reranker.score(text, [found.passages[number] for number in best])
         asked += time.process_time() - started
-        final.append(best[_order(manifest.final.score(np.column_stack([table, read]).astype(np.float64)))])
+        table = np.column_stack([table, read]).astype(np.float64)
+        final.append(best[_order(manifest.final.score(table, None, traits))])
     orders |= {"BM25F + token table": first, "… + late interaction": second, "… + reranker": final}
     return orders, embedded, compared, asked
 

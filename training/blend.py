@@ -16,13 +16,15 @@ from cq.embed.blend import Blend, stretch
 from cq.embed.late import LateInteraction
 from cq.embed.rerank import CrossEncoder
 from cq.embed.static import Fields, StaticEmbedder
+from cq.embed.traits import find_traits
 from cq.embed.words import Vocabulary
 from cq.features.find.semantic import READ, RERANKED
 from training.lexical import Fielded
 from training.sets import OTHER, Set, load_sets
 
 POOL = 200  # of the best by words, by bodies and by heads
-Lists = list[tuple[NDArray[np.float64], NDArray[np.bool_]]]
+# Of each question the scores of its candidates, what they are, and which of them are right.
+Lists = list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]]
 
 
 def load_vocabulary(folder: Path) -> Vocabulary:
@@ -49,13 +51,14 @@ def pools(
     return rows
 
 
-def fit_order(lists: Lists) -> list[float]:
-    """Weights of the stretched scores by the likelihood of the right one of its list; Newton's steps."""
-    lists = [(stretch(x), y) for x, y in lists if y.any()]
-    weights = np.ones(lists[0][0].shape[1])
+def fit_order(lists: Lists) -> tuple[list[float], list[float]]:
+    """Weights of stretched scores and of traits, by the likelihood of the right one of its list; Newton's steps."""
+    known = [(np.column_stack([stretch(x), traits]), y) for x, traits, y in lists if y.any()]
+    scores = lists[0][0].shape[1]
+    weights = np.where(np.arange(known[0][0].shape[1]) < scores, 1.0, 0.0)
     for _ in range(30):
         slope, bend = -1e-3 * weights, -1e-3 * np.eye(len(weights))
-        for x, y in lists:
+        for x, y in known:
             chance = np.exp(x @ weights - (x @ weights).max())
             chance /= chance.sum()
             right = chance * y / (chance * y).sum()
@@ -63,14 +66,16 @@ def fit_order(lists: Lists) -> list[float]:
             slope += right @ x - mean
             bend -= (x * chance[:, None]).T @ x - np.outer(mean, mean)
         weights = weights - np.linalg.solve(bend, slope)
-    return [round(float(w), 4) for w in weights]
+    found = [round(float(w), 4) for w in weights]
+    return found[:scores], found[scores:]
 
 
-def fit_chance(lists: Lists, order: list[float]) -> tuple[list[float], float, float]:
+def fit_chance(lists: Lists, order: list[float], traits: list[float]) -> tuple[list[float], float, float]:
     """(weights of the best candidate's own scores, slope of the order, bias) of a logistic regression."""
     inputs, labels = [], []
-    for x, y in lists:
-        joined = stretch(x) @ np.array(order)
+    unfitted = Blend(tuple(order), (), 0.0, 0.0, tuple(traits))
+    for x, are, y in lists:
+        joined = unfitted.join(x, are)
         own = np.broadcast_to(x[np.argmax(joined)], x.shape)
         inputs.append(np.column_stack([own, joined, np.ones(len(x))]))
         labels.append(y)
@@ -86,7 +91,8 @@ def fit_chance(lists: Lists, order: list[float]) -> tuple[list[float], float, fl
 
 def tell(lists: Lists, blend: Blend) -> None:
     """How often what it says is right."""
-    chance, right = np.concatenate([blend.score(x) for x, _ in lists]), np.concatenate([y for _, y in lists])
+    chance = np.concatenate([blend.score(x, None, traits) for x, traits, _ in lists])
+    right = np.concatenate([y for _, _, y in lists])
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         here = right[(chance >= low) & (chance < low + 0.2)]
         print(f"said {low:.1f}–{low + 0.2:.1f}: {len(here)} candidates, right {here.sum() / max(len(here), 1):.3f}")
@@ -97,25 +103,28 @@ def mrr(ranked: list[NDArray[np.bool_]]) -> float:
     return float(np.mean([1 / (found[0] + 1) if len(found) else 0 for found in ranks]))
 
 
-# A question, the numbers of its best candidates in their order, their scores, and which of them are right.
-Asked = tuple[str, NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]
+# A question, the numbers of its best candidates in their order, their scores, what they are, and which are right.
+Asked = tuple[str, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]
 
 
-def take_best(asked: Asked, order: list[float], count: int) -> Asked:
-    text, numbers, scores, right = asked
-    best = np.argsort(-(stretch(scores) @ np.array(order)), kind="stable")[:count]
-    return text, numbers[best], scores[best], right[best]
+def take_best(asked: Asked, blend: Blend, count: int) -> Asked:
+    text, numbers, scores, traits, right = asked
+    best = np.argsort(-blend.join(scores, traits), kind="stable")[:count]
+    return text, numbers[best], scores[best], traits[best], right[best]
 
 
 def _score_more(job: tuple[Path, type[CrossEncoder | LateInteraction], Set, list[Asked]]) -> list[Asked]:
-    """With one more score of each candidate."""
+    """With one more score of each candidate, and what it is."""
     folder, kind, found, questions = job
     vocabulary = load_vocabulary(folder)
+    verbs = frozenset((folder / "verbs.txt").read_text(encoding="utf-8").split())
     model = CrossEncoder("", vocabulary, folder) if kind is CrossEncoder else LateInteraction(vocabulary, folder)
-    return [
-        (text, best, np.column_stack([x, model.score(text, [found.passages[n] for n in best])]), right)
-        for text, best, x, right in questions
-    ]
+    scored: list[Asked] = []
+    for text, best, x, _, right in questions:
+        read = [found.passages[n] for n in best]
+        traits = find_traits(text, read, verbs)
+        scored.append((text, best, np.column_stack([x, model.score(text, read)]), traits, right))
+    return scored
 
 
 def score_more(
@@ -136,23 +145,26 @@ def main(folder: Path, sets: Path, reported: set[str], count: int) -> None:
         # A third of the questions is about something else: nothing is right, and the best of it must not look so.
         own = {question.text: question.targets for question in found.queries[:count]}
         texts = [*own, *(question.text for question in other.queries[: count // 2] if question.text not in own)]
-        rows = pools(found, embedder, texts)
-        asked.append((found, [(text, pool, scores, np.isin(pool, own.get(text, ()))) for text, pool, scores in rows]))
-    blend, order = {}, [1.0, 1.0, 1.0]
+        rows: list[Asked] = [
+            (text, pool, scores, np.zeros((len(pool), 0)), np.isin(pool, own.get(text, ())))
+            for text, pool, scores in pools(found, embedder, texts)
+        ]
+        asked.append((found, rows))
+    blend, joined = {}, Blend((1.0, 1.0, 1.0), (), 0.0, 0.0)
     for name, more, most in (
         ("first", None, 0),
         ("late", LateInteraction, READ),
         ("final", CrossEncoder, RERANKED),
     ):
         if more is not None:
-            best = [(found, [take_best(row, order, most) for row in rows]) for found, rows in asked]
+            best = [(found, [take_best(row, joined, most) for row in rows]) for found, rows in asked]
             asked = score_more(folder, more, best)
-        lists: Lists = [(scores, right) for _, rows in asked for _, _, scores, right in rows]
-        order = fit_order(lists)
-        own, slope, bias = fit_chance(lists, order)
-        blend[name] = {"order": order, "own": own, "slope": slope, "bias": bias}
-        joined = Blend(tuple(order), tuple(own), slope, bias)
-        ranked = [y[np.argsort(-joined.score(x), kind="stable")] for x, y in lists if y.any()]
+        lists: Lists = [row[2:] for _, rows in asked for row in rows]
+        order, traits = fit_order(lists)
+        own, slope, bias = fit_chance(lists, order, traits)
+        blend[name] = {"order": order, "own": own, "slope": slope, "bias": bias, "traits": traits}
+        joined = Blend(tuple(order), tuple(own), slope, bias, tuple(traits))
+        ranked = [y[np.argsort(-joined.score(x, None, are), kind="stable")] for x, are, y in lists if y.any()]
         print(name, f"{mrr(ranked):.4f} of {len(ranked)} questions", blend[name])
         tell(lists, joined)
         print("without words")

@@ -11,7 +11,7 @@ from pathlib import Path
 FILES = (
     "vocabulary.txt", "static_rows.npy", "static_scales.npy", "reranker_rows.npy", "reranker.npz",
 )  # fmt: skip
-LATE = ("late_rows.npy", "late.npz")  # no vector that is kept depends on these
+LATE = ("late_rows.npy", "late.npz", "verbs.txt")  # no vector that is kept depends on these
 
 
 def main(trained: Path, package: Path) -> None:

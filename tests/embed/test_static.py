@@ -11,7 +11,8 @@ import pytest
 
 from cq.embed import Passage, load_embedder, load_reranker, name_models
 from cq.embed.exact import ExactIndex, quantize
-from cq.embed.weights import FOLDER, load_late, load_manifest
+from cq.embed.traits import find_traits, is_type
+from cq.embed.weights import FOLDER, load_late, load_manifest, load_verbs
 from cq.embed.words import Vocabulary, split_words
 
 
@@ -133,6 +134,30 @@ def test_a_blend_is_a_chance_in_the_order_of_its_scores():
         # The best of a bad lot is not good.
         assert blend.score(columns[:, :width] * 0.2)[0] < chances[0]
         assert len(blend.score(columns[:0, :width])) == 0
+
+
+def test_what_a_passage_is():
+    body = "return " + " + ".join(f"part{number}" for number in range(20))
+    passages = [
+        Passage("a.py", "Order.pay", "def pay(self, type)", body),
+        Passage("a.py", "Order", "class Order(Base)", body),
+        Passage("a.rs", "Order", "pub struct Order", body),
+        Passage("a.go", "Get", "func (o *Order) Get() interface{}", body),
+        Passage("a.ts", "stop", "stop()", "stop();"),
+        Passage("a.py", "", "", body),
+    ]
+    assert [is_type(passage) for passage in passages] == [False, True, True, False, False, False]
+    verbs = load_verbs()
+    assert find_traits("Pays the order", passages, {"pays"})[:, 1].tolist() == [0, 1, 1, 0, 0, 0]
+    assert not find_traits("An order", passages, verbs)[:, 1].any()
+    assert find_traits("", passages, verbs)[:, 0].tolist() == [0, 0, 0, 0, 1, 0]
+    assert find_traits("", [], verbs).shape == (0, 2)
+    assert {"returns", "check", "parse"} <= verbs
+    assert verbs.isdisjoint({"a", "the", "represents", "how"})
+    for blend in (load_manifest().late, load_manifest().final):
+        alike = np.ones((3, len(blend.order)))
+        plain, slight, kind = blend.score(alike, None, np.array([[0.0, 0], [1, 0], [0, 1]]))
+        assert plain > max(slight, kind)
 
 
 def test_models_are_named_without_being_loaded():

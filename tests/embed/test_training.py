@@ -15,8 +15,10 @@ from cq.embed.words import Vocabulary
 from training.archives import Archive, crate_of, is_permissive, read_licences
 from training.fetch import HERE, is_excluded, is_excluded_package
 from training.pairs import REPORTED, ask, build_set
+from training.sets import Entry
 from training.styles import definitions, sentence_of
 from training.vary import vary
+from training.verbs import find_verbs
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,18 @@ def test_the_sentence_of_a_documentation():
     assert sentence_of("Uses {@link Thing} to read :class:`~a.B` items.")[0] == "Uses Thing to read a.B items."
     assert sentence_of("@deprecated use b") == ("", "")
     assert sentence_of("Short one") == ("", "")
+
+
+def test_verbs_begin_sentences_about_what_does_something():
+    def say(package: str, signature: str, *texts: str) -> Entry:
+        return Entry(package, "python", "a", "f", signature, "", [("doc", text) for text in texts])
+
+    entries = [
+        say("a", "def f x", "Reads a file.", "The file."),
+        say("b", "def f", "Reads a line.", "Holds it."),
+        say("b", "class f", "The line.", "A line."),
+    ]
+    assert find_verbs(entries, packages=2) == ["reads"]
 
 
 def test_documentation_is_taken_out_of_code():

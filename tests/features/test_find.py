@@ -152,8 +152,8 @@ def test_weights_without_a_reranker_are_not_passed_over_in_silence(tmp_path: Pat
 def test_with_vectors_a_score_is_the_chance_that_was_fitted():
     priors = np.array([1.0, 0.8, 1.0, 1.0])
     catalog: Any = SimpleNamespace(weigh=lambda _: priors, files=np.arange(4))
-    lexical = Lexical(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.1]))
-    vectors = Vectors(np.array([0, 1, 3]), np.array([0.6, 0.6, 0.2]), np.array([0.5, 0.5, 0.3]))
+    lexical = Lexical(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.1]), np.zeros(4))
+    vectors = Vectors(np.array([0, 1, 3]), np.array([0.6, 0.6, 0.2]), np.array([0.5, 0.5, 0.3]), np.zeros(4))
     fitted = load_manifest().first
     ranked = blend(catalog, "", lexical, vectors, None, 10, fitted)
     table = np.array([[0.5, 0.6, 0.5], [0.5, 0.6, 0.5], [0.1, 0, 0], [0, 0.2, 0.3]])

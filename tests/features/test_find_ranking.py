@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from cq.features.find import scoring
 from cq.features.find.evidence import FileNames, alike
 from cq.features.find.scoring import SPREAD, gather, spread
+from cq.features.find.semantic import join_files
 from cq.features.find.words import split_question
 from tests.support.find import find_fixture
 
@@ -82,7 +86,8 @@ def test_words_alone_are_no_names(tmp_path: Path):
         {row.qualified_name: row.parts.file for row in find_fixture(tmp_path, SHOP, text, threshold=0.0).results}
         for text in ("Total", "Total of the order")
     )
-    assert named["Total"] > 0.4 > said["Total"]
+    assert named["Total"] > named["Total.add"] + 0.3
+    assert said["Total"] == said["Total.add"]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +135,43 @@ def test_several_good_chunks_speak_for_their_file():
     assert found[1] == found[2] == 1
     assert 0.5 < found[0] < 1
     assert found[3] < 0.01
+
+
+def test_words_in_other_chunks_speak_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`refund` is the same twice; only one of them stands among payments by card."""
+    monkeypatch.setattr(scoring, "TOGETHER", 0.0)  # several good chunks say so too
+    found = find_fixture(
+        tmp_path,
+        """
+        #- a.py
+        def refund(order):
+            return order
+
+        def greet(name):
+            return name
+        #- b.py
+        def refund(order):
+            return order
+
+        def payment(card):
+            return card
+        #- c.py
+        def weather(day):
+            return day
+        """,
+        "refund of a card payment",
+        mode="lexical",
+        threshold=0.0,
+    )
+    order = [(row.file, row.name) for row in found.results]
+    assert order.index(("b.py", "refund")) < order.index(("a.py", "refund"))
+
+
+def test_a_file_is_like_all_of_its_chunks_together():
+    catalog: Any = SimpleNamespace(paths=["a", "b", "c"], files=np.array([0, 0, 1, 2, 2]))
+    codes = np.array([[100, 0], [0, 100], [-7, 0]], np.int8)
+    found = join_files(catalog, np.array([0, 1, 3]), codes)
+    assert found == pytest.approx(np.array([[0.5**0.5, 0.5**0.5], [0, 0], [-1, 0]]))
 
 
 _SAID = """

@@ -16,20 +16,32 @@ if TYPE_CHECKING:
 
 
 class Blend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Weights of the columns: always lexical, body, signature; then the late interaction, then the reranker."""
+    """Weights of the columns: always lexical, body, signature; then the late interaction, then the reranker. And, where
+    passages were read, of what they are (`cq.embed.traits`)."""
 
     order: tuple[float, ...]  # of the stretched scores
     own: tuple[float, ...]  # of the best candidate's scores as they are
     slope: float
     bias: float
+    traits: tuple[float, ...] = ()
 
-    def score(self, columns: NDArray[np.float64], priors: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def join(self, columns: NDArray[np.float64], traits: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """One score for each candidate; only what it is among these candidates means something."""
+        joined = stretch(columns) @ np.array(self.order)
+        return joined if traits is None else joined + traits @ np.array(self.traits)
+
+    def score(
+        self,
+        columns: NDArray[np.float64],
+        priors: NDArray[np.float64] | None = None,
+        traits: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
         """One row for each candidate: the share of the question's words (0 to 1), the cosines of body and signature,
         what the late interaction and the reranker say. Row by row the chance, in the same order as the joined scores.
         `priors` say how much of its joined score each candidate keeps."""
         if not len(columns):
             return np.zeros(0)
-        joined = stretch(columns) @ np.array(self.order)
+        joined = self.join(columns, traits)
         if priors is not None:
             joined = joined * priors
         own = columns[np.argmax(joined)] @ np.array(self.own)
@@ -37,7 +49,7 @@ class Blend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def without_words(self) -> Blend:
         """For questions that ask vectors alone: the other columns have the weight of the words among them. Not fitted
-        again, but of what it says .2–.4 on the tuning sets .20 was right, .4–.6 .45, .6–.8 .82."""
+        again, but of what it says .2–.4 on the tuning sets .21 was right, .4–.6 .42, .6–.8 .81."""
         more = sum(self.order) / sum(self.order[1:])
         order = (0.0, *(weight * more for weight in self.order[1:]))
         return msgspec.structs.replace(self, order=order, own=(0.0, *self.own[1:]))

@@ -59,5 +59,11 @@ def load_late() -> LateInteraction:
 
 
 @cache
+def load_verbs() -> frozenset[str]:
+    """First words of sentences about what does something; hardly ever about a type."""
+    return frozenset((FOLDER / "verbs.txt").read_text(encoding="utf-8").split())
+
+
+@cache
 def _load_vocabulary() -> Vocabulary:
     return Vocabulary((FOLDER / "vocabulary.txt").read_text(encoding="utf-8").splitlines())

@@ -182,10 +182,12 @@ _KEPT: dict[tuple[object, ...], Catalog] = {}
 
 class Lexical(msgspec.Struct, frozen=True):
     """Chunks by their words: numbers of the catalog, and a score of 0 to 1 for each that does not depend on the
-    others: the share of what the words of the question could be worth."""
+    others: the share of what the words of the question could be worth. And so for every file as a whole, where a word
+    counts as often as there are chunks that have it."""
 
     chunks: NDArray[int64]
     scores: NDArray[float64]
+    files: NDArray[float64]
 
 
 def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[bool_]) -> Lexical:
@@ -201,12 +203,19 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         weights = {term: _weigh(reader, catalog, term, total + 1) for term in terms}
         rare = terms
     score, worth = np.zeros(total), 0.0
+    whole, whole_worth = np.zeros(len(catalog.paths)), 0.0
+    sizes = np.bincount(catalog.files[allowed], minlength=len(whole))
+    lengths = 1 - LENGTH + LENGTH * sizes / max(float(sizes.sum()) / max(np.count_nonzero(sizes), 1), 1.0)
     for term in rare:
         found = weights[term]
         assert found is not None
         chunks, weight = found
-        rarity = math.log(1 + (total - len(chunks) + 0.5) / (len(chunks) + 0.5))
+        rarity = _rarity(total, len(chunks))
         worth += rarity
+        counts = np.bincount(catalog.files[chunks[allowed[chunks]]], minlength=len(whole))
+        file_rarity = _rarity(len(whole), int(np.count_nonzero(counts)))
+        whole_worth += file_rarity
+        whole += file_rarity * counts / (counts + K1 * lengths)
         # A word of the path counts where another of the question's words is in the text: below.
         weight = weight + PATH_WEIGHT * catalog.has_path_word(stem(term))[catalog.files[chunks]]
         score[chunks] += rarity * weight / (weight + K1)
@@ -216,9 +225,12 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         assert found is not None
         missed = catalog.has_path_word(stem(term))[catalog.files[hit]]
         missed[np.isin(hit, found[0])] = False
-        rarity = math.log(1 + (total - len(found[0]) + 0.5) / (len(found[0]) + 0.5))
-        score[hit[missed]] += rarity * PATH_WEIGHT / (PATH_WEIGHT + K1)
-    return Lexical(hit, np.minimum(score[hit] / max(worth, 1e-9), 1.0))
+        score[hit[missed]] += _rarity(total, len(found[0])) * PATH_WEIGHT / (PATH_WEIGHT + K1)
+    return Lexical(hit, np.minimum(score[hit] / max(worth, 1e-9), 1.0), whole / max(whole_worth, 1e-9))
+
+
+def _rarity(total: int, having: int) -> float:
+    return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
 def _weigh(reader: Reader, catalog: Catalog, term: str, most: int) -> tuple[NDArray[int64], NDArray[float64]] | None:

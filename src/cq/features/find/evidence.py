@@ -1,5 +1,5 @@
-"""What speaks for a file besides the text of its chunks: its name, and that it defines what the question names. Weights
-are measured (docs/find.md)."""
+"""What speaks for a file besides the text of each chunk: the words of all of it, its name, and that it defines what the
+question names. Weights are measured (docs/find.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cq.store.read import Reader, SymbolRow
 
 # Shares of what the words of a question, or all models together, can give a chunk.
-NAME, RECALL, DEFINED = 0.15, 0.15, 0.4
+NAME, RECALL, DEFINED, WORDS = 0.15, 0.15, 0.4, 0.4
 _FILES = 20  # whose best chunk is a candidate, whatever its own score
 _DEFINITIONS = 24  # that are looked at: a name with more says little
 # Files called so are about what their folder is about.
@@ -62,7 +62,7 @@ def weigh_files(reader: Reader, catalog: Catalog, text: str, lexical: Lexical, a
     import numpy as np
 
     precision, recall = catalog.names.match(split_question(text))
-    files = NAME * precision + RECALL * recall
+    files = NAME * precision + RECALL * recall + WORDS * lexical.files
     order = np.lexsort((lexical.chunks, -lexical.scores * catalog.weigh(text)[lexical.chunks]))
     owners, places = np.unique(catalog.files[lexical.chunks[order]], return_index=True)
     first = np.full(len(files), -1, np.int64)

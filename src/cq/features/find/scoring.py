@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.features.find.evidence import WORDS
 from cq.model.find import ScoreParts
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
 # What scores one half by words: a share of the question's words together with what speaks for the file. .5 then shows
 # what is right to nine in ten questions, and nothing to one in three about something else (docs/find.md).
-_EVEN = 0.35
+_EVEN = 0.45
 # Least scores where nobody set one. A chance is small for many right answers: .005 keeps nearly all of those among the
 # first ten, and hardly ever says that there is nothing.
 LEAST, LEAST_CHANCE = 0.5, 0.005
 # How much surer the best candidate is by what speaks for its file beyond what some file always has, and how far apart
 # the others are from it. Chosen so that the tuning half of the public questions shows what is right (docs/find.md).
-LIFT, USUAL, APART = 4.0, 0.2, 0.6
+LIFT, USUAL, APART = 4.0, 0.5, 0.6
 # Chances were fitted over hundreds of candidates: to be the best of a handful says little.
 FEW = 40
 # What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md).
@@ -33,14 +34,18 @@ SPREAD = 0.1
 # What the file has whose chunks are the best together, and how much worse than the best of all a chunk is that counts a
 # third of it: one very good chunk, or several good ones.
 TOGETHER, GOOD = 0.2, 0.15
+# What a file has whose chunks, all of them together, are as like the question as can be.
+ALIKE = 0.5
 
 
 class Vectors(msgspec.Struct, frozen=True):
-    """Chunks by their vectors, each with the likeness to the question of its body and of its signature; cosines."""
+    """Chunks by their vectors, each with the likeness to the question of its body and of its signature, and every file
+    of the catalog with that of all its bodies together; cosines."""
 
     chunks: NDArray[int64]
     body: NDArray[float64]
     signature: NDArray[float64]
+    files: NDArray[float64]
 
 
 class Ranked(msgspec.Struct, frozen=True):
@@ -94,7 +99,8 @@ def blend(
             pool.setdefault(chunk, [0.0, 0.0, 0.0])
     if lexical is not None and len(lexical.chunks):
         order = best_by_words(lexical, every, count)
-        top = max(top, calibrate(float(lexical.scores[order[0]]) + USUAL))
+        first = catalog.files[lexical.chunks[order[0]]]
+        top = max(top, calibrate(float(lexical.scores[order[0]] + WORDS * lexical.files[first]) + TOGETHER))
         known = np.flatnonzero(np.isin(lexical.chunks, list(pool)))
         for at in {*order.tolist(), *known.tolist()}:
             pool.setdefault(int(lexical.chunks[at]), [0.0, 0.0, 0.0])[0] = float(lexical.scores[at])
@@ -114,6 +120,8 @@ def blend(
     more = np.zeros(len(chunks))
     if evidence is not None:
         more = evidence.of(catalog, chunks) + TOGETHER * gather(joined * priors, files)
+        if vectors is not None:
+            more += ALIKE * vectors.files[files]
     if vectors is not None and fitted is not None:
         final = find_chances(fitted, table, priors, more, files)
     else:
@@ -146,17 +154,16 @@ def find_chances(
     priors: NDArray[float64],
     more: NDArray[float64],
     files: NDArray[int64],
+    traits: NDArray[float64] | None = None,
 ) -> NDArray[float64]:
     """The chance of each candidate. It was fitted without what speaks for files: that decides the order with the
     models, and the more of it the best one has, the surer it is."""
     import numpy as np
 
-    from cq.embed.blend import stretch
-
     if not more.any():
-        return fitted.score(table, priors)
+        return fitted.score(table, priors, traits)
     weight = sum(fitted.order)
-    joined = stretch(table) @ np.array(fitted.order)
+    joined = fitted.join(table, traits)
     sure = int(np.argmax(joined * priors))
     value = spread((joined / weight + more) * priors, files)
     best = joined[sure] * priors[sure] * fitted.slope + table[sure] @ np.array(fitted.own) + fitted.bias

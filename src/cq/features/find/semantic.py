@@ -50,6 +50,7 @@ class Loaded(msgspec.Struct, frozen=True):
     signature_scales: NDArray[float32]
     body_index: VectorIndex
     signature_index: VectorIndex
+    files: NDArray[float32]  # the direction of all bodies of a file together, for every file of the catalog
     backend: str  # that is asked: exact while the graphs of another are not there
 
 
@@ -79,7 +80,12 @@ def search_vectors(
     union = np.unique(np.concatenate(found))
     bodies = loaded.body[union].astype(np.float32) * loaded.body_scales[union, None]
     signatures = loaded.signature[union].astype(np.float32) * loaded.signature_scales[union, None]
-    return Vectors(loaded.chunks[union], (bodies @ query).astype(np.float64), (signatures @ query).astype(np.float64))
+    return Vectors(
+        loaded.chunks[union],
+        (bodies @ query).astype(np.float64),
+        (signatures @ query).astype(np.float64),
+        (loaded.files @ query).astype(np.float64),
+    )
 
 
 def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded | None:
@@ -114,9 +120,10 @@ def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded
     if semantic.graphs is not None and graphs is not None:
         approximate = open_graphs(semantic.graphs, graphs, np.concatenate([rows.keys for rows, _ in parts]), exact)
     body_index, signature_index = approximate or exact.values()
+    chunks = np.concatenate([chunks for _, chunks in parts])
     loaded = Loaded(
-        np.concatenate([chunks for _, chunks in parts]), body, body_scales, signature, signature_scales,
-        body_index, signature_index, semantic.backend if approximate else "exact",
+        chunks, body, body_scales, signature, signature_scales,
+        body_index, signature_index, join_files(catalog, chunks, body), semantic.backend if approximate else "exact",
     )  # fmt: skip
     if semantic.key:
         _KEPT.clear()
@@ -125,6 +132,16 @@ def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded
 
 
 _KEPT: dict[tuple[object, ...], Loaded] = {}
+
+
+def join_files(catalog: Catalog, chunks: NDArray[int64], body: NDArray[int8]) -> NDArray[float32]:
+    """One direction for each file of the catalog. Codes are summed as they are: their scales differ little."""
+    import numpy as np
+
+    found = np.zeros((len(catalog.paths), body.shape[1]), np.float32)
+    files, starts = np.unique(catalog.files[chunks], return_index=True)
+    found[files] = np.add.reduceat(body, starts, axis=0, dtype=np.int32)
+    return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
 
 
 def find_backend(reader: Reader, catalog: Catalog, semantic: Semantic) -> str:
@@ -150,15 +167,18 @@ def rerank(
     first, rest = list(ranked[:READ]), ranked[READ:]
     chunks = [row.chunk for row in first]
     passages = dict(zip(chunks, read_passages(reader, catalog, chunks), strict=True))
+    traits: dict[int, NDArray[float64]] = {}
     if blends is not None:
-        from cq.embed.weights import load_late
+        from cq.embed.traits import find_traits
+        from cq.embed.weights import load_late, load_verbs
 
-        scores = load_late().score(options.query, list(passages.values()))
-        first = _join(first, "late", scores, blends.late)
+        read = list(passages.values())
+        traits = dict(zip(chunks, find_traits(options.query, read, load_verbs()), strict=True))
+        first = _join(first, "late", load_late().score(options.query, read), blends.late, traits)
         first, rest = first[:RERANKED], [*first[RERANKED:], *rest]
     scores = semantic.reranker.score(options.query, [passages[row.chunk] for row in first])
     if blends is not None:
-        first = _join(first, "rerank", scores, blends.final)
+        first = _join(first, "rerank", scores, blends.final, traits)
     else:
         weights = find_weights(options, config, semantic) or semantic.reranker.weights
         first = _weigh(first, scores, weights[0] / sum(weights) if sum(weights) > 0 else 0.0)
@@ -166,14 +186,19 @@ def rerank(
 
 
 def _join(
-    rows: Sequence[Ranked], part: Literal["late", "rerank"], scores: NDArray[float32], fitted: Blend
+    rows: Sequence[Ranked],
+    part: Literal["late", "rerank"],
+    scores: NDArray[float32],
+    fitted: Blend,
+    traits: dict[int, NDArray[float64]],
 ) -> list[Ranked]:
     """Candidates of which one thing more is known, in the order of all of it."""
     import numpy as np
 
     table = np.column_stack([[row.own for row in rows], scores])
     priors, more = np.array([(row.parts.prior, row.parts.file) for row in rows]).T
-    final = find_chances(fitted, table, priors, more, np.array([row.file for row in rows], np.int64))
+    files = np.array([row.file for row in rows], np.int64)
+    final = find_chances(fitted, table, priors, more, files, np.array([traits[row.chunk] for row in rows]))
     found = [
         msgspec.structs.replace(row, own=tuple(own))
         for row, own in zip(_with(rows, part, scores), table.tolist(), strict=True)

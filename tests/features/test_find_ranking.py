@@ -11,7 +11,7 @@ import pytest
 
 from cq.features.find import scoring
 from cq.features.find.evidence import FileNames, alike
-from cq.features.find.scoring import SPREAD, gather, spread
+from cq.features.find.scoring import LEAST, SPREAD, calibrate_alone, gather, spread
 from cq.features.find.semantic import join_files
 from cq.features.find.words import split_question
 from tests.support.find import find_fixture
@@ -165,6 +165,11 @@ def test_words_in_other_chunks_speak_for_a_file(tmp_path: Path, monkeypatch: pyt
     )
     order = [(row.file, row.name) for row in found.results]
     assert order.index(("b.py", "refund")) < order.index(("a.py", "refund"))
+
+
+def test_a_chunk_with_few_of_the_words_is_not_shown_for_its_file():
+    """From the disk, nothing is known of the file as a whole."""
+    assert calibrate_alone(0.0) < calibrate_alone(0.1) < LEAST < calibrate_alone(0.2) < 1
 
 
 def test_a_file_is_like_all_of_its_chunks_together():

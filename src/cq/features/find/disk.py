@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from cq.features.find.candidates import K1, LENGTH, PATH_WEIGHT, WEIGHTS, split_terms
-from cq.features.find.scoring import USUAL, calibrate
+from cq.features.find.scoring import calibrate_alone
 from cq.features.find.words import stem
 from cq.model.embedding import QUIET_KINDS, find_kind, is_data
 from cq.source.files import PathFilter
@@ -82,7 +82,7 @@ def _score_chunks(
                 weight += PATH_WEIGHT if name in path and weight else 0.0
                 score += rarity * weight / (weight + K1)
             if score:
-                rows.append((file, document, number, calibrate(min(score / most, 1.0) + USUAL) * _prior(file)))
+                rows.append((file, document, number, calibrate_alone(min(score / most, 1.0)) * _prior(file)))
     return rows
 
 

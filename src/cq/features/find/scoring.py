@@ -62,6 +62,11 @@ def calibrate(value: float) -> float:
     return 1 - math.exp(-value * math.log(2) / _EVEN)
 
 
+def calibrate_alone(share: float) -> float:
+    """The same of a chunk whose file is not known: one that has as much, and is the best."""
+    return calibrate(share + WORDS * share + TOGETHER)
+
+
 def best_by_words(lexical: Lexical, priors: NDArray[float64], count: int) -> NDArray[int64]:
     """Places in `lexical`, the best first."""
     import numpy as np
@@ -99,8 +104,7 @@ def blend(
             pool.setdefault(chunk, [0.0, 0.0, 0.0])
     if lexical is not None and len(lexical.chunks):
         order = best_by_words(lexical, every, count)
-        first = catalog.files[lexical.chunks[order[0]]]
-        top = max(top, calibrate(float(lexical.scores[order[0]] + WORDS * lexical.files[first]) + TOGETHER))
+        top = max(top, calibrate_alone(float(lexical.scores[order[0]])))
         known = np.flatnonzero(np.isin(lexical.chunks, list(pool)))
         for at in {*order.tolist(), *known.tolist()}:
             pool.setdefault(int(lexical.chunks[at]), [0.0, 0.0, 0.0])[0] = float(lexical.scores[at])

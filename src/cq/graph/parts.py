@@ -262,7 +262,7 @@ class _Reader:
                 key = called_key(name)
                 self.named[key] = (name, 0)
                 found.setdefault(key, []).append(said)
-                if name in defined:
+                if name in defined or (name == "super" and site.kind == "super"):
                     found.setdefault(unit.name_key(f"(){name}"), []).append(said)
             for key, _ in find_handed(site):
                 if key in defined:

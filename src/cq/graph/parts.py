@@ -504,7 +504,8 @@ class _Reader:
             if definition.symbol >= 0:
                 is_own = operation == "param" and definition.symbol in self._closed
                 holder = self._lasting(definition.symbol) if is_own else self._scope(definition.symbol)
-                return operation, holder, value[2:]
+                seen = [word for word in definition.modifiers if word.startswith("pub")]
+                return operation, holder, value[2:], seen
             said = self._definition(definition) if operation == "lambda" else ""
             return operation, said, self._scope(definition.anonymous[0] if definition.anonymous else ROOT), value[2:]
         if operation == "import":

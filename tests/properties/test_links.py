@@ -141,6 +141,7 @@ SCRIPT_PIECES = [
     "swap(g); held(); held = f; held();\n",
     "T.k = g; T.k(); C.extra = g; C.extra().run();\n",
     "function Q() {}\nQ.prototype = Object.create(P.prototype);\nQ.prototype.go = function () {};\nnew Q().run();\n",
+    "class S2 extends C { constructor(q) { super(q); this.go(); } go() { return f(); } }\nnew S2(f);\n",
     "P.prototype.run = function (a) { this.go(); a(); };\nP.prototype.go = function () { return f(); };\n",
 ]
 

@@ -94,8 +94,9 @@ class Callers:
         if len(places) > MAX_CALLERS:
             return []
         if definition.name != names[0]:
-            above = [number for number in unit.sites_by_name.get(definition.name, ())]
-            linker.record(unit.name_key(f"(){definition.name}"))
+            name = linker.dialect(unit).base_constructor or definition.name
+            above = unit.sites_by_name.get(name, ())
+            linker.record(unit.name_key(f"(){name}"))
             places += [(unit, number) for number in above] if len(above) + len(places) <= MAX_CALLERS else []
         return places
 

@@ -79,14 +79,15 @@ class Calls:
         return raised(found, INFERRED)
 
     def sent(self, unit: Unit, scope: int) -> Values:
-        """What `yield` gives in a generator: what calls of its `send` hand over."""
+        """What `yield` gives in a generator: what calls of its `send` or `next` hand over."""
         linker, found, definition = self.linker, dict(self.linker.unknown), unit.by_symbol.get(scope)
         function = None if definition is None else linker.thing(unit, definition.start)
         if not isinstance(function, Function):
             return found
-        linker.record(called_key("send"))
-        for caller in linker.corpus.calling("send") or ():
-            for site in (caller.code.sites[number] for number in caller.sites_by_name["send"]):
+        name = linker.dialect(unit).sending
+        linker.record(called_key(name))
+        for caller in linker.corpus.calling(name) or ():
+            for site in (caller.code.sites[number] for number in caller.sites_by_name.get(name, ())):
                 base = site.callee.rpartition(".")[0] if type(site.callee) is str else None
                 held = linker.evaluate(caller, site.scope, base, site.start) if base and site.args else NOTHING
                 if any(thing in held for thing in self.returned(function)):

@@ -28,6 +28,7 @@ class Dialect:
 
     languages: ClassVar[tuple[str, ...]] = ()
     constructors: ClassVar[tuple[str, ...]] = ()  # the member that runs when a class is called
+    base_constructor: ClassVar[str] = ""  # the name of a call that runs the constructor of a base, if it has one
     made_constructors: ClassVar[tuple[str, ...]] = ()  # what a constructor runs that the language writes itself
     # What an operation on an instance calls: iter next enter item call and operators, each a member's name.
     protocols: ClassVar[dict[str, str]] = {}
@@ -37,6 +38,7 @@ class Dialect:
     # The language's own functions that call what they are given -> the argument, by position or keyword, or several.
     callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {}
     external_runs: ClassVar[frozenset[str]] = frozenset()  # functions of which `find_ran` knows what they run
+    sending: ClassVar[str] = ""  # the method of a generator that hands something over to it
     has_open_modules: ClassVar[bool] = False  # whether others can assign to the variables of a module
     missing_hook: ClassVar[str] = ""  # the method that is asked for an attribute that there is none of
     attribute_hooks: ClassVar[tuple[str, ...]] = ()  # methods of what a class holds that run when it is defined

@@ -262,7 +262,7 @@ class _Reader:
                 key = called_key(name)
                 self.named[key] = (name, 0)
                 found.setdefault(key, []).append(said)
-                if name in defined:
+                if name in defined or (name == "super" and site.kind == "super"):
                     found.setdefault(unit.name_key(f"(){name}"), []).append(said)
             for key, _ in find_handed(site):
                 if key in defined:
@@ -504,7 +504,8 @@ class _Reader:
             if definition.symbol >= 0:
                 is_own = operation == "param" and definition.symbol in self._closed
                 holder = self._lasting(definition.symbol) if is_own else self._scope(definition.symbol)
-                return operation, holder, value[2:]
+                seen = [word for word in definition.modifiers if word.startswith("pub")]
+                return operation, holder, value[2:], seen
             said = self._definition(definition) if operation == "lambda" else ""
             return operation, said, self._scope(definition.anonymous[0] if definition.anonymous else ROOT), value[2:]
         if operation == "import":

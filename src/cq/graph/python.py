@@ -92,6 +92,7 @@ class PythonDialect(Dialect):
         "builtins.sum": ("__radd__", "__add__"), "builtins.sorted": ("__lt__",), "builtins.list().sort": ("__lt__",),
         "builtins.min": ("__lt__",), "builtins.max": ("__gt__|__lt__",),
     }  # fmt: skip
+    sending = "send"
     has_open_modules = True
     missing_hook = "__getattr__"
     attribute_hooks = ("__set_name__",)
@@ -608,7 +609,7 @@ class PythonDialect(Dialect):
                 return self._held(linker, unit, number, ["each", "dict", ["[]", ["iter", args[0]], "#1"]])
             pairs = [part for key, inner in site.keywords for part in (None if key == "**" else f"'{key}", inner)]
             return self._held(linker, unit, number, ["dict", *(part for arg in args for part in (None, arg)), *pairs])
-        if name == "builtins.globals":
+        if name == "builtins.globals" or (name in _NAMESPACES and not args and site.scope == ROOT):
             return {linker.module(unit.path): 1}
         if name == "collections.defaultdict" and args:
             return self._held(linker, unit, number, ["each", "dict", ["gives", args[0]]])
@@ -837,6 +838,7 @@ def _common(one: str, other: str) -> int:
     return count
 
 
+_NAMESPACES = ("builtins.locals", "builtins.vars")
 _RECORDS = frozenset({
     "dataclasses.dataclass", "dataclasses.dataclass()", "typing.NamedTuple", "attr.s", "attr.s()", "attr.define",
     "attr.define()", "attrs.define", "attrs.define()", "attrs.frozen", "attrs.frozen()",

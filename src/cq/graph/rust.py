@@ -305,6 +305,8 @@ class RustDialect(Dialect):
                     seen.append(inner)
                     linker.record(inner[0].scope_key(inner[1], name))
                     found = self._find_bound(linker, *inner, name, space)
+                    if found and not _is_below(*module, *inner):
+                        found = [thing for thing in found if not _is_private(thing, *inner)]
                     if found:
                         return found
         # Nothing of the repository has the name, so a type or variant can only come from there.
@@ -1337,6 +1339,26 @@ def _fits(thing: Thing, space: str) -> bool:
 def _is_declared(thing: Thing) -> bool:
     """A method of a trait, whose other candidates are those that implement it."""
     return isinstance(thing, Function) and thing.owner is not None
+
+
+def _is_private(thing: Thing, unit: Unit, scope: int) -> bool:
+    """Whether a module's own item is for it and the modules inside it alone."""
+    if not isinstance(thing, (Class, Function)) or thing.unit is not unit or thing.definition.scope != scope:
+        return False
+    words = thing.definition.modifiers
+    return thing.definition.kind != "macro" and not any(word.startswith("pub") for word in words)
+
+
+def _is_below(unit: Unit, scope: int, other: Unit, around: int) -> bool:
+    """Whether a module stands inside another, or may do so: then it sees what is private there."""
+    if unit is not other:
+        folder, _, name = other.path.rpartition("/")
+        stem = name.removesuffix(".rs")
+        inside = folder if stem in ("mod", "lib", "main") else f"{folder}/{stem}" if folder else stem
+        return around != ROOT or not inside or unit.path.startswith(f"{inside}/")
+    while scope != around and scope in unit.by_symbol:
+        scope = unit.by_symbol[scope].scope
+    return scope == around
 
 
 def _class_of(thing: Type) -> Class | None:

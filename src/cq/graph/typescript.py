@@ -61,7 +61,8 @@ _CALLERS = (
 )  # fmt: skip
 _EMITTERS = (
     "events.EventEmitter()", "node:events.EventEmitter()", "events()", "builtins.process", "builtins.document",
-    "builtins.window", "builtins.EventTarget()",
+    "builtins.window", "builtins.EventTarget()", "events.EventEmitter", "node:events.EventEmitter", "events",
+    "node:events", "builtins.EventTarget",
 )  # fmt: skip
 _LISTENING = ("on", "once", "addListener", "addEventListener", "prependListener")
 _CALLING = ("setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "Promise")
@@ -78,6 +79,8 @@ class Alias(NamedTuple):
 class TypeScriptDialect(Dialect):
     languages = ("typescript", "tsx", "javascript", "jsx", "json")
     constructors = ("constructor",)
+    base_constructor = "super"
+    sending = "next"
     protocols: ClassVar[dict[str, str]] = {"iter": "[Symbol.iterator]", "next": "next"}
     runs: ClassVar[dict[str, tuple[str, ...]]] = {"iter": ("[Symbol.iterator]", "[Symbol.asyncIterator]")}
     callers: ClassVar[dict[str, int | str | tuple[int, ...]]] = {
@@ -88,6 +91,8 @@ class TypeScriptDialect(Dialect):
         "builtins.str().replace": 1,
         "builtins.str().replaceAll": 1,
         "builtins.Array.from": 1,
+        "builtins.JSON.parse": 1,
+        "builtins.JSON.stringify": 1,
         **{f"builtins.{name}": 0 for name in _CALLING},
     }
     builtins = frozenset(_GLOBALS.split())

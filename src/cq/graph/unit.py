@@ -641,7 +641,7 @@ class Unit:
         if old.since < 0 or new.since < 0 or old.scope != new.scope or old.base != new.base:
             return False
         first = bisect_left(self.code.sites, old.since, key=_start)
-        is_called = first < len(self.code.sites) and self.code.sites[first].start < new.start
+        is_called = first < len(self.code.sites) and self.code.sites[first].start < new.since
         return not is_called and new.end < 0
 
     def find_owner(self, function: Definition) -> Definition | None:

@@ -225,6 +225,9 @@ class EcmaScriptCode(Language):
     def _await_value(self, collector: Collector, node: Node, depth: int) -> Value:
         return ["awaited", self._inner_value(collector, node, depth)]
 
+    def _yield_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        return ["sent"]
+
     def _spread_value(self, collector: Collector, node: Node, depth: int) -> Value:
         return ["*", self._inner_value(collector, node, depth)]
 
@@ -921,6 +924,7 @@ _VALUES: dict[str, Callable[[EcmaScriptCode, Collector, Node, int], Value]] = {
     "as_expression": EcmaScriptCode._cast_value,
     "type_assertion": EcmaScriptCode._cast_value,
     "await_expression": EcmaScriptCode._await_value,
+    "yield_expression": EcmaScriptCode._yield_value,
     "spread_element": EcmaScriptCode._spread_value,
     "array": EcmaScriptCode._array_value,
     "object": EcmaScriptCode._object_value,

@@ -908,6 +908,11 @@ class Python(Language):
             dedent = _DEDENTS.get(indent) or _DEDENTS.setdefault(
                 indent, re.compile(rb"\n[ \t]{0,%d}(?=[^\s#])" % (indent - 1))
             )
+            # What a `with` holds always runs: its block goes on behind it.
+            above = text.rfind(b"with ", max(0, line - _WITH_TEXT), line)
+            head = text.rfind(b"\n", 0, above) + 1 if above >= 0 else -1
+            if head >= 0 and _WITH.match(text, head, line) and not dedent.search(text, above, line):
+                return self.block_end(text, root, above)
             place = dedent.search(text, start)
             found = -1 if place is None else place.start()
         return found if found >= 0 else len(text)
@@ -1086,6 +1091,8 @@ _RUNS = frozenset(
     ["with", "[]", "[]=", "+", "-", "*", "/", "//", "%", "|", "&", "^", "@", "**", "<<", ">>", "<", ">", "<=",
      ">=", "==", "!=", "in", "unary-", "unary+", "unary~", "format", "truth", "del"]
 )  # fmt: skip
+_WITH = re.compile(rb"[ \t]*(?:async )?with [^\n]*:[ \t]*\n")
+_WITH_TEXT = 1000  # that is searched for the head of a block
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")
 _PLAIN_STRING = re.compile(rb"[rRuU]?[\"'(]")  # neither bytes nor formatted

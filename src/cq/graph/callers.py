@@ -118,6 +118,8 @@ class Callers:
         sites = [caller.code.sites[n] for caller in units or () for n in caller.sites_by_name.get(name, ())]
         return (
             0 < len(sites) <= MAX_CALLERS
+            # What other files call may be called by files that are not here, and those need not pass it.
+            and all(caller is unit for caller in units or ())
             and name not in unit.handed_over
             and all(self._gives(site, function, number, int(is_method)) for site in sites)
         )

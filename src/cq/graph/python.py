@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.callers import MAX_CALLERS
+from cq.graph.cells import Cell
 from cq.graph.corpus import called_key
 from cq.graph.dialect import Dialect
 from cq.graph.things import (
@@ -108,6 +109,7 @@ class PythonDialect(Dialect):
         self._strings: dict[str, Value] = {}
         self._metaclasses: dict[Class, tuple[Class | None, Keys]] = {}
         self._records: dict[Class, tuple[bool, Keys]] = {}
+        self._filled: dict[tuple[Class, str], Cell] = {}  # fields of records
         self._made_up: dict[tuple[Unit, int], Value] = {}
         self._handed: dict[tuple[Unit, int, int | str], Site | None] = {}
         for path in paths:
@@ -393,7 +395,13 @@ class PythonDialect(Dialect):
         found = linker.bound(holder.unit, bind)
         if bind.type is None or (found and UNKNOWN not in found) or not self._is_record(linker, holder):
             return found
-        return join(found, self._find_filled(linker, holder, bind.name))
+        # A cell: a record may be made of fields of another, and that of this one's.
+        cell = self._filled.get((holder, bind.name))
+        if cell is None:
+            home = holder.unit.home(holder.definition.scope)
+            cell = Cell(home, PythonDialect._find_filled, self, linker, holder, bind.name)
+            self._filled[holder, bind.name] = cell
+        return join(found, linker.read(cell))
 
     def _is_record(self, linker: Linker, kind: Class) -> bool:
         """Whether the language writes a constructor that takes the fields of a class."""

@@ -106,7 +106,7 @@ def find_path(relations: Relations, options: PathOptions) -> Answer:
             return say_nothing(relations.files, "path", text)
     ahead = relations.dependencies(options.edges, options.least)
     certain = relations.dependencies(options.edges, max(options.least, POSSIBLE + 0.01))
-    wanted = set(find_centers(relations, goals))
+    wanted = set(find_centers(relations, _drop_overloads(goals)))
     if wanted.issuperset(find_centers(relations, starts)):
         message = f"{options.source!r} and {options.target!r} are the same definition"
         return say_nothing(relations.files, "path", f"{options.source} → {options.target}", message)
@@ -143,6 +143,16 @@ def find_path(relations: Relations, options: PathOptions) -> Answer:
         degraded=events if cut and not chains else (),
         edges=describe_links(relations, [link for chain in chains for link in chain]),
     )
+
+
+def _drop_overloads(rows: Sequence[Definition]) -> list[Definition]:
+    """Of overloads the one that has the code."""
+    coded = {(row.file.path, row.document, row.symbol.qualified_name) for row in rows if not row.is_declared}
+    return [
+        row
+        for row in rows
+        if not row.is_declared or (row.file.path, row.document, row.symbol.qualified_name) not in coded
+    ]
 
 
 def walk_from(

@@ -109,8 +109,9 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     drivers = [f"{len(left)} places name what is gone"] if left else []
     drivers += [f"{direct} direct dependents"] if direct else []
     drivers += [f"{len(files)} files"] if len(files) > 5 else []
-    drivers += ["no test is known to reach it"] if not in_tests else []
-    level = "high" if left or direct > 20 or len(files) > 20 else "medium" if direct > 3 or not in_tests else "low"
+    is_tested = in_tests > 0 or any(find_role(path) == "test" for path in parts)
+    drivers += ["no test is known to reach it"] if not is_tested else []
+    level = "high" if left or direct > 20 or len(files) > 20 else "medium" if direct > 3 or not is_tested else "low"
     return Answer(
         SCHEMA_VERSION,
         "impact",

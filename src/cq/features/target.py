@@ -58,8 +58,13 @@ class Definition(msgspec.Struct, frozen=True):
         overloads in a file the one that has the code."""
         symbol = self.symbol
         role, is_value = ROLE_ORDER.get(self.file.role, 2), symbol.kind in _VALUES
-        is_declared = symbol.body_start < 0 or any(name.endswith("overload") for name in symbol.decorators)
-        return role, is_value, symbol.depth, self.file.path, is_declared, symbol.name_start
+        return role, is_value, symbol.depth, self.file.path, self.is_declared, symbol.name_start
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether it has no code of its own, or is an overload of what has it."""
+        symbol = self.symbol
+        return symbol.body_start < 0 or any(name.endswith("overload") for name in symbol.decorators)
 
     def is_called(self, dotted: str) -> bool:
         """Whether `a.b.c` names it: by the end of its qualified name behind the module's."""

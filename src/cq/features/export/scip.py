@@ -39,6 +39,8 @@ def export_scip(reader: Reader, tree: Tree, out: str | Path, *, version: str) ->
     out = Path(out)
     if out.is_dir():
         raise UsageError(f"--scip: {out.name} is a directory", hint="give a file, such as index.scip")
+    if not out.parent.is_dir():
+        raise UsageError(f"--scip: there is no directory {out.parent}", hint="make it first")
     work = out.with_name(f".{out.name}.cq-{os.getpid()}")
     documents = Counter[str]()
     try:

@@ -413,3 +413,14 @@ def test_a_target_with_its_tests_is_tested(tmp_path: Path):
     assert answer.insight is not None
     assert answer.insight.risk is not None
     assert answer.insight.risk.drivers == ()
+
+
+def test_who_imports_a_file_that_passes_names_on_depends_on_it(tmp_path: Path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/index.ts").write_text("export * from './inner';\n")
+    (tmp_path / "lib/inner.ts").write_text("export function run() {}\n")
+    (tmp_path / "app.ts").write_text("import { run } from './lib';\nexport function main() { run(); }\n")
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        assert nodes(opened.impact("lib/index.ts"), "dependents") == {"app": 1}
+        assert nodes(opened.impact("lib"), "dependents") == {"app": 1, "main": 1}
+        assert "is a file" in opened.graph("lib/index.ts").degraded[0].message

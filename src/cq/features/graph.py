@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -156,12 +156,23 @@ def _drop_overloads(rows: Sequence[Definition]) -> list[Definition]:
 
 
 def walk_from(
-    relations: Relations, centers: Sequence[Candidate], direction: str, depth: int, edges: Sequence[str], least: float
+    relations: Relations,
+    centers: Sequence[Candidate],
+    direction: str,
+    depth: int,
+    edges: Sequence[str],
+    least: float,
+    beside: Sequence[Link[Candidate]] = (),
 ) -> Walk[Candidate]:
+    """`beside` are links into the centers that are known already."""
     forward = direction == "dependencies"
     ask = relations.dependencies(edges, least) if forward else relations.dependents(edges, least)
     room = MAX_REACHED + len(centers)  # a class comes with its methods: they must not use it up
-    return walk(centers, ask, depth=depth, forward=forward, order=relations.order, max_nodes=room)
+
+    def ask_all(nodes: Collection[Candidate]) -> Iterable[Link[Candidate]]:
+        return [*ask(nodes), *(beside if nodes == centers else ())]
+
+    return walk(centers, ask_all, depth=depth, forward=forward, order=relations.order, max_nodes=room)
 
 
 def find_centers(relations: Relations, rows: Sequence[Definition]) -> list[Candidate]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -223,6 +224,9 @@ def last_name(target: str) -> str:
 def say_nothing(files: Files, command: str, target: str, message: str = "") -> Answer:
     """No definition fits: near names are suggested."""
     name = last_name(target)
+    if not message and "/" in target and files.get(target) is not None:
+        quoted = shlex.quote(target)
+        message = f"{target} is a file: `cq impact {quoted}` and `cq imports --module {quoted}` are about files"
     event = Degraded(command, "info", "no_target", message or f"nothing is named {target!r} here", target)
     near = tuple(other for other in files.near_names(name) if other != name)
     run = Run(generation=files.generation)

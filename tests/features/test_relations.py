@@ -160,6 +160,7 @@ def test_the_most_depended_on_rank_first(workspace: Workspace):
     answer = workspace.rank()
     names = [f.details.name for s in answer.sections for f in s.findings if isinstance(f.details, NodeDetails)]
     assert names.index("Store.check") < names.index("main")
+    assert "other" not in names  # nothing depends on it
 
 
 def test_an_unknown_target_is_said(workspace: Workspace):
@@ -380,3 +381,46 @@ def test_members_are_fields_too_and_promises_are_kept(target: str, members: list
         assert answer.insight.target is not None
         assert answer.insight.target.of == 1
         assert [event.correlation_key for event in answer.degraded] == (["mix(Square)"] if target == "Mixed" else [])
+
+
+def test_a_way_to_an_overloaded_function_leads_to_its_code(tmp_path: Path):
+    (tmp_path / "a.py").write_text(
+        "from typing import overload\n@overload\ndef f(x: int) -> int: ...\n@overload\ndef f(x: str) -> str: ...\n"
+        "def f(x): return x\ndef main(): f(1)\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        answer = opened.path(PathOptions("main", "f"))
+    assert [finding.location.start_line for s in answer.sections for finding in s.findings if finding.location] == [6]
+
+
+def test_what_is_no_function_is_said_to_be_none(tmp_path: Path):
+    (tmp_path / "a.py").write_text(
+        "def text(x): return x\ndef make(): return text\nshow = make()\nshow(1)\nout = print\nout(1)\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        said = opened.calls("show").degraded[0].message
+        assert "is a variable" in said
+        assert "cq references show" in said
+        assert "is a variable here" in opened.calls("out").degraded[0].message
+
+
+def test_a_target_with_its_tests_is_tested(tmp_path: Path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "a.py").write_text("def f(): pass\n")
+    (tmp_path / "tests/test_a.py").write_text("from a import f\ndef test_f(): f()\n")
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        answer = opened.impact(".")
+    assert answer.insight is not None
+    assert answer.insight.risk is not None
+    assert answer.insight.risk.drivers == ()
+
+
+def test_who_imports_a_file_that_passes_names_on_depends_on_it(tmp_path: Path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/index.ts").write_text("export * from './inner';\n")
+    (tmp_path / "lib/inner.ts").write_text("export function run() {}\n")
+    (tmp_path / "app.ts").write_text("import { run } from './lib';\nexport function main() { run(); }\n")
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        assert nodes(opened.impact("lib/index.ts"), "dependents") == {"app": 1}
+        assert nodes(opened.impact("lib"), "dependents") == {"app": 1, "main": 1}
+        assert "is a file" in opened.graph("lib/index.ts").degraded[0].message

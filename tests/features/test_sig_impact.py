@@ -267,5 +267,7 @@ def test_the_signature_of_a_class_is_that_of_its_constructor(tmp_path: Path):
     with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
         answer = opened.sig_impact(SignatureOptions("Row", "Row(self, a)"))
         assert (answer.summary["breaks"], answer.summary["ok"]) == (1, 1)
+        assert answer.degraded == ()
+        assert "'Line'" in opened.sig_impact(SignatureOptions("Row", "Line(self, a)")).degraded[0].message
         assert "no function" in opened.sig_impact(SignatureOptions("value", "value()")).degraded[0].message
         assert "no class" in opened.types("Row.__init__").degraded[0].message

@@ -281,3 +281,45 @@ def test_a_namespace_inside_declare_global(tmp_path: Path):
     """
     with open_edges(tmp_path, snippet) as edges:
         assert edges.find_callers(Candidate("types.d.ts", 0, "global.Shop.Cart.total")) == []
+
+
+def test_who_calls_what_a_value_holds_names_the_value(tmp_path: Path):
+    snippet = """
+    #- lib.py
+    def lazy(f):
+        def wrapper(*args): return f(*args)
+        return wrapper
+    def text(s): return s
+    text_lazy = lazy(text)
+    def own(): return text_lazy("a")
+    #- use.py
+    from lib import text_lazy as _
+    def one(): return _("x")
+    def parameter(_): return _("y")
+    #- dotted.py
+    import lib
+    def two(): return lib.text_lazy("z")
+    #- other.py
+    from elsewhere import text_lazy
+    def foreign(): return text_lazy("x")
+    """
+    with open_edges(tmp_path, snippet) as edges:
+        usages = edges.find_usages_into(Candidate("lib.py", 0, "text_lazy"), ())
+    named = {f"{edge.source.path}:{edge.source.name}" for edge in usages}
+    assert named == {"lib.py:own", "use.py:", "use.py:one", "dotted.py:two"}
+
+
+def test_who_calls_what_a_constant_of_typescript_holds_names_the_constant(tmp_path: Path):
+    snippet = """
+    #- plain.ts
+    import { isPlain as _is } from "outside";
+    export const isPlain: (x: any) => boolean = _is;
+    #- copy.ts
+    import { isPlain } from "./plain";
+    export function copy(x: any) { return isPlain(x) ? x : null; }
+    export function other(isPlain: any) { return isPlain(1); }
+    """
+    with open_edges(tmp_path, snippet) as edges:
+        usages = edges.find_usages_into(Candidate("plain.ts", 0, "isPlain"), ())
+    assert "copy.ts:copy" in {f"{edge.source.path}:{edge.source.name}" for edge in usages}
+    assert "copy.ts:other" not in {f"{edge.source.path}:{edge.source.name}" for edge in usages}

@@ -104,14 +104,20 @@ class Site:
 def find_calls(files: Files, options: CallsOptions, relations: Relations | None = None) -> Answer:
     """The certain call sites first, sources before tests. Without `relations` only names can be compared."""
     options.page.check()
-    targets = [row for row in find_targets(files, options.target) if row.symbol.kind_group in _CALLABLE]
+    named = find_targets(files, options.target)
+    targets = [row for row in named if row.symbol.kind_group in _CALLABLE]
     if targets and options.family and relations is not None:
         targets = _find_family(relations, targets)
     sites = _find_sites(files, options, targets, relations)
     if not targets and not sites:
         message = f"nothing that can be called is named {options.target!r} here, and nothing of that name is called"
+        if named:
+            message = (
+                f"{options.target!r} is a {named[0].symbol.kind}, no function: what it holds is called, if anything;"
+                f" `cq references {shlex.quote(options.target)}` lists where it is used"
+            )
         return say_nothing(files, "calls", options.target, message)
-    return _Assembly(files, options, targets, sites).build()
+    return _Assembly(files, options, named, targets, sites).build()
 
 
 def _find_family(relations: Relations, targets: list[Definition]) -> list[Definition]:
@@ -234,9 +240,17 @@ def _is_passed(call: Call, name: str) -> bool:
 
 
 class _Assembly:
-    def __init__(self, files: Files, options: CallsOptions, targets: list[Definition], sites: list[Site]) -> None:
+    def __init__(
+        self,
+        files: Files,
+        options: CallsOptions,
+        named: list[Definition],
+        targets: list[Definition],
+        sites: list[Site],
+    ) -> None:
         self.files = files
         self.options = options
+        self.named = named  # all that the target may mean; `targets` those of them that can be called
         self.targets = targets
         self.sites = sites
         self.name = targets[0].symbol.name if targets else last_name(options.target)
@@ -277,7 +291,8 @@ class _Assembly:
         }
         events: list[Degraded] = []
         if not self.targets:
-            message = f"{options.target!r} is not defined here; these calls mean something from outside"
+            what = f"is a {self.named[0].symbol.kind} here" if self.named else "is not defined here"
+            message = f"{options.target!r} {what}; these calls mean something from outside"
             events.append(Degraded("calls", "info", "external", message, options.target))
         return Answer(
             SCHEMA_VERSION,

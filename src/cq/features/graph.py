@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -106,7 +106,7 @@ def find_path(relations: Relations, options: PathOptions) -> Answer:
             return say_nothing(relations.files, "path", text)
     ahead = relations.dependencies(options.edges, options.least)
     certain = relations.dependencies(options.edges, max(options.least, POSSIBLE + 0.01))
-    wanted = set(find_centers(relations, goals))
+    wanted = set(find_centers(relations, _drop_overloads(goals)))
     if wanted.issuperset(find_centers(relations, starts)):
         message = f"{options.source!r} and {options.target!r} are the same definition"
         return say_nothing(relations.files, "path", f"{options.source} → {options.target}", message)
@@ -145,13 +145,34 @@ def find_path(relations: Relations, options: PathOptions) -> Answer:
     )
 
 
+def _drop_overloads(rows: Sequence[Definition]) -> list[Definition]:
+    """Of overloads the one that has the code."""
+    coded = {(row.file.path, row.document, row.symbol.qualified_name) for row in rows if not row.is_declared}
+    return [
+        row
+        for row in rows
+        if not row.is_declared or (row.file.path, row.document, row.symbol.qualified_name) not in coded
+    ]
+
+
 def walk_from(
-    relations: Relations, centers: Sequence[Candidate], direction: str, depth: int, edges: Sequence[str], least: float
+    relations: Relations,
+    centers: Sequence[Candidate],
+    direction: str,
+    depth: int,
+    edges: Sequence[str],
+    least: float,
+    beside: Sequence[Link[Candidate]] = (),
 ) -> Walk[Candidate]:
+    """`beside` are links into the centers that are known already."""
     forward = direction == "dependencies"
     ask = relations.dependencies(edges, least) if forward else relations.dependents(edges, least)
     room = MAX_REACHED + len(centers)  # a class comes with its methods: they must not use it up
-    return walk(centers, ask, depth=depth, forward=forward, order=relations.order, max_nodes=room)
+
+    def ask_all(nodes: Collection[Candidate]) -> Iterable[Link[Candidate]]:
+        return [*ask(nodes), *(beside if nodes == centers else ())]
+
+    return walk(centers, ask_all, depth=depth, forward=forward, order=relations.order, max_nodes=room)
 
 
 def find_centers(relations: Relations, rows: Sequence[Definition]) -> list[Candidate]:

@@ -12,6 +12,7 @@ from cq.features.graph import describe_links, describe_target, find_centers, wal
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import KINDS, Relations, check_walk
 from cq.features.target import Definition, find_file, find_part, find_targets, module_name, say_nothing
+from cq.graph.walk import Link, Reached
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -25,7 +26,7 @@ from cq.model.answer import (
     Slice,
     Truncation,
 )
-from cq.model.edge import Candidate
+from cq.model.edge import CONFIDENCE, Candidate
 from cq.model.facts import Import, is_looked_up
 from cq.model.history import Change
 from cq.model.status import Degraded
@@ -78,10 +79,11 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
             SCHEMA_VERSION, "impact", Run(generation=relations.files.generation), {"query": said}, degraded=events
         )
     centers = [*find_centers(relations, rows), *(Candidate(path, 0, "") for path in parts[:MAX_DEFINED])]
-    found = walk_from(relations, centers, "dependents", options.depth, options.edges, options.least)
     inside = set(parts)
+    beside = _find_importing(relations, inside) if inside and "imports" in options.edges else []
+    found = walk_from(relations, centers, "dependents", options.depth, options.edges, options.least, beside)
     reached = [item for item in found.nodes if item.distance and item.node.path not in inside]
-    reached.sort(key=lambda item: (find_role(item.node.path) == "test", item.distance, -item.confidence, item.node))
+    reached.sort(key=_rate)
     shown, budget, cut = take(
         [*left, *reached],
         options.page,
@@ -109,8 +111,9 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     drivers = [f"{len(left)} places name what is gone"] if left else []
     drivers += [f"{direct} direct dependents"] if direct else []
     drivers += [f"{len(files)} files"] if len(files) > 5 else []
-    drivers += ["no test is known to reach it"] if not in_tests else []
-    level = "high" if left or direct > 20 or len(files) > 20 else "medium" if direct > 3 or not in_tests else "low"
+    is_tested = in_tests > 0 or any(find_role(path) == "test" for path in parts)
+    drivers += ["no test is known to reach it"] if not is_tested else []
+    level = "high" if left or direct > 20 or len(files) > 20 else "medium" if direct > 3 or not is_tested else "low"
     return Answer(
         SCHEMA_VERSION,
         "impact",
@@ -136,6 +139,12 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
         ),
         edges=describe_links(relations, found.links),
     )
+
+
+def _rate(item: Reached[Candidate]) -> tuple[bool, int, float, bool, Candidate]:
+    """Tests apart, at last; of the same distance and confidence code before documents."""
+    role = find_role(item.node.path)
+    return role == "test", item.distance, -item.confidence, role == "doc", item.node
 
 
 def _find_changed(relations: Relations, changed: dict[str, Change]) -> tuple[list[Definition], int]:
@@ -239,6 +248,25 @@ def _find_defined(relations: Relations, paths: Sequence[str]) -> list[Definition
             rows = [number for number, symbol in enumerate(symbols) if symbol.parent < 0 and symbol.body_start >= 0]
             found += [Definition(held, document, number) for number in rows if held is not None]
     return sorted(found, key=lambda row: (row.file.role == "test", row.symbol.name.startswith("_"), row.key))
+
+
+def _find_importing(relations: Relations, inside: set[str]) -> list[Link[Candidate]]:
+    """Of the files around those that are targets, which import one of them: the names that pass through a file mean
+    what stands elsewhere, and are gone with the file all the same."""
+    found: dict[Link[Candidate], None] = {}
+    for path in relations.paths():
+        held = relations.hold(path) if path not in inside else None
+        for document, (items, _) in enumerate(held.imports if held is not None else ()):
+            if held is None or not items:
+                continue
+            every = relations.edges.find_sources(path, held.documents[document].language, items)
+            named = {source.path for sources in every for source in sources or ()} & inside
+            source = Candidate(path, 0, "")  # the code blocks of a page are one
+            found |= {
+                Link(source, Candidate(target, 0, ""), "imports", CONFIDENCE["import"]): None
+                for target in sorted(named)
+            }
+    return list(found)
 
 
 def _cut(what: str, limit: int, count: int) -> list[Truncation]:

@@ -35,13 +35,13 @@ def find_ranks(relations: Relations, options: RankOptions) -> Answer:
         pair = tuple(numbers.setdefault(node, len(numbers)) for node in edge)
         links.append((pair[0], pair[1]))
     scores = rank(len(numbers), links)
-    nodes = sorted(
-        (node for node in numbers if node.name and is_wanted(node.path)),
-        key=lambda node: (-scores[numbers[node]], node),
-    )
     incoming = [0] * len(numbers)
     for _, target in set(links):
         incoming[target] += 1
+    nodes = sorted(
+        (node for node in numbers if node.name and incoming[numbers[node]] and is_wanted(node.path)),
+        key=lambda node: (-scores[numbers[node]], node),
+    )
 
     def make(node: Candidate) -> Finding:
         finding = relations.describe(Reached(node, 0, (), 1.0))

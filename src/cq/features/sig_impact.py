@@ -17,6 +17,7 @@ from cq.model.code import Parameter, Site
 from cq.model.edge import Candidate, Edge
 from cq.model.errors import UsageError
 from cq.model.facts import Call
+from cq.model.status import Degraded
 from cq.source.role import find_role
 from cq.syntax import extract_facts
 
@@ -83,8 +84,20 @@ def find_signature_impact(relations: Relations, options: SignatureOptions) -> An
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
         ),
         sections=sections,
+        degraded=_note_name(row, options),
         truncated=tuple(cut),
     )
+
+
+def _note_name(row: Definition, options: SignatureOptions) -> tuple[Degraded, ...]:
+    """Where the new signature bears another name: that alone would break every call."""
+    words = options.to.partition("(")[0].split()
+    name = re.split(r"\.|::", words[-1])[-1].partition("<")[0] if words else ""
+    parent = row.parent
+    if not name.isidentifier() or name in (row.symbol.name, parent.name if parent is not None else ""):
+        return ()
+    message = f"the new signature is that of {name!r}: what a new name breaks is not judged, only the parameters are"
+    return (Degraded("sig-impact", "warning", "renamed", message, options.target),)
 
 
 def _find_constructors(row: Definition) -> list[Definition]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -58,8 +59,13 @@ class Definition(msgspec.Struct, frozen=True):
         overloads in a file the one that has the code."""
         symbol = self.symbol
         role, is_value = ROLE_ORDER.get(self.file.role, 2), symbol.kind in _VALUES
-        is_declared = symbol.body_start < 0 or any(name.endswith("overload") for name in symbol.decorators)
-        return role, is_value, symbol.depth, self.file.path, is_declared, symbol.name_start
+        return role, is_value, symbol.depth, self.file.path, self.is_declared, symbol.name_start
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether it has no code of its own, or is an overload of what has it."""
+        symbol = self.symbol
+        return symbol.body_start < 0 or any(name.endswith("overload") for name in symbol.decorators)
 
     def is_called(self, dotted: str) -> bool:
         """Whether `a.b.c` names it: by the end of its qualified name behind the module's."""
@@ -218,6 +224,9 @@ def last_name(target: str) -> str:
 def say_nothing(files: Files, command: str, target: str, message: str = "") -> Answer:
     """No definition fits: near names are suggested."""
     name = last_name(target)
+    if not message and "/" in target and files.get(target) is not None:
+        quoted = shlex.quote(target)
+        message = f"{target} is a file: `cq impact {quoted}` and `cq imports --module {quoted}` are about files"
     event = Degraded(command, "info", "no_target", message or f"nothing is named {target!r} here", target)
     near = tuple(other for other in files.near_names(name) if other != name)
     run = Run(generation=files.generation)

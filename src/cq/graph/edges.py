@@ -18,7 +18,7 @@ from cq.graph.sources import Source, Sources
 from cq.graph.unit import ANYWHERE, ROOT, Unit
 from cq.model.code import Bind, Code, Parameter, Site, Store, Value
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
-from cq.model.facts import Call, FileFacts, Import, Reference, References, Symbol
+from cq.model.facts import Binding, Call, FileFacts, Import, Reference, References, Symbol
 
 MAX_BASES = 50  # classes that are asked for an attribute
 MAX_GUESSED = 10  # attributes that hold a descriptor: with more, their names alone say nothing
@@ -210,13 +210,51 @@ class Edges:
         found: dict[Candidate, Edge] = {}
         name = target.name.rpartition(".")[2]
         for path in sorted({target.path, *self._index.find_users(name)}):
-            for local in sorted({name} | self.find_locals(path, target)):
+            taken = self._find_taken(path, target)
+            for local in sorted({name, *(bind.name for bind in taken)} | self.find_locals(path, target)):
                 for document, start, _, ref in self.find_named(path, local):
-                    if ref is not None and target in ref.candidates:
+                    if ref is None or target not in ref.candidates:
+                        # A call of it means what it holds: `render = make(); render()`.
+                        ref = self._find_value(path, document, local, start, taken, target)
+                    if ref is not None:
                         around = _around(self._symbols_of(path)[document], self._names(path, document), start)
                         source = Candidate(path, document, around)
                         found.setdefault(source, Edge("usages", source, ref))
         return list(found.values())
+
+    def _find_taken(self, path: str, target: Candidate) -> list[Bind]:
+        """The imports of a file that take a value by its name from the module that binds it."""
+        found: list[Bind] = []
+        for document in range(len(self._all(path)) if "." not in target.name else 0):
+            unit = self._unit(path, document)
+            for bind in () if unit is None else unit.code.binds:
+                if unit is None or type(bind.value) is not list or bind.value[0] != "import":
+                    continue
+                _, level, module, name = bind.value
+                if name == target.name:
+                    item = Import("from", module, 0, 0, ROOT, (Binding(name, name, 0, 0),), level)
+                    sources = self.find_sources(path, unit.language, [item])[0] or ()
+                    found += [bind] if any(source.path == target.path for source in sources) else []
+        return found
+
+    def _find_value(
+        self, path: str, document: int, name: str, start: int, taken: list[Bind], target: Candidate
+    ) -> SymbolRef | None:
+        """A name as the target, a value, where scopes say that it is bound there or taken from there."""
+        unit, mentions = self._unit(path, document), self._read_names(path)[document]
+        place = mentions.find_at(start)
+        if unit is None or place is None or place.role == "keyword":
+            return None
+        if mentions.is_behind(place):
+            ref = self._find_attribute(path, document, name, start)
+            return ref if ref is not None and target in ref.candidates else None
+        binds = unit.find(_innermost(self._symbols_of(path)[document], start), name, start)
+        own = (path, document) == (target.path, target.document) and name == target.name
+        if not any(each is bind for bind in binds for each in taken) and not (
+            own and any(bind.scope == ROOT for bind in binds)
+        ):
+            return None
+        return SymbolRef(name, "resolved", "scope", CONFIDENCE["scope"], (target,))
 
     def find_reads(self, target: Candidate, *, possible: bool = True) -> Iterator[Read]:
         """Every place that runs an accessor, or `__get__` and `__set__` of a descriptor, without a call; none for what

@@ -126,7 +126,8 @@ def find_paths(
 
 
 def _sort(links: Iterable[Link[N]], order: Callable[[N], Any]) -> list[Link[N]]:
-    """The surest first. The same few nodes are at the ends of many links."""
+    """The surest first; of the same ends calls, which have a line of their own. The same few nodes are at the ends of
+    many links."""
     known: dict[N, Any] = {}
 
     def place(node: N) -> Any:
@@ -135,7 +136,10 @@ def _sort(links: Iterable[Link[N]], order: Callable[[N], Any]) -> list[Link[N]]:
             found = known[node] = order(node)
         return found
 
-    return sorted(links, key=lambda link: (-link.confidence, place(link.source), place(link.target), link.call))
+    def rate(link: Link[N]) -> tuple[Any, ...]:
+        return -link.confidence, place(link.source), place(link.target), link.call < 0, link.call
+
+    return sorted(links, key=rate)
 
 
 def _cost(link: Link[Any]) -> int:

@@ -37,8 +37,12 @@ _MAX_HELD = 150_000  # symbols whose names are kept at hand
 def export_scip(reader: Reader, tree: Tree, out: str | Path, *, version: str) -> ExportReport:
     """Call it inside `with reader:`. The file appears, or is replaced, when all of it is written."""
     out = Path(out)
+    if os.fspath(out) == "-":
+        raise UsageError("--scip: it is written to a file, not to the output", hint="give a file, such as index.scip")
     if out.is_dir():
         raise UsageError(f"--scip: {out.name} is a directory", hint="give a file, such as index.scip")
+    if not out.parent.is_dir():
+        raise UsageError(f"--scip: there is no directory {out.parent}", hint="make it first")
     work = out.with_name(f".{out.name}.cq-{os.getpid()}")
     documents = Counter[str]()
     try:

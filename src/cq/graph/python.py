@@ -769,7 +769,7 @@ class PythonDialect(Dialect):
     ) -> Values | None:
         name = thing.name.rpartition(".")[2]
         site = unit.code.sites[number]
-        if name in ("get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__next__"):
+        if name in ("get", "pop", "setdefault", "popleft", "__getitem__", "__next__"):
             key = site.args[0] if owner.kind == "dict" and site.args else None
             found = NOTHING
             for constant in linker.containers.find_keys_of(unit, site.scope, key, site.start) or [None]:
@@ -777,6 +777,8 @@ class PythonDialect(Dialect):
             if len(site.args) > 1:
                 found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
             return found
+        if name == "popitem":
+            return self._held(linker, unit, number, ["tuple", "=str", ["all", owner]])
         if name in ("copy", "difference", "intersection", "union", "symmetric_difference"):
             return {owner: 0}
         if owner.kind == "dict" and name in ("values", "items") and not owner.typed:

@@ -401,6 +401,7 @@ class PythonDialect(Dialect):
         if known is None:
             keys, unit, definition = Keys(), kind.unit, kind.definition
             with linker.recording(keys):
+                linker.record(unit.member_key(definition.symbol, "@"))
                 given = [
                     self.find_static(linker, unit, definition.scope, value, definition.start)
                     for value in (*definition.decorators, *definition.bases)
@@ -435,10 +436,7 @@ class PythonDialect(Dialect):
         found: dict[str, None] = {}
         for holder in reversed(linker.members.order(kind)):
             if isinstance(holder, Class) and self._is_record(linker, holder):
-                symbol = holder.definition.symbol
-                linker.record(holder.unit.member_key(symbol, "*"))
-                names = holder.unit.scopes.get(symbol, {})
-                found |= {name: None for name, binds in names.items() if any(bind.type is not None for bind in binds)}
+                found |= dict.fromkeys(holder.unit.find_fields(holder.definition.symbol))
         return list(found)
 
     def find_factories(self, linker: Linker, kind: Class) -> list[Thing]:
@@ -447,10 +445,10 @@ class PythonDialect(Dialect):
         for holder in linker.members.order(kind):
             if isinstance(holder, Class) and self._is_record(linker, holder):
                 unit, symbol = holder.unit, holder.definition.symbol
-                for name, binds in unit.scopes.get(symbol, {}).items():
-                    ends = [bind.value for bind in binds if type(bind.value) is int]
+                for name in unit.find_fields(symbol):
+                    linker.record(unit.member_key(symbol, name))
+                    ends = [bind.value for bind in unit.scopes[symbol][name] if type(bind.value) is int]
                     for site in (unit.code.sites[unit.site_at[end]] for end in ends if end in unit.site_at):
-                        linker.record(unit.member_key(symbol, name))
                         found += [
                             self.find_static(linker, unit, site.scope, value, site.start)
                             for key, value in site.keywords
@@ -778,7 +776,8 @@ class PythonDialect(Dialect):
                 found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
             return found
         if name == "popitem":
-            return self._held(linker, unit, number, ["tuple", "=str", ["all", owner]])
+            holder = site.callee.rpartition(".")[0] if type(site.callee) is str else site.callee[1]
+            return self._held(linker, unit, number, ["tuple", "=str", ["[]", holder, None]])
         if name in ("copy", "difference", "intersection", "union", "symmetric_difference"):
             return {owner: 0}
         if owner.kind == "dict" and name in ("values", "items") and not owner.typed:

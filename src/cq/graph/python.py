@@ -108,6 +108,7 @@ class PythonDialect(Dialect):
         self._strings: dict[str, Value] = {}
         self._metaclasses: dict[Class, tuple[Class | None, Keys]] = {}
         self._records: dict[Class, tuple[bool, Keys]] = {}
+        self._factories: dict[Class, tuple[list[Thing], Keys]] = {}
         self._made_up: dict[tuple[Unit, int], Value] = {}
         self._handed: dict[tuple[Unit, int, int | str], Site | None] = {}
         for path in paths:
@@ -441,6 +442,16 @@ class PythonDialect(Dialect):
 
     def find_factories(self, linker: Linker, kind: Class) -> list[Thing]:
         """`items: list = field(default_factory=make)`."""
+        known = self._factories.get(kind)
+        if known is None:
+            keys = Keys()
+            with linker.recording(keys):
+                known = self._factories[kind] = self._find_factories(linker, kind), keys
+        else:
+            linker.record(known[1])
+        return known[0]
+
+    def _find_factories(self, linker: Linker, kind: Class) -> list[Thing]:
         found: list[Thing | None] = []
         for holder in linker.members.order(kind):
             if isinstance(holder, Class) and self._is_record(linker, holder):

@@ -346,9 +346,13 @@ class Unit:
                 definition = self.by_symbol.get(at)
                 if is_own or definition is None or definition.kind in _OPEN:
                     found = self.reach(names[name], position, at == scope)
-                    # `fmt = staticmethod(fmt)` in a class: what stands there is not bound yet.
-                    is_early = is_own and definition is not None and definition.kind == "class"
-                    if found and not (is_early and ANYWHERE < position < found[0].start):
+                    if found and (
+                        not is_own
+                        or definition is None
+                        or definition.kind != "class"
+                        # `fmt = staticmethod(fmt)`: what stands there is not bound yet.
+                        or not ANYWHERE < position < found[0].start
+                    ):
                         return found
             if at == ROOT:
                 return ()

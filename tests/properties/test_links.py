@@ -85,6 +85,9 @@ PIECES = [
     "from dataclasses import dataclass, field\n@dataclass\nclass D:\n    k: object\n"
     "    m: object = field(default_factory=make)\n    def run(self):\n        self.k()\n",
     "D(f).run()\n",
+    "@dataclass\nclass D:\n    m: object\n    k: object\n    def run(self):\n        self.k()\n",
+    "class D:\n    k: object\n    m: object\n    def run(self):\n        self.k()\n",
+    "D(f, g).run()\n",
     "def with_default(cb=f):\n    cb()\n",
     "with_default(g)\n",
     "with_default()\n",

@@ -8,7 +8,7 @@ from cq.graph.callers import Callers
 from cq.graph.calls import Calls
 from cq.graph.cells import Cell, Cells
 from cq.graph.containers import Containers
-from cq.graph.corpus import Corpus
+from cq.graph.corpus import Corpus, called_key
 from cq.graph.decorators import Decorators
 from cq.graph.dialect import Dialect
 from cq.graph.members import Members
@@ -196,9 +196,11 @@ class Linker(Cells):
             return self.unknown
         # The name on the right of `x = x or y` is what it was before the statement.
         found = self.evaluate(unit, bind.scope, bind.value, bind.start - 1)
-        is_function = type(bind.value) is str and bind.value[0] not in "'#" and bind.name in unit.sites_by_name
-        if is_function and bind.scope == ROOT and self.dialects[unit.language].has_open_modules:
-            found = join(found, self.members.replaced(unit, bind.name))
+        is_named = type(bind.value) is str and (bind.value[0] not in "'#=" or bind.value == "=None")
+        if is_named and bind.scope == ROOT and self.dialects[unit.language].has_open_modules:
+            self.record(called_key(bind.name))
+            if bind.name in unit.sites_by_name:
+                found = join(found, self.members.replaced(unit, bind.name))
         return found
 
     def stored(self, unit: Unit, store: Store) -> Values:

@@ -314,16 +314,9 @@ class Members:
         """Whether the code of one scope alone assigns to an attribute of that name, by one name of what has it."""
         self.linker.record(stored_key(name))
         units = self.linker.corpus.storing(name)
-        return (
-            units is not None
-            and all(
-                store.scope == scope and store.base == base
-                for other in {unit, *units}
-                for store in other.code.stores
-                if store.name == name
-            )
-            and all(other is unit for other in units)
-        )
+        stores = [store for store in unit.code.stores if store.name == name]
+        is_here = all(store.scope == scope and store.base == base for store in stores)
+        return is_here and units is not None and all(other is unit for other in units)
 
     def _find_stored(self, thing: Thing, name: str, units: Iterable[Unit], own: Sequence[Store] = ()) -> Values:
         """Without those that are known to be its own."""

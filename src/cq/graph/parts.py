@@ -234,6 +234,9 @@ class _Reader:
                 found.setdefault(unit.member_key(definition.symbol, "*"), []).append(
                     sorted(unit.scopes.get(definition.symbol, ()))
                 )
+                decorators = [self._value(value, definition.scope, definition.start) for value in definition.decorators]
+                typed = unit.find_fields(definition.symbol) if decorators or definition.bases else []
+                found.setdefault(unit.member_key(definition.symbol, "@"), []).append((decorators, typed))
                 metaclasses = [f"metaclass {value}" for word, value in definition.keywords if word == "metaclass"]
                 for base in (*definition.bases, *metaclasses):
                     if type(base) is str:

@@ -110,6 +110,7 @@ class PythonDialect(Dialect):
         self._metaclasses: dict[Class, tuple[Class | None, Keys]] = {}
         self._records: dict[Class, tuple[bool, Keys]] = {}
         self._filled: dict[tuple[Class, str], Cell] = {}  # fields of records
+        self._factories: dict[Class, tuple[list[Thing], Keys]] = {}
         self._made_up: dict[tuple[Unit, int], Value] = {}
         self._handed: dict[tuple[Unit, int, int | str], Site | None] = {}
         for path in paths:
@@ -409,6 +410,7 @@ class PythonDialect(Dialect):
         if known is None:
             keys, unit, definition = Keys(), kind.unit, kind.definition
             with linker.recording(keys):
+                linker.record(unit.member_key(definition.symbol, "@"))
                 given = [
                     self.find_static(linker, unit, definition.scope, value, definition.start)
                     for value in (*definition.decorators, *definition.bases)
@@ -443,22 +445,29 @@ class PythonDialect(Dialect):
         found: dict[str, None] = {}
         for holder in reversed(linker.members.order(kind)):
             if isinstance(holder, Class) and self._is_record(linker, holder):
-                symbol = holder.definition.symbol
-                linker.record(holder.unit.member_key(symbol, "*"))
-                names = holder.unit.scopes.get(symbol, {})
-                found |= {name: None for name, binds in names.items() if any(bind.type is not None for bind in binds)}
+                found |= dict.fromkeys(holder.unit.find_fields(holder.definition.symbol))
         return list(found)
 
     def find_factories(self, linker: Linker, kind: Class) -> list[Thing]:
         """`items: list = field(default_factory=make)`."""
+        known = self._factories.get(kind)
+        if known is None:
+            keys = Keys()
+            with linker.recording(keys):
+                known = self._factories[kind] = self._find_factories(linker, kind), keys
+        else:
+            linker.record(known[1])
+        return known[0]
+
+    def _find_factories(self, linker: Linker, kind: Class) -> list[Thing]:
         found: list[Thing | None] = []
         for holder in linker.members.order(kind):
             if isinstance(holder, Class) and self._is_record(linker, holder):
                 unit, symbol = holder.unit, holder.definition.symbol
-                for name, binds in unit.scopes.get(symbol, {}).items():
-                    ends = [bind.value for bind in binds if type(bind.value) is int]
+                for name in unit.find_fields(symbol):
+                    linker.record(unit.member_key(symbol, name))
+                    ends = [bind.value for bind in unit.scopes[symbol][name] if type(bind.value) is int]
                     for site in (unit.code.sites[unit.site_at[end]] for end in ends if end in unit.site_at):
-                        linker.record(unit.member_key(symbol, name))
                         found += [
                             self.find_static(linker, unit, site.scope, value, site.start)
                             for key, value in site.keywords
@@ -777,7 +786,7 @@ class PythonDialect(Dialect):
     ) -> Values | None:
         name = thing.name.rpartition(".")[2]
         site = unit.code.sites[number]
-        if name in ("get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__next__"):
+        if name in ("get", "pop", "setdefault", "popleft", "__getitem__", "__next__"):
             key = site.args[0] if owner.kind == "dict" and site.args else None
             found = NOTHING
             for constant in linker.containers.find_keys_of(unit, site.scope, key, site.start) or [None]:
@@ -785,6 +794,9 @@ class PythonDialect(Dialect):
             if len(site.args) > 1:
                 found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
             return found
+        if name == "popitem":
+            holder = site.callee.rpartition(".")[0] if type(site.callee) is str else site.callee[1]
+            return self._held(linker, unit, number, ["tuple", "=str", ["[]", holder, None]])
         if name in ("copy", "difference", "intersection", "union", "symmetric_difference"):
             return {owner: 0}
         if owner.kind == "dict" and name in ("values", "items") and not owner.typed:

@@ -346,7 +346,13 @@ class Unit:
                 definition = self.by_symbol.get(at)
                 if is_own or definition is None or definition.kind in _OPEN:
                     found = self.reach(names[name], position, at == scope)
-                    if found:
+                    if found and (
+                        not is_own
+                        or definition is None
+                        or definition.kind != "class"
+                        # `fmt = staticmethod(fmt)`: what stands there is not bound yet.
+                        or not ANYWHERE < position < found[0].start
+                    ):
                         return found
             if at == ROOT:
                 return ()
@@ -439,7 +445,8 @@ class Unit:
         return key
 
     def member_key(self, symbol: int, name: str) -> int:
-        """What a class has under a name; with "" what it inherits, with "*" which names it has."""
+        """What a class has under a name; with "" what it inherits, with "*" which names it has, with "@" what decorates
+        it and which of its names have a type."""
         return self.name_key(f"{self.qualified_names[symbol]}:{name}")
 
     def home(self, scope: int) -> int:
@@ -512,6 +519,11 @@ class Unit:
             if type(bind.value) is int and bind.value in self.site_at and self._is_class(bind.scope):
                 found.setdefault(bind.scope, []).append(self.site_at[bind.value])
         return found
+
+    def find_fields(self, symbol: int) -> list[str]:
+        """The names that a class gives a type, in order."""
+        names = self.scopes.get(symbol, {})
+        return [name for name, binds in names.items() if any(bind.type is not None for bind in binds)]
 
     @cached_property
     def methods(self) -> list[Definition]:

@@ -187,7 +187,7 @@ class CodeDraft:
         found: list[Store] = []
         for place, (start, base, name, value, key, since) in zip(places, self.stores, strict=True):
             # `self.x = …` is mostly the only one of its method, and what stands in others counts too.
-            is_lasting = since >= 0 and counts[place] > (base in _SELF) if _is_plain(place) else False
+            is_lasting = since >= 0 and _is_plain(place) and counts[place] > (base in _SELF)
             end = blocks.find_end(start) if is_lasting else 0
             if end > 0 and base in _SELF and place[0] >= 0 and blocks.is_direct(start, drafts[place[0]].body_start):
                 end = -1

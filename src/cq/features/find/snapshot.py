@@ -420,7 +420,11 @@ class _View:
         if node is None:
             return []
         block = node.child_by_field_name("consequence") if node.type == "if_statement" else None
-        if block is None or self._find_column(piece.start) != block.start_point.column or piece.end > block.end_byte:
+        if (
+            block is None
+            or self._find_column(piece.start) != self._find_column(block.start_byte)
+            or piece.end > block.end_byte
+        ):
             return [Piece(node.start_byte, node.end_byte)]
         head = self.text[node.start_byte : block.start_byte].rstrip()
         return [Piece(node.start_byte, node.start_byte + len(head), opens=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -1162,7 +1162,7 @@ class Workspace:
             if self._disk is not None and self._disk.unread:
                 message = f"{self._disk.unread:,} files were not read in time"
                 events.append(Degraded("index", "warning", "unread", message, "index"))
-            return events
+            return events + _note_partial({} if self._disk is None else self._disk.partial)
         config, place = self.config(), self._open_place()
         events = [Degraded("config", "info", "configuration", note) for note in config.notes]
         if place.note:
@@ -1170,6 +1170,7 @@ class Workspace:
         listed = msgspec.msgpack.decode(tree.listing, type=_Notes)
         category = "file_cap" if listed.truncated else "listing"
         events += [Degraded("listing", "warning", category, note) for note in listed.notes]
+        events += _note_partial(tree.partial)
         if self._last and self._last.rebuilt:
             events.append(Degraded("refresh", "info", "rebuilt", f"the index was made anew: {self._last.rebuilt}"))
         if self._last and self._last.busy:
@@ -1334,6 +1335,17 @@ def _remove_folder(folder: str, process: int) -> None:
 
     if os.getpid() == process:  # a worker that was forked must not take it from its parent
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _note_partial(partial: Mapping[str, Sequence[Problem]]) -> list[Degraded]:
+    """Any answer may lack what such a file says."""
+    if not partial:
+        return []
+    path, problems = next(iter(partial.items()))
+    others = f", and {len(partial) - 1:,} more, which `cq doctor` lists" if len(partial) > 1 else ""
+    message = f"{len(partial):,} files were understood only in part: {path} ({problems[0].message}){others}"
+    message = message if len(partial) > 1 else message.replace("1 files were", "1 file was")
+    return [Degraded("syntax", "warning", "partial", message, path)]
 
 
 def _explain(skip: Skip) -> str:

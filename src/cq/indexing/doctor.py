@@ -163,6 +163,13 @@ def _check_links(index: Path, root: Path) -> Iterator[Check]:
     with closing(database.connect(index)) as connection:
         reader = Reader(connection, os.fspath(root))
         tree = reader.tree()
+        for path, problems in () if tree is None else tree.partial.items():
+            detail = f"understood only in part: {problems[0].message}"
+            if problems[0].code in ("internal", "crash"):
+                advice = "report it as a bug of cq; until then answers lack what this file says"
+            else:
+                advice = "leave it out (index.exclude) where it is no code to ask about"
+            yield Check("cache", path, "warning", detail, advice)
         for row in () if tree is None else reader.count_mistakes(tree.id):
             cost = f"{row.unlinked:,} files not linked, {row.incomplete:,} in part, {row.refreshes:,} refreshes of all"
             advice = "report it as a bug of cq; until then what these files refer to is known in part"

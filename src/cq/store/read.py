@@ -78,6 +78,7 @@ class Tree(msgspec.Struct, frozen=True, gc=False):
     generation: int
     config: str
     listing: bytes
+    partial: dict[str, tuple[Problem, ...]] = {}  # files of which facts are lacking that their text would give, and why
 
 
 class SymbolRow(msgspec.Struct, frozen=True, gc=False):
@@ -152,7 +153,15 @@ class Reader:
         row = self._db.execute(
             "SELECT id, root, generation, config, listing FROM tree WHERE root=?", (self._root,)
         ).fetchone()
-        return Tree(*row) if row else None
+        return Tree(*row, partial=self._find_partial(row[0])) if row else None
+
+    def _find_partial(self, tree: int) -> dict[str, tuple[Problem, ...]]:
+        rows = self._db.execute(
+            "SELECT f.path, p.problems FROM partial p CROSS JOIN file f ON f.content=p.content AND f.tree=?"
+            " ORDER BY f.path",
+            (tree,),
+        )
+        return {path: msgspec.msgpack.decode(blob, type=tuple[Problem, ...]) for path, blob in rows}
 
     def meta(self) -> dict[str, str]:
         return dict(self._db.execute("SELECT key, value FROM meta ORDER BY key"))

@@ -35,6 +35,7 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     sizes: bytes
     named: list[tuple[str, int]]  # what its code calls and stores: see the table
     methods: list[tuple[str, bytes]]  # by name: see the table
+    partial: list[Problem]  # for which facts are lacking
 
 
 class FileRow(msgspec.Struct, frozen=True, gc=False):
@@ -122,6 +123,8 @@ class Writer:
         self._db.executemany(
             "INSERT INTO method VALUES (?,?,?)", [(name, number, methods) for name, methods in content.methods]
         )
+        if content.partial:
+            self._db.execute("INSERT INTO partial VALUES (?,?)", (number, _ENCODE(content.partial)))
         self._db.execute("INSERT INTO trigram VALUES (?,?)", (number, content.trigrams))
         self._db.execute("INSERT INTO name (rowid, defined, called, used) VALUES (?,?,?,?)", (number, *content.names))
         self._db.executemany(
@@ -147,7 +150,7 @@ class Writer:
         self._db.executemany(
             "DELETE FROM method WHERE name=? AND content=?", [(name, number) for name, _ in content.methods]
         )
-        for table in ("trigram", "kind", "vector"):
+        for table in ("trigram", "kind", "vector", "partial"):
             self._db.execute(f"DELETE FROM {table} WHERE content=?", (number,))
         self._db.execute("DELETE FROM content WHERE id=?", (number,))
 

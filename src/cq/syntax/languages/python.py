@@ -212,7 +212,7 @@ class Python(Language):
 
     def _docstring(self, collector: Collector, body: Node) -> str:
         text = collector.text
-        if text[body.start_byte] not in _STRING_STARTS and text[body.start_byte] != 35:  # a quote, a prefix, or `#`
+        if not text.startswith(_STRING_STARTS, body.start_byte):  # a body that is not written yet begins with the end
             return ""
         first = first_child(body)
         if first is not None and first.type == "comment":
@@ -437,7 +437,7 @@ class Python(Language):
         if kind == "string":
             return _string_value(text[start:end])
         if kind in _LITERALS:
-            return f"#{text[start:end].decode()}" if kind == "integer" and end - start < 10 else _LITERALS[kind]
+            return _integer_value(text[start:end]) if kind == "integer" and end - start < 10 else _LITERALS[kind]
         if kind == "attribute":
             raw = text[start:end]
             if _DOTTED.fullmatch(raw):
@@ -454,8 +454,8 @@ class Python(Language):
         base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
         if base is None or name is None:
             return None
-        value = self.value(collector, base, depth)
         path = collector.slice(name.start_byte, name.end_byte)
+        value = self.value(collector, base, depth) if path else None  # a name that the parser made up
         if isinstance(value, str) and value[0] not in "'#=":
             return f"{value}.{path}"
         if isinstance(value, list) and value[0] == ".":
@@ -519,7 +519,7 @@ class Python(Language):
         """`-1` is a number; what else a sign gives is what its operand gives."""
         value = self._inner_value(collector, node, depth)
         if type(value) is str and value[0] == "#" and collector.text[node.start_byte] == 45:
-            return f"#-{value[1:]}"
+            return f"#-{value[1:]}".replace("--", "")
         return ["op", f"{chr(collector.text[node.start_byte])}x", value, None]
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -1056,6 +1056,14 @@ def _is_text(string: Node) -> bool:
     return False
 
 
+def _integer_value(text: bytes) -> str:
+    """Equal numbers are equal values: `0x10` is `#16`."""
+    try:
+        return f"#{int(text, 0)}"
+    except ValueError:  # `1j`, `007`
+        return _LITERALS["integer"]
+
+
 def _string_value(raw: bytes) -> Value:
     """Short plain strings keep their text: they are keys, names of attributes, modules and types. Of `f"visit_{x}"` it
     is known how it begins."""
@@ -1123,7 +1131,7 @@ _WITH_TEXT = 1000  # that is searched for the head of a block
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")
 _PLAIN_STRING = re.compile(rb"[rRuU]?[\"'(]")  # neither bytes nor formatted
-_STRING_STARTS = b"\"'rRuUbBfF"
+_STRING_STARTS = tuple(bytes((byte,)) for byte in b"\"'rRuUbBfF#")  # a quote, a prefix, or a comment
 _PATTERNS = frozenset(
     {"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "tuple", "list", "parenthesized_expression",
      "expression_list", "as_pattern_target"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cq.model.answer import Answer
-from cq.query.vocabulary import TOKENS
+from cq.query.vocabulary import METAVARIABLE, TOKENS
 from cq.surfaces import cli
 
 SOURCE = """\
@@ -212,6 +212,14 @@ shop.py:6:1 function buy
 shop.py:8:12 buy → total
 ```
 """)
+
+
+def test_help_shows_every_key(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["q", "--help"]) == 0
+    shown = capsys.readouterr().out.partition("every key, with an example:\n")[2]
+    assert [line.partition("  ")[0] for line in map(str.strip, shown.splitlines())] == [
+        rule.example for rule in (*TOKENS.values(), METAVARIABLE)
+    ]
 
 
 def test_formats(capsys: pytest.CaptureFixture[str], shop: Path):

@@ -55,7 +55,7 @@ def extract_facts(
     references = _pack_references(spoken, collector)
     imports = _build_imports(collector, scopes)
     chunks = build_chunks(text, span, drafts, imports, (spoken, tree.root_node, collector), references)
-    _make_unique(drafts)
+    _number_alike(drafts)
     calls, sites = _build_calls(collector, scopes, has_code=spoken.has_code)
     exports = tuple(Export(*item) for item in _sorted_exports(collector))
     public = tuple(export.exported for export in exports) if collector.public else None
@@ -87,6 +87,7 @@ def extract_facts(
                 d.bases,
                 d.doc,
                 d.exported,
+                d.ordinal,
             )
             for d in drafts
         ),
@@ -467,11 +468,9 @@ def _find_problems(collector: Collector, root: Node) -> tuple[Problem, ...]:
     return tuple(problems)
 
 
-def _make_unique(drafts: list[Draft]) -> None:
-    """Symbols without a chunk of their own must differ by qualified name: a second `f.x` becomes `f.x~2`."""
+def _number_alike(drafts: list[Draft]) -> None:
+    """Symbols without a chunk of their own that bear the same name are told apart by their order."""
     seen: dict[tuple[int, str, str], int] = {}
     for draft in drafts:
         key = (draft.chunk, draft.qualified_name, KIND_GROUPS.get(draft.kind, "other"))
-        count = seen[key] = seen.get(key, 0) + 1
-        if count > 1:
-            draft.qualified_name = f"{draft.qualified_name}~{count}"
+        draft.ordinal = seen[key] = seen.get(key, 0) + 1

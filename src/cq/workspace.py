@@ -719,10 +719,9 @@ class Workspace:
         self, preset: str, target: str, *, budget: int = 8000, measure: str = "text", place: tuple[str, ...] = ()
     ) -> Answer:
         """A plan by its name, for `function:…`, `class:…`, `module:…` or `path:…`."""
-        from cq.features.graph import describe_target
         from cq.features.plan import run_plan
         from cq.features.presets import find_subject, make_report, parse_subject
-        from cq.features.target import say_nothing
+        from cq.features.target import describe_target, say_nothing
 
         kind, name = parse_subject(target)
         with self._asking("report") as finish:
@@ -775,8 +774,8 @@ class Workspace:
 
         return list(overflow.find(self._artifact_store()))
 
-    def artifact(self, name: str) -> Any:
-        """The content of one of them; UsageError for a name that is none."""
+    def artifact(self, name: str, *, page: int = 0, limit: int = 50) -> Any:
+        """The content of one of them, or of a list so many rows; UsageError for a name or a page that is none."""
         from difflib import get_close_matches
 
         from cq.store import overflow
@@ -787,7 +786,7 @@ class Workspace:
             close = get_close_matches(name, store.names(), n=1)
             hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq artifact list` lists them"
             raise UsageError(f"there is no artifact {name!r}", hint=hint)
-        return value
+        return overflow.take_page(value, page, limit) if page else value
 
     def files(self) -> Iterator[IndexedFile]:
         """Every indexed file, by path."""

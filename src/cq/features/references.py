@@ -10,11 +10,10 @@ import shlex
 
 import msgspec
 
-from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations, can_mention
 from cq.features.servers import Servers, find_definition, find_document
-from cq.features.target import ROLE_ORDER, Definition, find_targets, say_nothing
+from cq.features.target import ROLE_ORDER, Definition, describe_target, find_targets, say_nothing
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,

@@ -10,9 +10,8 @@ import msgspec
 
 from cq.features.bodies import Bodies, find_holder
 from cq.features.files import Files, HeldFile
-from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
-from cq.features.target import Definition, find_file, find_targets, say_nothing
+from cq.features.target import Definition, describe_target, find_file, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, FactDetails, Finding, Insight, Run, Section, Slice
 from cq.model.location import Location
 from cq.model.provider import Scope

@@ -175,8 +175,8 @@ class CodeDraft:
                 name, results, modifiers, within = "", (value,), (), ""
                 if symbol >= 0:
                     name, modifiers = drafts[symbol].name, drafts[symbol].modifiers
-                    around = f"{drafts[scope].qualified_name.partition('~')[0]}." if scope >= 0 else ""
-                    within = drafts[symbol].qualified_name.partition("~")[0].removeprefix(around)
+                    around = f"{drafts[scope].qualified_name}." if scope >= 0 else ""
+                    within = drafts[symbol].qualified_name.removeprefix(around)
                     within = within.removesuffix(name).removesuffix(".")
                     results = (*(results if value is not None else ()), *returns.get(symbol, ()))
                     modifiers += ("generator",) if symbol in yields else ()

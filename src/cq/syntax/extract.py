@@ -68,7 +68,7 @@ def extract_facts(
         for draft in drafts:
             draft.chunk = 0
         chunks = build_chunks(text, span, [], [], None, References())
-    steps.run("definitions", None, _make_unique, drafts)
+    steps.run("definitions", None, _number_alike, drafts)
     calls, sites = steps.run("calls", ([], []), _build_calls, collector, scopes, spoken.has_code)
     exports = steps.run("exports", (), _build_exports, collector)
     flows = steps.run("flows", (), _build_flows, collector, scopes)
@@ -102,6 +102,7 @@ def extract_facts(
                 d.bases,
                 d.doc,
                 d.exported,
+                d.ordinal,
             )
             for d in drafts
         ),
@@ -557,11 +558,9 @@ def _find_problems(collector: Collector, root: Node) -> tuple[Problem, ...]:
     return tuple(problems)
 
 
-def _make_unique(drafts: list[Draft]) -> None:
-    """Symbols without a chunk of their own must differ by qualified name: a second `f.x` becomes `f.x~2`."""
+def _number_alike(drafts: list[Draft]) -> None:
+    """Symbols without a chunk of their own that bear the same name are told apart by their order."""
     seen: dict[tuple[int, str, str], int] = {}
     for draft in drafts:
         key = (draft.chunk, draft.qualified_name, KIND_GROUPS.get(draft.kind, "other"))
-        count = seen[key] = seen.get(key, 0) + 1
-        if count > 1:
-            draft.qualified_name = f"{draft.qualified_name}~{count}"
+        draft.ordinal = seen[key] = seen.get(key, 0) + 1

@@ -89,6 +89,10 @@ def _render_card(answer: Answer, insight: Insight) -> list[str]:
         where = target.location
         place = f"{show_path(where.path)}:{where.start_line}:{where.start_col}"
         rows.append(f"            {place}: {target.signature}")
+        if target.others:
+            more = f" and {target.of - 1 - len(target.others)} more" if target.of > 1 + len(target.others) else ""
+            named = (f"{show_path(other.path)}:{other.line} {other.name}" for other in target.others)
+            rows.append(f"others      {', '.join(named)}{more}")
     if insight.neighborhood:
         parts = [f"{part.total} {part.what}" for part in insight.neighborhood.values() if part.total]
         rows += [f"around it   {'; '.join(parts)}"] if parts else []

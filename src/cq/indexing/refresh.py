@@ -16,8 +16,9 @@ from cq.indexing.producer import producer
 from cq.model.errors import StoreError
 from cq.model.facts import FileFacts, References
 from cq.model.source import Problem, Skip, SourceFile
-from cq.source.files import FileEntry, find_directories, find_files, find_watched, stat_directory, stat_file
+from cq.source.files import FileEntry, find_files, stat_directory, stat_file
 from cq.source.read import content_hash, read_source
+from cq.source.repository import find_top
 from cq.store import database, trigrams
 from cq.store.read import Reader, Tree
 from cq.store.write import Content, FileRow, SkipRow, Writer
@@ -81,8 +82,9 @@ class Report(msgspec.Struct, frozen=True):
 class _Listed(msgspec.Struct, frozen=True):
     """The last listing, kept so that an unchanged tree costs only stats."""
 
-    directories: dict[str, tuple[int, int]]  # see find_directories
+    directories: dict[str, tuple[int, int]]  # these three as in Listing
     watched: dict[str, tuple[int, int]]
+    top: str
     via: str
     notes: tuple[str, ...]
     truncated: bool
@@ -263,7 +265,7 @@ def _make_entry(path: str, os_path: str, status: os.stat_result) -> FileEntry:
 
 def _still_listed(root: Path, listed: _Listed) -> bool:
     base = f"{root}/"
-    if not listed.settled:
+    if not listed.settled or find_top(os.fspath(root)) != listed.top:
         return False
     for path, before in listed.watched.items():
         if stat_file(path) != tuple(before):
@@ -375,19 +377,19 @@ class _Refresh:
         settings = self.settings
         known_files = self.reader.stats(tree.id) if tree else {}
         known_skips = self.reader.skips(tree.id) if tree else {}
-        # Taken before the listing: what appears in between makes the next refresh list again.
-        directories = find_directories(self.root, include=settings.include, exclude=settings.exclude)
-        watched = find_watched(self.root)
         listing = find_files(
             self.root, include=settings.include, exclude=settings.exclude, max_bytes=settings.max_file_bytes,
             max_files=settings.max_files,
         )  # fmt: skip
-        latest = max([mtime for mtime, _ in directories.values()] + [mtime for _, mtime in watched.values()], default=0)
+        stamps = [mtime for mtime, _ in listing.directories.values()] + [mtime for _, mtime in listing.watched.values()]
         # Names that are no UTF-8 cannot be kept: who has one lists again every time.
-        told = {name: value for name, value in directories.items() if _is_text(name)}
-        settled = latest < now - RACY_NS and len(told) == len(directories)
-        directories = told
-        listed = _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
+        directories = {name: value for name, value in listing.directories.items() if _is_text(name)}
+        watched = {name: value for name, value in listing.watched.items() if _is_text(name)}
+        settled = max(stamps, default=0) < now - RACY_NS and len(stamps) == len(directories) + len(watched)
+        listed = _Listed(
+            directories, watched, listing.top, listing.via, listing.notes, listing.truncated,
+            settled and _is_text(listing.top),
+        )  # fmt: skip
         todo = [
             entry
             for entry in listing.files

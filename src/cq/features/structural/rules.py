@@ -538,7 +538,13 @@ def _find_tail(root: Any, text: str, sample: str, start: int) -> _Tail | None:
         node = todo.pop()
         children = node.named_children
         todo += children
-        many = [at for at, child in enumerate(children) if child.start_byte in offsets and _is_name(child, sample)]
+        many = [
+            at
+            for at, child in enumerate(children)
+            if child.start_byte in offsets
+            and _is_name(child, sample)
+            and not node.field_name_for_named_child(at)  # the body of a `try` is no list of bodies
+        ]
         if not many:
             continue
         match = offsets[children[many[0]].start_byte]

@@ -360,6 +360,17 @@ def test_a_pattern_that_is_read_in_part_says_so(tree: Open):
         tree(a_rs="fn f() {}\n").q("pattern='$N: $T'")
 
 
+def test_a_language_without_a_grammar_is_left_out(tree: Open):
+    # The matcher panics on a language that it does not know.
+    workspace = tree(a_toml="a = 1\n", b_sql="CREATE FUNCTION f() RETURNS int;\n", c_py="def f(): pass\n")
+    for text in (
+        "entity=function nthChild=1",
+        "entity=function nthChild=1 nthChild.ofRule='kind=identifier'",
+        "pattern='$X'",
+    ):
+        assert all(place.startswith("c.py") for place in places(workspace.q(text)))
+
+
 def test_what_matches_everything_says_so(tree: Open):
     workspace = tree(a_py="f(1)\n")
     for pattern in ("$X", "$_"):
@@ -418,6 +429,10 @@ def test_matches_of_a_pattern_lead_to_their_definitions(tree: Open):
         ("entity=function name=~^zz", "name=~^zz: nothing here fits that"),
         ("entity=method name=Stor.save", "name=Stor.save: nothing here fits that (did you mean 'Store.save'?)"),
         ("entity=function decorated_by=cached", "decorated_by=cached: nothing here fits that (did you mean 'cache'?)"),
+        ("entity=decorator name=cach", "name=cach: nothing here fits that (did you mean 'cache'?)"),
+        ("entity=import name=functool", "name=functool: nothing here fits that (did you mean 'functools'?)"),
+        ("entity=callsite name=sve", "name=sve: nothing here fits that (did you mean 'save'?)"),
+        ("entity=function not in=scr", "in=scr: no file is below it (did you mean 'src'?)"),
         ("pattern='$X' decorated_by=no_such", "decorated_by=no_such: nothing here fits that"),
         ("entity=function raises=ValueEror", "raises=ValueEror: nothing here fits that"),
         ("entity=class defines=sav", "defines=sav: nothing here fits that (did you mean 'save'?)"),

@@ -16,7 +16,7 @@ from cq.features.structural.run import Search
 from cq.model.status import Degraded
 from cq.query.faults import did_you_mean
 from cq.query.plan import Selection, find_literals, find_selections
-from cq.query.tree import And, Expression, Or, Token, find_tokens
+from cq.query.tree import And, Expression, Not, Or, Token, find_tokens
 from cq.query.vocabulary import ENTITIES, LANGUAGE_NAMES, STRUCTURAL, TOKENS
 from cq.store.read import Reader, StoredFile, Tree
 
@@ -53,6 +53,8 @@ def _find_positive(selection: Selection) -> Iterator[tuple[Token, bool]]:
                 todo = [*((part, True) for part in item.items), *todo]
             case Token():
                 yield item, alternative
+            case Not(item=Token(key="in" | "globs") as left_out):
+                yield left_out, True
             case _:
                 pass
 
@@ -79,7 +81,7 @@ class _Absence:
                 entities = _SYMBOLS  # one of another kind is a hint of its own
             if self._find(Selection(entities, None, (token,), None), first=True):
                 return ""
-            return f"{said}: nothing here fits that{self._suggest(token)}"
+            return f"{said}: nothing here fits that{self._suggest(token, entities)}"
         if token.key in STRUCTURAL and token.key != "nthChild":
             literals = find_literals(Selection((), token, (), None))
             if literals is not None and look_up(self._reader, literals) == set():
@@ -132,14 +134,18 @@ class _Absence:
         missing = [value for value in token.values if value != "auto" and not known & set(LANGUAGE_NAMES[value])]
         return f"lang={missing[0]}: no file here is of it" if missing else ""
 
-    def _suggest(self, token: Token) -> str:
+    def _suggest(self, token: Token, entities: tuple[str, ...] = ()) -> str:
         if token.op != "=":
             return ""
         wanted = token.text.replace("::", ".")
         name = wanted.rpartition(".")[2]
+        named = entities if token.key == "name" else ()
+        listed = tuple(entity for entity in named if entity in ("decorator", "import", "module"))
         if token.key == "decorated_by":
-            borne = self._find(Selection(("decorator",), None, (), None))
-            known = {match.qualified_name if "." in wanted else match.name for match in borne}
+            listed = ("decorator",)
+        if listed:
+            found = self._find(Selection(listed, None, (), None))
+            known = {match.qualified_name if "." in wanted else match.name for match in found}
         elif "." in wanted and (rows := self._reader.find_symbols(self._tree.id, name)):
             known = {row.qualified_name for row in rows}
         else:

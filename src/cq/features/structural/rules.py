@@ -103,6 +103,7 @@ _SIGILS: dict[str, str] = {
 _SIGIL = re.compile(r"\$+(?=[A-Z_])|\$\$\$")
 # Alone, Go and C take `f($A)` for a conversion or a type, and TypeScript takes `a: $V` for a label.
 MISREAD = frozenset({"type_conversion_expression", "macro_type_specifier", "labeled_statement"})
+_NO_GRAMMAR = "there is no grammar for patterns"
 _PLAIN_TEXT = frozenset({"string_scalar", "text"})  # of YAML and HTML, where any words are something
 # What may be missing behind a pattern, and what a metavariable may stand for where no name can.
 _ENDINGS: dict[str, tuple[str, ...]] = {"python": ("", ": pass", "(): pass", " = 1", "\nfinally: pass")}
@@ -153,7 +154,9 @@ def find_nodes(root: SgNode, rule: Rule) -> list[SgNode]:
 
 
 def check_rule(rule: Rule, language: str) -> None:
-    """Unservable for a rule that the matcher refuses."""
+    """Unservable for a rule that the matcher refuses; of a language that it does not know it must not hear."""
+    if not LANGUAGES.get(language):
+        raise Unservable(_NO_GRAMMAR)
     try:
         find_nodes(SgRoot("", LANGUAGES[language]).root(), rule)
     except Exception as error:  # noqa: BLE001  its errors have no type of their own
@@ -164,7 +167,7 @@ def check_rule(rule: Rule, language: str) -> None:
 def compile_rule(text: str, language: str, context: str = "", selector: str = "", strictness: str = "") -> Rule:
     """One pattern, or `kind=NAME`. Unservable with the reason where the language cannot take it."""
     if not LANGUAGES.get(language):
-        raise Unservable("there is no grammar for patterns")
+        raise Unservable(_NO_GRAMMAR)
     if kind := find_kind(text):
         rule: Rule = {"kind": kind}
     elif language not in _DOLLAR and (wrong := _NO_METAVARIABLE.search(text)):
@@ -538,7 +541,13 @@ def _find_tail(root: Any, text: str, sample: str, start: int) -> _Tail | None:
         node = todo.pop()
         children = node.named_children
         todo += children
-        many = [at for at, child in enumerate(children) if child.start_byte in offsets and _is_name(child, sample)]
+        many = [
+            at
+            for at, child in enumerate(children)
+            if child.start_byte in offsets
+            and _is_name(child, sample)
+            and not node.field_name_for_named_child(at)  # the body of a `try` is no list of bodies
+        ]
         if not many:
             continue
         match = offsets[children[many[0]].start_byte]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 import msgspec
 
 from cq.model.config import Configuration
-from cq.model.errors import SourceError, StoreError, UsageError
+from cq.model.errors import CqError, SourceError, StoreError, UsageError
 from cq.model.facts import Call, Chunk, FileFacts, Symbol
 from cq.model.location import Location
 from cq.model.source import Problem, Skip, SourceFile
@@ -906,13 +906,26 @@ class Workspace:
         """Keeps the index fresh until `stop` is set; a report for every refresh that changed something."""
         from cq.indexing.watch import watch_tree
 
+        tell = on_note or (lambda _: None)
+
+        def refresh() -> Report:
+            known, self._configuration = self._configuration, None
+            try:
+                self.config()
+            except CqError as error:
+                tell(f"{error}; what was set before holds")
+                self._configuration = known
+            return self.refresh()
+
+        self.config()  # what is wrong from the beginning is an error
         return watch_tree(
             self.root,
-            self.refresh,
+            refresh,
             stop or Event(),
             ignore=self._open_place().file.parent,
+            find_outside=self._find_outside,
             debounce_ms=debounce_ms,
-            on_note=on_note or (lambda _: None),
+            on_note=tell,
         )
 
     def doctor(self) -> tuple[Check, ...]:
@@ -1058,6 +1071,14 @@ class Workspace:
         folders = {name.rpartition("/")[0] for name in names} | listed.directories.keys()
         return {f"{self.root}/{folder}".rstrip("/") or "/" for folder in folders} | listed.watched.keys()
 
+    def _find_outside(self) -> list[str]:
+        """The files that decide what is listed and lie beside the tree."""
+        if not self._has_tree():
+            return []
+        with self._reading() as (_, tree):
+            watched = msgspec.msgpack.decode(tree.listing, type=_Listed).watched
+        return [path for path in watched if not path.startswith(f"{self.root}/")]
+
     def _is_recent(self) -> bool:
         import time
 
@@ -1197,8 +1218,6 @@ def stay_ready() -> Generator[float, None, None]:
     changed once nothing moves, looks again before the kernel's word is not enough, and decodes what questions will ask
     for. Piece by piece; yields how many seconds nothing has to be done."""
     from copy import copy
-
-    from cq.model.errors import CqError
 
     for key, asked in _asked:
         again = copy(asked)

@@ -44,6 +44,7 @@ class CodeDraft:
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
         self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
+        self.renamed: dict[int, int] = {}  # start of a function in values -> of its definition, where that is another
         self.is_shared = False  # whether functions assign to variables of others around them
         self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
         self.notes: object = None  # what a language keeps until the document is read
@@ -94,7 +95,30 @@ class CodeDraft:
         owners = scopes.find([run[0] for run in self.runs])
         runs = tuple((scope, *run) for scope, run in zip(owners, self.runs, strict=True))
         loops = tuple(sorted(self.loops))
-        return Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public)
+        code = Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public)
+        self._settle_values(code)
+        return code
+
+    def _settle_values(self, code: Code) -> None:
+        """Values name definitions by where those start. One that goes by another place is called that, and of one that
+        broken code keeps from being there nothing is known. In place: a value belongs to this document alone."""
+        known = {definition.start for definition in code.definitions}
+        values = [value for bind in code.binds for value in (bind.value, bind.type)]
+        values += [value for store in code.stores for value in (store.base, store.value, store.key, store.type)]
+        values += [value for site in code.sites for value in (site.callee, *site.args)]
+        values += [value for site in code.sites for _, value in site.keywords]
+        values += [value for *_, value in (*code.raises, *code.runs)]
+        for made in code.definitions:
+            values += (made.type, *made.returns, *made.yields, *made.bases, *made.decorators)
+            values += [value for _, value in made.keywords]
+            values += [value for parameter in made.parameters for value in (parameter.type, parameter.default)]
+        todo = [value for value in values if type(value) is list]
+        for value in todo:
+            if value[0] in _PLACED:
+                if value[1] not in known:
+                    value[:] = ["def", self.renamed[value[1]]] if self.renamed.get(value[1]) in known else ["|", None]
+            else:
+                todo += [inner for inner in value if type(inner) is list]
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
@@ -151,8 +175,8 @@ class CodeDraft:
                 name, results, modifiers, within = "", (value,), (), ""
                 if symbol >= 0:
                     name, modifiers = drafts[symbol].name, drafts[symbol].modifiers
-                    around = f"{drafts[scope].qualified_name.partition('~')[0]}." if scope >= 0 else ""
-                    within = drafts[symbol].qualified_name.partition("~")[0].removeprefix(around)
+                    around = f"{drafts[scope].qualified_name}." if scope >= 0 else ""
+                    within = drafts[symbol].qualified_name.removeprefix(around)
                     within = within.removesuffix(name).removesuffix(".")
                     results = (*(results if value is not None else ()), *returns.get(symbol, ()))
                     modifiers += ("generator",) if symbol in yields else ()
@@ -329,6 +353,7 @@ def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
 
 
 _SELF = ("self", "this")
+_PLACED = frozenset({"def", "lambda", "param"})  # whose next word is the start of a definition
 _BY_ITSELF = frozenset({"def", "lambda", "import", "param", "list", "dict", "set", "tuple", "each"})  # whoever asks
 Keywords = tuple[tuple[str, Value], ...]
 _SIGNATURE_TEXT = 80

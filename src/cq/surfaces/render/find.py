@@ -6,7 +6,7 @@ from typing import Any
 
 from cq.features.find.layout import render_graph, render_snapshot
 from cq.model.find import FindAnswer
-from cq.surfaces.render import render_block, render_heading, show_path
+from cq.surfaces.render import render_block, render_heading, show_path, show_source
 from cq.surfaces.render.answer import render_notes, render_nothing
 
 Piece = tuple[str, float]  # text, priority
@@ -23,6 +23,14 @@ def render_find(answer: FindAnswer, *, explain: bool = False) -> str:
         lines += [render_block(snapshot.source.rstrip("\n").split("\n"), snapshot.language), ""]
     lines += render_notes(answer)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def render_plain(answer: FindAnswer) -> str:
+    """`path:line:col: text`, one per line, for pipes and editors."""
+    return "".join(
+        f"{show_path(row.file)}:{row.start_line}:{row.start_col}: {show_source(f'{row.kind} {row.qualified_name}')}\n"
+        for row in answer.results
+    )
 
 
 def render_pieces(answer: FindAnswer) -> list[Piece]:
@@ -55,7 +63,7 @@ def _explain(answer: FindAnswer) -> list[str]:
     rows = [render_heading("Scores"), f"    mode {answer.summary['mode']}, {answer.summary['candidates']} candidates"]
     for result in answer.results:
         parts = result.parts
-        kinds = ("lexical", "body", "signature", "late", "rerank", "file")
+        kinds = ("rerank", "vector") if parts.vector else ("lexical", "body", "signature", "late", "rerank", "file")
         words = {kind: getattr(parts, kind) for kind in kinds}
         shown = ", ".join(f"{name} {value:.2f}" for name, value in words.items() if value)
         prior = f", × {parts.prior:g}" if parts.prior != 1 else ""

@@ -192,6 +192,8 @@ class EcmaScriptCode(Language):
                 return None
             names.append(collector.slice(name.start_byte, name.end_byte))
             base = inner
+        if not all(names):
+            return None  # the parser made one up
         return attribute(self.value(collector, base, depth), ".".join(reversed(names)))
 
     def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -265,7 +267,7 @@ class EcmaScriptCode(Language):
         name = read_key(collector.text, node.start_byte, node.end_byte)[0]
         if name[:1] == "[":
             return name[1:-1] if name[1:-1].isidentifier() else "=str"  # [KEY] may be a constant
-        return f"#{name}" if name.isdigit() else f"'{name}"
+        return f"#{name}" if name.isdecimal() and len(name) < 10 else f"'{name}"
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
         values = [
@@ -298,7 +300,7 @@ class EcmaScriptCode(Language):
 
     def _number_value(self, collector: Collector, node: Node, depth: int) -> Value:
         raw = collector.slice(node.start_byte, node.end_byte)
-        return f"#{raw}" if raw.isdigit() and len(raw) < 10 else "=int"
+        return f"#{raw}" if raw.isdecimal() and len(raw) < 10 else "=int"
 
     def _yes_value(self, collector: Collector, node: Node, depth: int) -> Value:
         return "=bool" if collector.text[node.start_byte] == 33 else None
@@ -587,12 +589,12 @@ class EcmaScriptCode(Language):
             this: Value = written.this if written.this is None else ["type", written.this, None]
             is_own = False
             if draft is not None and around is not None:
-                key = draft.head
+                key = code.renamed[start] = draft.head
                 is_own = True
                 parameters = (_THIS, *parameters)
                 code.definitions[key] = ("function", parameters, written.type, (), ())
             elif draft is not None and written.body_start in notes.bound:
-                key = draft.head
+                key = code.renamed[start] = draft.head
                 declared[tree.up(tree.parents[start], notes.functions), draft.name] = key
                 kind = "function"
                 bases: tuple[Value, ...] = ()
@@ -852,12 +854,12 @@ def _read_literal(kind: str, text: str) -> Value:
     if kind == "string":
         return f"'{text[1:-1]}"
     if kind == "number":
-        return f"#{text}" if text.isdigit() and len(text) < 10 else "=int"
+        return f"#{text}" if text.isdecimal() and len(text) < 10 else "=int"
     return "=bool" if kind == "boolean" else "=None"
 
 
 def attribute(value: Value, path: str) -> Value:
-    if value is None:
+    if value is None or not path:
         return None
     if type(value) is str:
         return f"{value}.{path}" if value[0] not in "'#=" else [".", value, path]

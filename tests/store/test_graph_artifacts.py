@@ -21,6 +21,8 @@ from tests.store.test_validate import codes, edit_lines, run_sql, seal
 from tests.support.fixture import parse_fixture
 from tests.support.samples import find_snippets
 
+pytestmark = pytest.mark.slow
+
 LINKED = """
 #- shop/base.py
 class Base:

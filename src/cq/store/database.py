@@ -137,6 +137,9 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
     if "disk is full" in text:
         hint = "make room, or set CQ_INDEX_DIR; the last index stands"
         return StoreError(f"the disk that holds {path.parent} is full", hint=hint)
+    if "disk I/O error" in text:
+        hint = "look at the disk, and at limits on the size of files; the last index stands"
+        return StoreError(f"{path.parent} cannot be read or written ({text})", hint=hint)
     if "readonly" in text or "unable to open" in text:
         return StoreError(f"{path.parent} cannot be written", hint="set CQ_INDEX_DIR to a directory of yours")
     return StoreError(f"{path}: {text}", hint="`cq index` looks for damage, and makes a damaged index anew")

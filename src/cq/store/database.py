@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,10 +60,8 @@ def open_data(data: Path, *, write: bool) -> sqlite3.Connection:
     # Of a file that somebody brought here: what its schema says is not trusted with anything, nor are its cells.
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA cell_size_check=ON")
-    if not write:
-        if sys.platform != "win32":  # there nobody could shorten a file that someone has mapped
-            connection.execute("PRAGMA mmap_size=268435456")
-    else:
+    # It is not mapped: of a file that is cut while somebody reads it that would be the end of the reader.
+    if write:
         # A power cut may lose the last commit, never the file; the index can be made again.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA temp_store=MEMORY")

@@ -1277,7 +1277,11 @@ def stay_ready() -> Generator[float, None, None]:
         again._closed, again._configuration, again._registry = False, None, None
         again._on_progress = again._last = again._place = None
         with suppress(CqError, OSError), again:
-            yield from again._stay_ready(key)
+            try:
+                yield from again._stay_ready(key)
+            except Exception:
+                if not again._mend():
+                    raise
 
 
 _asked: list[tuple[tuple[str, str, str], Workspace]] = []

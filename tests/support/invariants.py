@@ -82,16 +82,20 @@ def _check_code(facts: FileFacts) -> None:
     code, known = facts.code, {-1} | {definition.symbol for definition in facts.code.definitions}
     assert {row.scope for row in (*code.definitions, *code.binds, *code.stores, *code.sites)} <= known
     assert {row[0] for row in (*code.raises, *code.runs)} <= known
+    starts = {definition.start for definition in code.definitions}
     todo = [value for bind in facts.code.binds for value in (bind.value, bind.type)]
     todo += [value for store in facts.code.stores for value in (store.base, store.value, store.key, store.type)]
     todo += [value for site in facts.code.sites for value in (site.callee, *site.args, *dict(site.keywords).values())]
     for made in facts.code.definitions:
         todo += [made.type, *made.returns, *made.yields, *made.bases, *made.decorators]
         todo += [value for parameter in made.parameters for value in (parameter.type, parameter.default)]
+    todo += [value for *_, value in (*code.raises, *code.runs)]
     while todo:
         value = todo.pop()
         assert value != ""
         if isinstance(value, list) and value[0] != "import":
+            if value[0] in ("def", "lambda", "param"):
+                assert value[1] in starts, f"a value of a definition that is not there: {value}"
             todo += value[1:]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cq.identity import Identity, chunk_uid, identify, scoped_id, symbol_id
 from cq.model.location import LineTable, Location
-from cq.model.source import Skip, SourceFile
+from cq.model.source import LACKING, Problem, Skip, SourceFile
 from cq.source.language import detect_language
 from cq.source.read import content_hash, read_source
 from cq.source.role import find_role
@@ -342,6 +342,7 @@ class DiskFiles:
         self._max_bytes = max_bytes
         self._until = time.monotonic() + seconds if seconds else float("inf")
         self.unread = 0
+        self.partial: dict[str, tuple[Problem, ...]] = {}  # as Tree.partial, of what was extracted
         self._room = _MOST_TEXT
         self._held: dict[str, HeldFile] = {}
         self.ids: dict[str, tuple[HeldFile, int, int] | None] = {}
@@ -411,6 +412,9 @@ class DiskFiles:
                 return source.text
             if not parts:
                 parts.update(as_parts(self._extract(source)))
+                lacking = [p for each in parts["documents"] for p in each.problems if p.code in LACKING]
+                if lacking:
+                    self.partial[source.path] = tuple(lacking)
             return parts[part]
 
         return HeldFile(source.path, source.language, content_hash(source.text), {}, load)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from posixpath import normpath
 from textwrap import dedent
@@ -74,7 +75,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
         parts += part
     defined = _find_defined(relations, parts)
     rows += defined[:MAX_DEFINED]
-    events = _note_changes(loose, removed)
+    events = _note_changes(loose, removed, [change.note for change in options.changed.values() if change.note])
     if not rows and not parts and not left:
         said = "changed lines" if options.changed else "nothing changed"
         return Answer(
@@ -235,9 +236,10 @@ def _leads_to(relations: Relations, path: str, language: str, item: Import, targ
     return target.startswith(f"{beside}.") or any(named.endswith(f".{source.module}") for source in sources)
 
 
-def _note_changes(loose: int, removed: list[_Removed]) -> tuple[Degraded, ...]:
+def _note_changes(loose: int, removed: list[_Removed], notes: list[str]) -> tuple[Degraded, ...]:
     said = [f"{loose} changed lines stand in no definition: who loads their files depends on them"] if loose else []
     said += [f"no longer defined: {', '.join(f'{r.name} ({r.path})' for r in removed[:10])}"] if removed else []
+    said += [f"of {count} changed files {note}" for note, count in sorted(Counter(notes).items())]
     return tuple(Degraded("impact", "info", "changed", message, "") for message in said)
 
 

@@ -32,6 +32,14 @@ MAX_DEPTH = 10
 POSSIBLE = 0.3  # a link at or below this confidence is only possible
 
 
+_FAMILIES = ({"typescript", "tsx", "javascript", "jsx", "vue"}, {"c", "cpp"})
+
+
+def can_mention(language: str, other: str) -> bool:
+    """Whether code of a language can name a definition of another."""
+    return language == other or any({language, other} <= family for family in _FAMILIES)
+
+
 def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
     """With an event where code could not be linked by a mistake of ours, and where the target stands in a code block
     behind those of a page that are linked."""
@@ -127,6 +135,20 @@ class Relations:
         if place is not None or not is_looked_up(symbol, symbols):
             return self.node(definition)
         return Candidate(definition.file.path, definition.document, symbol.qualified_name)
+
+    def named(self, definition: Definition) -> Candidate:
+        """What a mention of a definition leads to: its node, or its name where it is a value or an alias of a type."""
+        place = self.edges.find_place(definition.file.path, definition.document, definition.number)
+        return place or Candidate(definition.file.path, definition.document, definition.symbol.qualified_name)
+
+    def is_named_in(self, path: str, definition: Definition) -> bool:
+        """Whether the code of a file names a definition for certain, besides where it is defined."""
+        place, symbol = self.named(definition), definition.symbol
+        own = (definition.file.path, definition.document, symbol.name_start)
+        return any(
+            ref is not None and ref.resolved == place and (path, document, start) != own
+            for document, start, _, ref in self.edges.find_mentions(path, symbol.name, (place,))
+        )
 
     def definition(self, node: Candidate) -> Definition | None:
         """None for a module, which is no symbol, and for what is gone."""

@@ -146,7 +146,8 @@ def _read_scope(scope: Scope, target: Target, held: HeldFile, top: set[str]) -> 
 def _read_facts(held: HeldFile, document: int, number: int) -> Iterator[Row]:
     """Named functions by what our facts say; a function without a name belongs to the one around it."""
     symbols = held.symbols[document]
-    found = find_captures(symbols, held.references[document], held.text)
+    items = held.documents[document].language == "rust"
+    found = find_captures(symbols, held.references[document], held.text, items=items)
     bodies = Bodies(symbols)
     for at, symbol in enumerate(symbols):
         inside = number < 0 or at == number or number in bodies.around(symbol.start)

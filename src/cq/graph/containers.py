@@ -230,7 +230,7 @@ def _may_be(store: Store, key: str | None) -> bool:
 
 def find_index(values: Sequence[Value], key: str | None) -> int | None:
     """Which of the elements as written a key means, -1 for none; None: any of them."""
-    if key is None or key[0] != "#" or not key[1:].lstrip("-").isdigit():
+    if key is None or key[0] != "#" or not key[1:].lstrip("-").isdecimal():
         return None
     at = int(key[1:])
     spread = [number for number, value in enumerate(values) if type(value) is list and value[0] == "*"]

@@ -150,7 +150,8 @@ class Dialect:
             elif type(kind) is str and kind[:1] == "'":
                 todo.append(self.parse_type(kind[1:]))
             elif type(kind) is list:
-                todo += kind[1:]
+                is_text = kind[0] == "[]" and type(kind[1]) is str and kind[1].rpartition(".")[2] == "Literal"
+                todo += kind[1:2] if is_text else kind[1:]  # `Literal["open"]` names no type
         return sorted(found)
 
     def parse_type(self, text: str) -> Value:

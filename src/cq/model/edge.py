@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import TracebackType
 
 import msgspec
 
@@ -110,6 +111,18 @@ class Mistake(msgspec.Struct, frozen=True, gc=False, array_like=True, order=True
     error: str  # the kind of exception
     place: str  # cq.graph.members:120
     homes: tuple[int, ...] = ()  # the parts of the file (see Unit.home) that depend on the value; none: all is lacking
+
+
+def find_mistake(error: Exception) -> Mistake:
+    """By where it was made; of endless recursion, by where that began: its end depends on what was asked before."""
+    places: list[str] = []
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        places += [f"{module}:{trace.tb_lineno}"] if module.startswith("cq.") else []
+        trace = trace.tb_next
+    at = min(1, len(places) - 1) if isinstance(error, RecursionError) else -1  # the first is who caught it
+    return Mistake(type(error).__name__, places[at])
 
 
 # The fields of Links that are (definition, reference) pairs; each is called what its edges are.

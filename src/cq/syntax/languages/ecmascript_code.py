@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
 
 _WORD = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
@@ -85,6 +86,12 @@ class EcmaScriptCode(Language):
 
     has_code = True
     type_kinds = frozenset({"interface"})
+    # From what is assigned to the block that always runs it; functions are there before that.
+    straight_kinds = frozenset({
+        "identifier", "this", "property_identifier", "member_expression", "subscript_expression",
+        "assignment_expression", "call_expression", "await_expression", "expression_statement", "variable_declarator",
+        "lexical_declaration", "variable_declaration", "export_statement", "array_pattern", "object_pattern",
+    })  # fmt: skip
     all_optional = False  # parameters may be left out
 
     def notes(self, collector: Collector) -> Notes:
@@ -94,11 +101,9 @@ class EcmaScriptCode(Language):
         assert isinstance(notes, Notes)
         return notes
 
-    def block_end(self, text: bytes, root: Node, start: int) -> int:
-        node = root.named_descendant_for_byte_range(start, start + 1)
-        while node is not None and node.type in _STRAIGHT:
-            node = node.parent
-        if node is None or node.parent is None:
+    def block_end(self, blocks: Blocks, start: int) -> int:
+        node = blocks.find_turn(start)
+        if node is None:
             return -1
         return node.end_byte if node.type == "statement_block" else 0
 
@@ -192,6 +197,8 @@ class EcmaScriptCode(Language):
                 return None
             names.append(collector.slice(name.start_byte, name.end_byte))
             base = inner
+        if not all(names):
+            return None  # the parser made one up
         return attribute(self.value(collector, base, depth), ".".join(reversed(names)))
 
     def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -265,7 +272,7 @@ class EcmaScriptCode(Language):
         name = read_key(collector.text, node.start_byte, node.end_byte)[0]
         if name[:1] == "[":
             return name[1:-1] if name[1:-1].isidentifier() else "=str"  # [KEY] may be a constant
-        return f"#{name}" if name.isdigit() else f"'{name}"
+        return f"#{name}" if name.isdecimal() and len(name) < 10 else f"'{name}"
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
         values = [
@@ -298,7 +305,7 @@ class EcmaScriptCode(Language):
 
     def _number_value(self, collector: Collector, node: Node, depth: int) -> Value:
         raw = collector.slice(node.start_byte, node.end_byte)
-        return f"#{raw}" if raw.isdigit() and len(raw) < 10 else "=int"
+        return f"#{raw}" if raw.isdecimal() and len(raw) < 10 else "=int"
 
     def _yes_value(self, collector: Collector, node: Node, depth: int) -> Value:
         return "=bool" if collector.text[node.start_byte] == 33 else None
@@ -587,12 +594,12 @@ class EcmaScriptCode(Language):
             this: Value = written.this if written.this is None else ["type", written.this, None]
             is_own = False
             if draft is not None and around is not None:
-                key = draft.head
+                key = code.renamed[start] = draft.head
                 is_own = True
                 parameters = (_THIS, *parameters)
                 code.definitions[key] = ("function", parameters, written.type, (), ())
             elif draft is not None and written.body_start in notes.bound:
-                key = draft.head
+                key = code.renamed[start] = draft.head
                 declared[tree.up(tree.parents[start], notes.functions), draft.name] = key
                 kind = "function"
                 bases: tuple[Value, ...] = ()
@@ -852,12 +859,12 @@ def _read_literal(kind: str, text: str) -> Value:
     if kind == "string":
         return f"'{text[1:-1]}"
     if kind == "number":
-        return f"#{text}" if text.isdigit() and len(text) < 10 else "=int"
+        return f"#{text}" if text.isdecimal() and len(text) < 10 else "=int"
     return "=bool" if kind == "boolean" else "=None"
 
 
 def attribute(value: Value, path: str) -> Value:
-    if value is None:
+    if value is None or not path:
         return None
     if type(value) is str:
         return f"{value}.{path}" if value[0] not in "'#=" else [".", value, path]
@@ -903,12 +910,6 @@ def read_type(raw: bytes) -> Value:
 _THIS = Parameter("this")
 _EXPORTS = (b"exports.", b"module.exports.")
 # From what is assigned to the block that always runs it; functions are there before that.
-_STRAIGHT = frozenset({
-    "identifier", "this", "property_identifier", "member_expression", "subscript_expression", "assignment_expression",
-    "call_expression", "await_expression",
-    "expression_statement", "variable_declarator", "lexical_declaration", "variable_declaration", "export_statement",
-    "array_pattern", "object_pattern",
-})  # fmt: skip
 _DERIVING = frozenset({"inherits", "setPrototypeOf", "__extends"})  # functions that put one under another
 _FUNCTIONS = frozenset({"function", "method", "constructor", "accessor", "component"})
 _CLASSES = frozenset({"class", "interface", "type", "enum", "namespace"})

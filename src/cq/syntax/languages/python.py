@@ -33,6 +33,7 @@ from cq.syntax.language import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+    from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
 
 # what `summarize_arguments` says, then values by position and by keyword
@@ -204,11 +205,15 @@ class Python(Language):
             name.start_byte, name.end_byte, signature=clip(collector.text, node.start_byte, node.end_byte, _VALUE_TEXT),
         )  # fmt: skip
         collector.symbols.append(draft)
+        right = node.child_by_field_name("right")
+        inner = None if right is None else first_child(right)
+        value = None if inner is None else self.value(collector, inner)
+        collector.code.binds.append((node.end_byte, node.start_byte, draft.name, value, -1))
         return draft
 
     def _docstring(self, collector: Collector, body: Node) -> str:
         text = collector.text
-        if text[body.start_byte] not in _STRING_STARTS and text[body.start_byte] != 35:  # a quote, a prefix, or `#`
+        if not text.startswith(_STRING_STARTS, body.start_byte):  # a body that is not written yet begins with the end
             return ""
         first = first_child(body)
         if first is not None and first.type == "comment":
@@ -433,7 +438,7 @@ class Python(Language):
         if kind == "string":
             return _string_value(text[start:end])
         if kind in _LITERALS:
-            return f"#{text[start:end].decode()}" if kind == "integer" and end - start < 10 else _LITERALS[kind]
+            return _integer_value(text[start:end]) if kind == "integer" and end - start < 10 else _LITERALS[kind]
         if kind == "attribute":
             raw = text[start:end]
             if _DOTTED.fullmatch(raw):
@@ -450,8 +455,8 @@ class Python(Language):
         base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
         if base is None or name is None:
             return None
-        value = self.value(collector, base, depth)
         path = collector.slice(name.start_byte, name.end_byte)
+        value = self.value(collector, base, depth) if path else None  # a name that the parser made up
         if isinstance(value, str) and value[0] not in "'#=":
             return f"{value}.{path}"
         if isinstance(value, list) and value[0] == ".":
@@ -515,7 +520,7 @@ class Python(Language):
         """`-1` is a number; what else a sign gives is what its operand gives."""
         value = self._inner_value(collector, node, depth)
         if type(value) is str and value[0] == "#" and collector.text[node.start_byte] == 45:
-            return f"#-{value[1:]}"
+            return f"#-{value[1:]}".replace("--", "")
         return ["op", f"{chr(collector.text[node.start_byte])}x", value, None]
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -544,6 +549,13 @@ class Python(Language):
     def _walrus_value(self, collector: Collector, node: Node, depth: int) -> Value:
         value = node.child_by_field_name("value")
         return None if value is None else self.value(collector, value, depth)
+
+    def each_forward(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        """`x: "list[Node]"`: an annotation that is written as a string is code."""
+        for node in nodes:
+            raw = collector.text[node.start_byte : node.end_byte]
+            if _FORWARD.fullmatch(raw) and not _is_text(collector, node):
+                collector.opaque.append((node.start_byte + 1, 1 - node.end_byte, True))
 
     def _generic_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`list[int]` in an annotation."""
@@ -701,12 +713,7 @@ class Python(Language):
             return
         collector.targets.add((target.start_byte, target.end_byte))
         if value is not None:
-            source = value
-            while source.type == "assignment":  # a = b = c
-                inner = source.child_by_field_name("right")
-                if inner is None:
-                    break
-                source = inner
+            source = self._find_source(collector, value)
             collector.add_flow(self, "assign", node, target, source)
             self._bind(collector, target, node, value)
             self._add_bind(collector, target, node, self.value(collector, source), node.end_byte)
@@ -722,6 +729,18 @@ class Python(Language):
             collector.code.types[node.start_byte] = self.value(collector, annotation)
             if value is None:
                 self._add_bind(collector, target, node, None, node.end_byte)
+
+    def _find_source(self, collector: Collector, value: Node) -> Node:
+        """What is assigned in the end: `a = b = c`. The links of a chain are asked from the outside in."""
+        known, chain, source = collector.code.sources, list[int](), value
+        while source.type == "assignment":
+            inner = known.get(source.start_byte) or source.child_by_field_name("right")
+            if inner is None:
+                break
+            chain.append(source.start_byte)
+            source = inner
+        known.update(dict.fromkeys(chain, source))
+        return source
 
     def _augment(self, collector: Collector, node: Node) -> None:
         target = node.child_by_field_name("left")
@@ -748,9 +767,10 @@ class Python(Language):
         if node.type == "for_in_clause":
             for draft in collector.symbols[before:]:
                 draft.modifiers = ("comprehension",)
-            whole = node.parent or node
-            if node.prev_named_sibling is not None and node.prev_named_sibling.type == "for_in_clause":
+            whole = collector.ancestors.holder(node) or node
+            if whole.start_byte in collector.code.looped:
                 element = ["seen", node.start_byte, element]  # `for row in rows for cell in row`
+            collector.code.looped.add(whole.start_byte)
             self._add_bind(collector, target, whole, element, whole.start_byte, whole.end_byte)
         else:
             collector.code.loops.append((node.start_byte, node.end_byte))
@@ -897,24 +917,27 @@ class Python(Language):
 
     # -- the whole document ----------------------------------------------------------------------
 
-    def block_end(self, text: bytes, root: Node, start: int) -> int:
-        line = text.rfind(b"\n", 0, start) + 1
-        indent = _INDENT.match(text, line).end() - line  # pyright: ignore[reportOptionalMemberAccess]  it matches
-        if line + indent < start and text[line + indent : start].rstrip().endswith(b":"):  # if x: y = 1
-            found = text.find(b"\n", start)
-        elif not indent:
-            return -1
-        else:
-            dedent = _DEDENTS.get(indent) or _DEDENTS.setdefault(
-                indent, re.compile(rb"\n[ \t]{0,%d}(?=[^\s#])" % (indent - 1))
-            )
+    def block_end(self, blocks: Blocks, start: int) -> int:
+        text = blocks.text
+        for _ in range(_MAX_WITHS):
+            line, indent = blocks.find_line(start)
+            if line + indent < start and blocks.follows(start, b":"):  # if x: y = 1
+                found = text.find(b"\n", start)
+                break
+            if not indent:
+                return -1
             # What a `with` holds always runs: its block goes on behind it.
             above = text.rfind(b"with ", max(0, line - _WITH_TEXT), line)
             head = text.rfind(b"\n", 0, above) + 1 if above >= 0 else -1
-            if head >= 0 and _WITH.match(text, head, line) and not dedent.search(text, above, line):
-                return self.block_end(text, root, above)
-            place = dedent.search(text, start)
-            found = -1 if place is None else place.start()
+            dedent = _DEDENTS.get(indent) or _DEDENTS.setdefault(
+                indent, re.compile(rb"\n[ \t]{0,%d}(?=[^\s#])" % (indent - 1))
+            )
+            if head < 0 or not _WITH.match(text, head, line) or dedent.search(text, above, line):
+                found = blocks.find_next(dedent, start)
+                break
+            start = above
+        else:
+            return 0
         return found if found >= 0 else len(text)
 
     def finish(self, collector: Collector) -> None:
@@ -1031,6 +1054,30 @@ def _clean_docstring(literal: str) -> str:
     return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip("\n").rstrip()
 
 
+def _is_text(collector: Collector, string: Node) -> bool:
+    """Whether a string in an annotation names no type: `Literal["open"]`, and what follows the type in
+    `Annotated[int, "metres"]`."""
+    inner = string
+    for outer in collector.ancestors.above(string):
+        if outer.type not in ("type", "binary_operator", "type_parameter", "generic_type"):
+            break
+        if outer.type == "generic_type" and (name := outer.named_child(0)) is not None and inner != name:
+            word = (name.text or b"").rpartition(b".")[2]
+            first = inner.named_child(0)
+            if word == b"Literal" or (word == b"Annotated" and (first is None or first.end_byte < string.end_byte)):
+                return True
+        inner = outer
+    return False
+
+
+def _integer_value(text: bytes) -> str:
+    """Equal numbers are equal values: `0x10` is `#16`."""
+    try:
+        return f"#{int(text, 0)}"
+    except ValueError:  # `1j`, `007`
+        return _LITERALS["integer"]
+
+
 def _string_value(raw: bytes) -> Value:
     """Short plain strings keep their text: they are keys, names of attributes, modules and types. Of `f"visit_{x}"` it
     is known how it begins."""
@@ -1042,7 +1089,8 @@ def _string_value(raw: bytes) -> Value:
     return "=bytes" if raw[:1] in b"bB" else "=str"
 
 
-_INDENT = re.compile(rb"[ \t]*")
+# Names, and what may stand between them in a type: never a blank alone.
+_FORWARD = re.compile(rb"""(["'])[ ]*(?:[^\W\d]\w*(?:[ ]*[][(),|."'][][(),|."' ]*|(?=\1)))+\1""")
 _DEDENTS: dict[int, re.Pattern[bytes]] = {}
 _BY_NODE = object()  # instead of a value: the text alone does not say it
 _PARENTHESIS, _EQUALS = ord("("), ord("=")
@@ -1092,11 +1140,12 @@ _RUNS = frozenset(
      ">=", "==", "!=", "in", "unary-", "unary+", "unary~", "format", "truth", "del"]
 )  # fmt: skip
 _WITH = re.compile(rb"[ \t]*(?:async )?with [^\n]*:[ \t]*\n")
+_MAX_WITHS = 50  # inside one another; what stands deeper hides nothing
 _WITH_TEXT = 1000  # that is searched for the head of a block
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")
 _PLAIN_STRING = re.compile(rb"[rRuU]?[\"'(]")  # neither bytes nor formatted
-_STRING_STARTS = b"\"'rRuUbBfF"
+_STRING_STARTS = tuple(bytes((byte,)) for byte in b"\"'rRuUbBfF#")  # a quote, a prefix, or a comment
 _PATTERNS = frozenset(
     {"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "tuple", "list", "parenthesized_expression",
      "expression_list", "as_pattern_target"}

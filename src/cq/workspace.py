@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions
     from cq.features.imports import ImportsOptions
+    from cq.features.lsp import LspOptions
     from cq.features.neighborhood import Found, NeighborhoodOptions
     from cq.features.page import Page
     from cq.features.rank import RankOptions
@@ -601,6 +602,12 @@ class Workspace:
         return self._consult(
             "hover", options.servers, lambda relations, servers: find_hover(relations, servers, options)
         )
+
+    def lsp(self, question: LspOptions) -> Answer:
+        """What else a language server says: actions, macro expansion, signatures, symbols, … See LspOptions."""
+        from cq.features.lsp import find_said
+
+        return self._consult("lsp", question.servers, lambda _, servers: find_said(servers, question))
 
     def references(self, question: str | ReferencesOptions) -> Answer:
         """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""

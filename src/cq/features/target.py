@@ -272,12 +272,20 @@ def describe_target(rows: Sequence[Definition]) -> Target:
 
 def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
     """The byte that `path:line:col` names, where a name stands; None for every other TARGET."""
+    found = find_byte(files, text)
+    if found is None:
+        return None
+    held, offset = found
+    return found if held.text[offset : offset + 1].isalnum() or held.text[offset : offset + 1] in (b"_", b"$") else None
+
+
+def find_byte(files: Files, text: str) -> tuple[HeldFile, int] | None:
+    """The byte that `path:line:col` names, whatever stands there."""
     found = _PLACE.match(text.strip())
     held = files.get(found["path"]) if found and found["col"] else None
     if found is None or held is None or not 1 <= int(found["line"]) <= len(held.lines):
         return None
-    offset = held.lines.offset(int(found["line"]), int(found["col"]))
-    return (held, offset) if held.text[offset : offset + 1].isalnum() or held.text[offset] in b"_$" else None
+    return held, held.lines.offset(int(found["line"]), int(found["col"]))
 
 
 def find_file(files: Files, text: str) -> HeldFile | None:

@@ -341,6 +341,15 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     return workspace
 
 
+def describe_end() -> str:
+    """Of a command that runs until it is told to end. Started with Ctrl-C ignored (`cmd &` in a script) it goes on
+    ignoring it, as grep does."""
+    import signal
+
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    return "SIGTERM ends it: it was started with Ctrl-C ignored" if ignored else "Ctrl-C ends it"
+
+
 def read_seconds(text: str) -> float:
     """For options: a number of seconds, 0 included."""
     try:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions
     from cq.features.imports import ImportsOptions
+    from cq.features.lsp import LspOptions
     from cq.features.neighborhood import Found, NeighborhoodOptions
     from cq.features.page import Page
     from cq.features.rank import RankOptions
@@ -602,6 +603,12 @@ class Workspace:
             "hover", options.servers, lambda relations, servers: find_hover(relations, servers, options)
         )
 
+    def lsp(self, question: LspOptions) -> Answer:
+        """What else a language server says: actions, macro expansion, signatures, symbols, … See LspOptions."""
+        from cq.features.lsp import find_said
+
+        return self._consult("lsp", question.servers, lambda _, servers: find_said(servers, question))
+
     def references(self, question: str | ReferencesOptions) -> Answer:
         """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""
         from cq.features.references import ReferencesOptions, find_references
@@ -954,13 +961,26 @@ class Workspace:
         """Keeps the index fresh until `stop` is set; a report for every refresh that changed something."""
         from cq.indexing.watch import watch_tree
 
+        tell = on_note or (lambda _: None)
+
+        def refresh() -> Report:
+            known, self._configuration = self._configuration, None
+            try:
+                self.config()
+            except CqError as error:
+                tell(f"{error}; what was set before holds")
+                self._configuration = known
+            return self.refresh()
+
+        self.config()  # what is wrong from the beginning is an error
         return watch_tree(
             self.root,
-            self.refresh,
+            refresh,
             stop or Event(),
             ignore=self._open_place().file.parent,
+            find_outside=self._find_outside,
             debounce_ms=debounce_ms,
-            on_note=on_note or (lambda _: None),
+            on_note=tell,
         )
 
     def doctor(self) -> tuple[Check, ...]:
@@ -1105,6 +1125,14 @@ class Workspace:
             names = {path for path, _, _ in reader.stats(tree.id).values()} | reader.skips(tree.id).keys()
         folders = {name.rpartition("/")[0] for name in names} | listed.directories.keys()
         return {f"{self.root}/{folder}".rstrip("/") or "/" for folder in folders} | listed.watched.keys()
+
+    def _find_outside(self) -> list[str]:
+        """The files that decide what is listed and lie beside the tree."""
+        if not self._has_tree():
+            return []
+        with self._reading() as (_, tree):
+            watched = msgspec.msgpack.decode(tree.listing, type=_Listed).watched
+        return [path for path in watched if not path.startswith(f"{self.root}/")]
 
     def _is_recent(self) -> bool:
         import time

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value, find_updates
+from cq.syntax.ancestors import Ancestors
 from cq.syntax.language import Draft
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 MAX_ELEMENTS = 200  # of one container; more are not looked at
 MAX_NESTED = 12  # levels of one expression
+MAX_LEVELS = 100  # lists inside one another in a value, whatever made it
 ANONYMOUS = "lambda"  # the kind of a function without a name; one that is bound to a name is called that
 
 
@@ -47,6 +51,8 @@ class CodeDraft:
         self.renamed: dict[int, int] = {}  # start of a function in values -> of its definition, where that is another
         self.is_shared = False  # whether functions assign to variables of others around them
         self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
+        self.looped: set[int] = set()  # starts of comprehensions of which a `for` was read
+        self.sources: dict[int, Node] = {}  # start of an assignment that is assigned -> what is assigned in the end
         self.notes: object = None  # what a language keeps until the document is read
 
     def add_anonymous(self, collector: Collector) -> None:
@@ -100,8 +106,9 @@ class CodeDraft:
         return code
 
     def _settle_values(self, code: Code) -> None:
-        """Values name definitions by where those start. One that goes by another place is called that, and of one that
-        broken code keeps from being there nothing is known. In place: a value belongs to this document alone."""
+        """Values name definitions by where those start. One that goes by another place is called that; of one that
+        broken code keeps from being there nothing is known, nor of what stands too deep to be written down. In place:
+        a value belongs to this document alone."""
         known = {definition.start for definition in code.definitions}
         values = [value for bind in code.binds for value in (bind.value, bind.type)]
         values += [value for store in code.stores for value in (store.base, store.value, store.key, store.type)]
@@ -112,13 +119,14 @@ class CodeDraft:
             values += (made.type, *made.returns, *made.yields, *made.bases, *made.decorators)
             values += [value for _, value in made.keywords]
             values += [value for parameter in made.parameters for value in (parameter.type, parameter.default)]
-        todo = [value for value in values if type(value) is list]
-        for value in todo:
-            if value[0] in _PLACED:
-                if value[1] not in known:
-                    value[:] = ["def", self.renamed[value[1]]] if self.renamed.get(value[1]) in known else ["|", None]
-            else:
-                todo += [inner for inner in value if type(inner) is list]
+        level = [value for value in values if type(value) is list]
+        for depth in range(MAX_LEVELS + 1):
+            for value in level:
+                if depth == MAX_LEVELS:
+                    value[:] = _UNKNOWN
+                elif value[0] in _PLACED and value[1] not in known:
+                    value[:] = ["def", self.renamed[value[1]]] if self.renamed.get(value[1]) in known else _UNKNOWN
+            level = [inner for value in level for inner in value if type(inner) is list]
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
@@ -329,20 +337,72 @@ class CodeDraft:
 
 
 class Blocks:
-    """Where the blocks of a document end, asked for a few of its statements."""
+    """Where the blocks of a document end, asked for a few of its statements; what these share is found once."""
 
     def __init__(self, language: Language, text: bytes, root: Node) -> None:
-        self._language, self._text, self._root = language, text, root
+        self.text = text
+        self._language = language
+        self._ancestors = Ancestors(root)
+        # Up to every node around the last place: the innermost that is no part of a straight line, the innermost block.
+        self._turns: list[tuple[Node, Node | None]] = []
+        self._ends: dict[int, int] = {}
+        self._lines: list[int] = []  # where they begin
+        self._found: dict[re.Pattern[bytes], tuple[int, int]] = {}  # what was searched for from where, and its place
 
     def find_end(self, statement: int) -> int:
-        return self._language.block_end(self._text, self._root, statement)
+        """See Language.block_end."""
+        found = self._ends.get(statement)
+        if found is None:
+            found = self._ends[statement] = self._language.block_end(self, statement)
+        return found
+
+    def find_line(self, place: int) -> tuple[int, int]:
+        """Where the line of a place begins, and how far it is indented."""
+        if not self._lines:
+            self._lines = [0, *(found.end() for found in _LINE_END.finditer(self.text))]
+        line = self._lines[bisect_right(self._lines, place) - 1]
+        indent = _INDENT.match(self.text, line)
+        return line, 0 if indent is None else indent.end() - line
+
+    def follows(self, place: int, word: bytes) -> bool:
+        """Whether a place stands behind a word, with or without blanks between them."""
+        while place and self.text[place - 1] in b" \t":
+            place -= 1
+        return self.text.endswith(word, 0, place)
+
+    def find_next(self, pattern: re.Pattern[bytes], place: int) -> int:
+        """Where a pattern is found next, -1 for nowhere. Statements of one block find the same end of it."""
+        since, found = self._found.get(pattern, (0, 0))
+        if not (since <= place and (place <= found or found < 0)) or not found:
+            match = pattern.search(self.text, place)
+            found = -1 if match is None else match.start()
+            self._found[pattern] = place, found
+        return found
 
     def is_direct(self, statement: int, body: int) -> bool:
         """Whether a statement always runs when a body does."""
-        node = self._root.named_descendant_for_byte_range(statement, statement + 1)
-        while node is not None and node.type not in ("block", "statement_block"):
-            node = node.parent
-        return node is not None and node.start_byte == body and self.find_end(statement) != 0
+        block = self._find_turn(statement)[1]
+        return block is not None and block.start_byte == body and self.find_end(statement) != 0
+
+    def find_turn(self, statement: int) -> Node | None:
+        """The innermost node around a statement that is no part of a straight line; None for the document itself."""
+        turn = self._find_turn(statement)[0]
+        return None if turn == self._ancestors.root else turn
+
+    def _find_turn(self, statement: int) -> tuple[Node, Node | None]:
+        path = self._ancestors.around(statement)
+        turns, straight = self._turns, self._language.straight_kinds
+        del turns[self._ancestors.kept :]
+        for node in path[len(turns) :]:
+            kind = node.type
+            turn, block = turns[-1] if turns else (node, None)
+            turns.append((turn if kind in straight else node, node if kind in _BLOCKS else block))
+        return turns[-1]
+
+
+_BLOCKS = ("block", "statement_block")
+_LINE_END = re.compile(rb"\n")
+_INDENT = re.compile(rb"[ \t]*")
 
 
 def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
@@ -353,6 +413,7 @@ def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
 
 
 _SELF = ("self", "this")
+_UNKNOWN: tuple[Value, ...] = ("|", None)
 _PLACED = frozenset({"def", "lambda", "param"})  # whose next word is the start of a definition
 _BY_ITSELF = frozenset({"def", "lambda", "import", "param", "list", "dict", "set", "tuple", "each"})  # whoever asks
 Keywords = tuple[tuple[str, Value], ...]

@@ -6,7 +6,7 @@ from typing import Any
 
 from cq.features.find.layout import render_graph, render_snapshot
 from cq.model.find import FindAnswer
-from cq.surfaces.render import render_block, render_heading, show_path, show_source
+from cq.surfaces.render import render_block, render_heading, show_path
 from cq.surfaces.render.answer import render_notes, render_nothing
 
 Piece = tuple[str, float]  # text, priority
@@ -28,7 +28,7 @@ def render_find(answer: FindAnswer, *, explain: bool = False) -> str:
 def render_plain(answer: FindAnswer) -> str:
     """`path:line:col: text`, one per line, for pipes and editors."""
     return "".join(
-        f"{show_path(row.file)}:{row.start_line}:{row.start_col}: {show_source(f'{row.kind} {row.qualified_name}')}\n"
+        f"{show_path(row.file)}:{row.start_line}:{row.start_col}: {row.kind} {row.qualified_name}\n"
         for row in answer.results
     )
 

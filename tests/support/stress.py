@@ -130,6 +130,10 @@ class Bench:
                 if vectors:
                     workspace.embed()
                 workspace.export(out)
+                assert not workspace._last or not workspace._last.busy, "somebody is writing"
+            if os.environ.get("STRESS"):
+                shutil.rmtree(self.folder / f"seen-{bool(cache)}", ignore_errors=True)
+                shutil.copytree(out, self.folder / f"seen-{bool(cache)}")
             return {
                 path.relative_to(out).as_posix(): hashlib.sha1(_TIME.sub(b"", path.read_bytes())).hexdigest()
                 for path in sorted(Path(out).rglob("*"))
@@ -161,12 +165,23 @@ class Bench:
                 rows + connection.execute("SELECT * FROM asked WHERE tree=?", (tree.id,)).fetchall(), key=repr
             )
 
+    def problems(self) -> list[tuple[str, str]]:
+        """(path, code) of what was not understood."""
+        with contextlib.closing(Reader(database.connect(self.index), os.fspath(self.root))) as reader, reader:
+            tree = reader.tree()
+            return [
+                (file.path, problem.code)
+                for file in (reader.files(tree.id) if tree else ())
+                for document in reader.documents(file.content)
+                for problem in document.problems
+            ]
+
     def check(self) -> None:
         """The next command answers right, and exports what a fresh index does."""
         found, expected = self.export(), self.fresh()
         if found != expected:
             names = [name for name in {*found, *expected} if found.get(name) != expected.get(name)]
-            raise AssertionError(f"exports differ: {sorted(names)}")
+            raise AssertionError(f"exports differ: {sorted(names)}; problems: {self.problems()}")
 
     def edit(self) -> None:
         """One file says something else; those that evidence is about stay as they are."""

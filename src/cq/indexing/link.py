@@ -23,7 +23,9 @@ from cq.graph.unit import Unit, find_called, find_stored
 from cq.indexing.pool import COST, make_pool
 from cq.model.code import Code
 from cq.model.edge import Links, Mistake, find_mistake
+from cq.model.errors import StoreError
 from cq.store.codec import decode_part, encode_homes, encode_links
+from cq.store.database import DatabaseError
 from cq.store.read import Reader
 from cq.store.write import LinkRow, Writer
 
@@ -131,7 +133,7 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, in
         resolver = Resolver(Linker(corpus))
         try:
             stale = _find_stale(reader, tree, corpus, resolver.linker, before)
-        except MemoryError:
+        except (MemoryError, StoreError, DatabaseError):
             raise
         except Exception as error:
             if cells.is_strict:
@@ -381,7 +383,7 @@ def _link(
     def guard(path: str) -> Iterator[None]:
         try:
             yield
-        except MemoryError:
+        except (MemoryError, StoreError, DatabaseError):
             raise
         except Exception as error:
             if cells.is_strict:

@@ -58,7 +58,7 @@ from cq.store.vectors import from_levels
 _SHOWN = 10  # of each code
 MAX_LENGTH_ERROR = 0.02  # of a vector of length 1, after quantization
 # What reading a damaged row or blob raises.
-DAMAGE = (sqlite3.Error, msgspec.MsgspecError, zstandard.ZstdError, ValueError, IndexError)
+DAMAGE = (sqlite3.Error, msgspec.MsgspecError, StoreError, ValueError, IndexError)
 
 
 class Findings:

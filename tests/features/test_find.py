@@ -565,7 +565,7 @@ def test_documentation_is_cut_to_its_first_sentence_unless_it_is_the_answer(tmp_
     assert found.results[0].file == "first.py"
     assert "Nothing is done for one that is revoked." in sources["first.py"]
     assert sources["second.ts"].startswith(
-        "/**\n * Renew the token of a session, of which the store\n * has one. ... */\nexport function renewSessionToken("
+        "/**\n * Renew the token of a session, of which the store\n * has one. ... */\nexport function renewSession"
     )
     assert sources["third.rs"].startswith("/// Renew the token of a guest ...\n#[inline]\npub fn renew_guest_token(")
     found = find_fixture(tmp_path, DOCUMENTED, "renew the token of a session", threshold=0.0)

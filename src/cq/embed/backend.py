@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # The keys of the rows most like a query, the best first.
 Neighbors = Callable[["NDArray[float32]", int], "NDArray[uint64]"]
 FOLDER = "graphs"
-# Rows from which a graph is worth its minutes: 25 ms to compare them all, 1 ms to ask it (docs/find.md).
+# Rows from which a graph is worth its minutes: 25 ms to compare them all, 1 ms to ask it (bench/find.md).
 LARGE = 200_000
 _FORMAT = 1
 _STALE = 0.1  # the share of rows that a graph may lack, or have too many

@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 
 from cq.identity import breadcrumb, identify
+from cq.model.code import Form, find_inner
 from cq.model.facts import FileFacts
 from cq.model.source import Segment
 from cq.syntax import embedding_text, extract_facts, full_source, get_language
@@ -75,8 +76,7 @@ def _check_symbols(text: bytes, facts: FileFacts, span: tuple[int, int]) -> None
 
 
 def _check_code(facts: FileFacts) -> None:
-    """What code does, it does in a definition or at root level. Where the parser made up a name there is no value: the
-    linker reads the first letter of every text."""
+    """What code does, it does in a definition or at root level. Where the parser made up a name there is no value."""
     if facts.code is None:
         return
     code, known = facts.code, {-1} | {definition.symbol for definition in facts.code.definitions}
@@ -91,8 +91,8 @@ def _check_code(facts: FileFacts) -> None:
     while todo:
         value = todo.pop()
         assert value != ""
-        if isinstance(value, list) and value[0] != "import":
-            todo += value[1:]
+        if isinstance(value, Form):
+            todo += find_inner(value)
 
 
 def _check_uses(text: bytes, facts: FileFacts, span: tuple[int, int]) -> None:

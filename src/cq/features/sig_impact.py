@@ -13,7 +13,7 @@ from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
 from cq.features.target import Definition, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice
-from cq.model.code import Parameter, Site
+from cq.model.code import Parameter, Site, Spread
 from cq.model.edge import Candidate, Edge
 from cq.model.errors import UsageError
 from cq.model.facts import Call
@@ -217,9 +217,9 @@ def check_call(site: Site, old: Sequence[Parameter], new: Sequence[Parameter], *
     """(verdict, reason). `bound`: the receiver takes the first parameter."""
     skip = 1 if bound else 0
     before, after = list(old)[skip:], list(new)[skip:]
-    star = any(type(value) is list and value[0] == "*" for value in site.args)
+    star = any(isinstance(value, Spread) for value in site.args)
     double = any(name == "**" for name, _ in site.keywords)
-    count = sum(1 for value in site.args if not (type(value) is list and value[0] == "*"))
+    count = sum(not isinstance(value, Spread) for value in site.args)
     keywords = [name for name, _ in site.keywords if name != "**"]
     by_place = [p for p in after if p.kind in ("", "/")]
     takes_rest, takes_keys = (any(p.kind == kind for p in after) for kind in ("*", "**"))

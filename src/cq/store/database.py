@@ -13,7 +13,7 @@ from cq.model.errors import StoreError
 from cq.store.lock import remove_file, take_lock
 from cq.store.prefix import name_file
 
-SCHEMA = 9
+SCHEMA = 10
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError
 _APPLICATION_ID = 0x63715F31  # "cq_1": another program's file is never taken for ours

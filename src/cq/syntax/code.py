@@ -9,7 +9,28 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value, find_updates
+from cq.model.code import (
+    Bind,
+    Code,
+    Defined,
+    Definition,
+    Dictionary,
+    Each,
+    Entry,
+    Imported,
+    Integer,
+    Lambda,
+    Listing,
+    Parameter,
+    ParameterOf,
+    SeenIn,
+    Site,
+    Store,
+    Text,
+    Value,
+    find_updates,
+    split_receiver,
+)
 from cq.syntax.language import Draft
 
 if TYPE_CHECKING:
@@ -40,6 +61,7 @@ class CodeDraft:
         self.yields: list[tuple[int, Value]] = []
         self.raises: list[tuple[int, Value]] = []
         self.runs: list[tuple[int, str, Value]] = []  # start, operation, receiver
+        self.entries: list[Entry] = []
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
@@ -81,7 +103,7 @@ class CodeDraft:
         calling = self._find_calling(definitions, drafts, sites) if foreign or self.is_shared else {}
         binds = self._binds(language, blocks, definitions, scopes, foreign, calling)
         self.stores += [
-            (site.start, site.callee.rpartition(".")[0], None, value, key, site.end)
+            (site.start, split_receiver(site.callee), None, value, key, site.end)
             for site in sites
             if site.name == "update"
             for key, value in find_updates(site)
@@ -94,7 +116,8 @@ class CodeDraft:
         owners = scopes.find([run[0] for run in self.runs])
         runs = tuple((scope, *run) for scope, run in zip(owners, self.runs, strict=True))
         loops = tuple(sorted(self.loops))
-        return Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public)
+        entries = tuple(sorted(self.entries, key=lambda entry: entry.start))
+        return Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public, entries)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
@@ -226,12 +249,12 @@ class CodeDraft:
                 around = -1
             elif word == "nonlocal":
                 around = self._holder(definitions, scope, name, found)
-            if type(value) is list and value[0] == "at":
-                _, at, value = value
+            if isinstance(value, SeenIn):
+                at = value.offset
                 scope = scopes.find([at])[0]
-                kind, value = types.get(at), ["at", scope, at, value]
-            elif around != scope and ((type(value) is list and value[0] not in _BY_ITSELF) or type(value) is str):
-                value = ["at", scope, at, value]
+                kind, value = types.get(at), SeenIn(scope, at, value.value)
+            elif around != scope and value is not None and not isinstance(value, (int, *_BY_ITSELF)):
+                value = SeenIn(scope, at, value)
             found.append((start, name, value, around, statement, kind, inner))
             if inner < 0:
                 counts[around, name] = counts.get((around, name), 0) + 1
@@ -245,7 +268,7 @@ class CodeDraft:
             if definition.name and definition.start not in self.lambdas and definition.start not in self.unbound:
                 name = f"<{definition.name}>" if definition.kind in language.type_kinds else definition.name
                 found.append(
-                    (definition.start, name, ["def", definition.start], definition.scope, definition.start, None, -1)
+                    (definition.start, name, Defined(definition.start), definition.scope, definition.start, None, -1)
                 )
                 counts[definition.scope, name] = counts.get((definition.scope, name), 0) + 1
         found.sort(key=_first)
@@ -269,7 +292,7 @@ class CodeDraft:
                 by_name.setdefault((definition.scope, definition.name), []).append(definition)
         called: dict[tuple[int, str], list[Site]] = {}
         for site in sites:
-            if type(site.callee) is str and (site.scope, site.callee) in by_name:
+            if isinstance(site.callee, str) and (site.scope, site.callee) in by_name:
                 called.setdefault((site.scope, site.callee), []).append(site)
         return {
             known[0].symbol: (place[0], drafts[known[0].symbol].body_start, called[place])
@@ -324,12 +347,12 @@ class Blocks:
 def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
     """Whether a name has the attribute, or the element under a constant key, that is assigned."""
     _, base, name, key = place
-    is_known = name is not None or (type(key) is str and key[0] in "'#")
-    return is_known and type(base) is str and "." not in base
+    is_known = name is not None or isinstance(key, (Text, Integer))
+    return is_known and isinstance(base, str) and "." not in base
 
 
 _SELF = ("self", "this")
-_BY_ITSELF = frozenset({"def", "lambda", "import", "param", "list", "dict", "set", "tuple", "each"})  # whoever asks
+_BY_ITSELF = (Defined, Lambda, Imported, ParameterOf, Listing, Dictionary, Each)  # the same, whoever asks
 Keywords = tuple[tuple[str, Value], ...]
 _SIGNATURE_TEXT = 80
 

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, compress, repeat
 from operator import add, attrgetter, itemgetter, le, lt, sub
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cq.model.code import Site
 from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, Quiet, References, Symbol
@@ -279,20 +279,17 @@ def _find_owner(language: Language, drafts: list[Draft], stack: list[tuple[int, 
 
 def _build_calls(collector: Collector, scopes: Scopes, *, has_code: bool) -> tuple[list[Call], list[Site]]:
     """Calls in the order of the text, and their sites where the language gives them any."""
-    loose: list[Any] = collector.calls
+    loose = collector.calls
     loose.sort(key=itemgetter(0, 1, 2))
     owners = scopes.find([call[0] for call in loose])
     calls: list[Call] = []
     sites: list[Site] = []
-    if not has_code:
-        for (start, end, name_start, kind, callee, name, receiver, *summary), scope in zip(loose, owners, strict=True):
-            calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, *summary[:3]))
-        return calls, sites
     for (
         (start, end, name_start, kind, callee, name, receiver, args, count, keywords, target, values, named), scope
     ) in zip(loose, owners, strict=True):  # fmt: skip
         calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords))
-        sites.append(Site(scope, start, end, target, values, named, kind, name))
+        if has_code:
+            sites.append(Site(scope, start, end, target, values, named, kind, name))
     return calls, sites
 
 

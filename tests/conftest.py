@@ -15,17 +15,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cq.graph import cells
+from cq.syntax import extract
 
 settings.register_profile(
     "cq", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("cq")
-cells.is_strict = True
+cells.is_strict = extract.is_strict = True
 os.environ["XDG_RUNTIME_DIR"] = os.environ["XDG_CONFIG_HOME"] = tempfile.gettempdir() + "/cq-tests-use-no-daemon"
 
 
-_MARK = f"TESTS_OF_CQ={os.getpid()}\0"
-os.environ["TESTS_OF_CQ"] = str(os.getpid())
+_MARK = f"XDG_TESTS_OF_CQ={os.getpid()}\0"  # named so that daemons, which get few variables, are given it
+os.environ["XDG_TESTS_OF_CQ"] = str(os.getpid())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -117,6 +117,20 @@ def test_databases_json_and_arguments_stay_in_their_layers():
     assert strays == []
 
 
+def test_one_module_runs_git():
+    def looks_for_git(node: ast.Call) -> bool:
+        match node:
+            case ast.Call(func=ast.Name(id="find_in_path" | "find_program"), args=[ast.Constant(value="git"), *_]):
+                return True
+            case _:
+                return any(isinstance(each, ast.List) and _begins_with_git(each) for each in node.args)
+
+    def _begins_with_git(words: ast.List) -> bool:
+        return bool(words.elts) and isinstance(words.elts[0], ast.Constant) and words.elts[0].value == "git"
+
+    assert _offenders(path for path, node in _nodes(ast.Call) if looks_for_git(node)) == ["source/git.py"]
+
+
 def test_names_with_an_underscore_stay_in_their_file():
     strays = [
         f"{path} imports {alias.name} of {node.module}"

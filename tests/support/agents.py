@@ -31,6 +31,26 @@ def environment(root: Path, daemon: str = "off") -> dict[str, str]:
     return clean | own | {"XDG_CONFIG_HOME": str(config)}
 
 
+def on_terminal(root: Path, *arguments: str, **more: str) -> str:
+    """What a terminal gets, of standard output and standard error."""
+    import pty  # not on every system
+
+    main, child = pty.openpty()
+    clean = {name: value for name, value in environment(root).items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "cq", *arguments], cwd=root, env=clean | more, stdin=subprocess.DEVNULL,
+        stdout=child, stderr=child,
+    ) as process:  # fmt: skip
+        os.close(child)
+        said = b""
+        with suppress(OSError):  # the end of a terminal
+            while part := os.read(main, 1 << 16):
+                said += part
+        process.wait()
+    os.close(main)
+    return said.decode()
+
+
 @contextmanager
 def serving(root: Path, *options: str, host: str = "127.0.0.1") -> Iterator[int]:
     """The port of a server over HTTP."""

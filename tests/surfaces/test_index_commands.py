@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from cq.indexing.refresh import Progress
+from cq.surfaces.printer import Printer
 from cq.surfaces.render.progress import ProgressLine, draw_bar, measure_speed
 
 
@@ -245,6 +246,7 @@ def test_a_bar_is_drawn_on_a_terminal_after_a_second_only(
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", Printer(sys.stderr))
     line = ProgressLine()
     line(Progress("list", 0, 0))
     line(Progress("read", 0, 100, 0, 1000))

@@ -329,9 +329,10 @@ def test_an_error_has_a_place_and_costs_only_what_it_touches():
 
 def test_names_of_the_same_scope_stay_apart():
     facts = read("def f():\n    a = [x for x in y]\n    g(lambda x: 1)\n    g(lambda x: 2)\n")
-    names = [symbol.qualified_name for symbol in facts.symbols if symbol.name == "x"]
+    names = [symbol.identity_name for symbol in facts.symbols if symbol.name == "x"]
     assert len(names) == 3
     assert len(set(names)) >= 2
+    assert {symbol.qualified_name for symbol in facts.symbols if symbol.name == "x"} == {"f.x"}
 
 
 def test_a_comprehension_variable_is_no_field():

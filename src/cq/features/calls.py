@@ -15,7 +15,7 @@ import msgspec
 
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.target import ROLE_ORDER, Definition, find_targets, last_name, say_nothing
+from cq.features.target import ROLE_ORDER, Definition, describe_target, find_targets, last_name, rank_twins, say_nothing
 from cq.identity import call_site_id
 from cq.model.answer import (
     EVIDENCE,
@@ -133,7 +133,7 @@ def _find_family(relations: Relations, targets: list[Definition]) -> list[Defini
             if row is not None and row.key not in found:
                 found[row.key] = row
                 todo.append(row)
-    return sorted(found.values(), key=lambda row: row.order)
+    return rank_twins(relations.files, found.values())
 
 
 def _find_sites(
@@ -256,7 +256,7 @@ class _Assembly:
         self.name = targets[0].symbol.name if targets else last_name(options.target)
         # A target may name one of several; who reads wants to know of the others.
         rows = [Definition(*row) for row in files.definitions(self.name)]
-        self.all = sorted((row for row in rows if row.symbol.kind_group in _CALLABLE), key=lambda row: row.order)
+        self.all = rank_twins(files, (row for row in rows if row.symbol.kind_group in _CALLABLE))
         self.counts = Counter((row.key, site.status) for site in sites for row in site.candidates)
         self.hazards = find_hazards(files, options, self.name)
 
@@ -335,7 +335,7 @@ class _Assembly:
 
     def _definitions(self) -> tuple[Finding, ...]:
         wanted = {row.key for row in self.targets}
-        ranked = sorted(self.all, key=lambda row: (row.key not in wanted, *self._rank(row)))
+        ranked = sorted(self.all, key=lambda row: row.key not in wanted)
         rows: list[Finding] = []
         for number, row in enumerate(ranked[:MAX_LISTED], 1):
             symbol = row.symbol
@@ -344,10 +344,6 @@ class _Assembly:
             message = f"{number} of {len(self.all)}: {symbol.kind} {symbol.qualified_name}: {mark}"
             rows.append(Finding("definition", message, row.location, count=certain + possible))
         return tuple(rows)
-
-    def _rank(self, row: Definition) -> tuple[object, ...]:
-        """The one that is surely called most comes first; then as a name would be understood."""
-        return -self.counts[row.key, "certain"], -self.counts[row.key, "possible"], *row.order
 
     def _finding(self, site: Site) -> Finding:
         call, file = site.call, site.file
@@ -397,13 +393,7 @@ class _Assembly:
     def _target(self) -> Target | None:
         if not self.targets:
             return None
-        row = min(self.targets, key=self._rank)
-        reason = "called most" if len(self.targets) > 1 else "the only one that fits"
-        symbol = row.symbol
-        return Target(
-            symbol.qualified_name, symbol.kind, row.location, symbol.signature[:200], reason, 1, len(self.targets),
-            *row.file.name_symbol(row.document, row.number),
-        )  # fmt: skip
+        return describe_target(self.targets)
 
     def _neighborhood(self, certain: int) -> dict[str, Slice]:
         callers = {self._caller_key(site) for site in self.sites}

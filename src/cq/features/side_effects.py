@@ -16,7 +16,7 @@ from cq.features.bodies import Bodies
 from cq.features.files import HeldFile
 from cq.features.known_effects import CHANGING, EFFECTS, PURE_DECORATORS, REGISTERING, find_outside
 from cq.features.page import Page, count_tokens, take
-from cq.features.relations import Relations
+from cq.features.relations import Relations, note_uncovered
 from cq.features.target import find_part, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, EffectDetails, Finding, Insight, Run, Section, Slice, Truncation
 from cq.model.code import Code
@@ -99,6 +99,9 @@ def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
     slices = {effect: Slice(count, _SAID[effect]) for effect, count in counts.items()}
     slices["modules"] = Slice(modules, "modules that do more than define")
     budget = msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 100)
+    events = note_uncovered(relations, "side-effects", paths, LANGUAGES)
+    if not rows and not events:
+        events.append(Degraded("side-effects", "info", "nothing", "loading it only defines things"))
     return Answer(
         SCHEMA_VERSION,
         "side-effects",
@@ -107,7 +110,7 @@ def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
         found=len(listed),
         insight=Insight(None, slices, budget=budget) if rows else None,
         sections=tuple(sections),
-        degraded=() if rows else (Degraded("side-effects", "info", "nothing", "loading it only defines things"),),
+        degraded=tuple(events),
         truncated=tuple(cut),
     )
 
@@ -320,11 +323,11 @@ class _Judge:
                 own = self._find_own(here)
                 if own is not None:
                     effect, what, site = own
-                    return effect, (*seen[here], f"{here.name or here.path}: {what} at {site}")
+                    return effect, (*seen[here], f"{here.shown_name or here.path}: {what} at {site}")
                 for edge in self.relations.edges.find_out(here, possible=False):
                     target = edge.ref.resolved
                     if edge.kind == "calls" and target is not None and target not in seen:
-                        step = f"{here.name} calls {target.name} at {self.relations.place(edge)}"
+                        step = f"{here.shown_name} calls {target.shown_name} at {self.relations.place(edge)}"
                         seen[target] = (*seen[here], step)
                         ahead.append(target)
             frontier = ahead

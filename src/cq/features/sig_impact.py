@@ -8,10 +8,9 @@ from itertools import pairwise
 
 import msgspec
 
-from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.target import Definition, find_targets, say_nothing
+from cq.features.target import Definition, describe_target, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice
 from cq.model.code import Parameter, Site, Spread
 from cq.model.edge import Candidate, Edge
@@ -275,8 +274,8 @@ def _describe(relations: Relations, item: _Verdict) -> Finding:
     held = relations.hold(edge.source.path)
     place = max(call.name_start, call.start)
     details = NodeDetails(
-        edge.source.name, "call", find_role(edge.source.path), 1, edge.ref.status, edge.kind, verdict=item.verdict,
-        reason=item.reason,
+        edge.source.shown_name, "call", find_role(edge.source.path), 1, edge.ref.status, edge.kind,
+        verdict=item.verdict, reason=item.reason,
     )  # fmt: skip
     location = held.locate(place, call.end) if held else None
     line = held.line_at(place).strip() if held else ""

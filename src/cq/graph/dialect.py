@@ -17,6 +17,7 @@ from cq.model.code import (
     Bind,
     ClosureParameter,
     Definition,
+    Element,
     Imported,
     Indexed,
     Item,
@@ -195,6 +196,8 @@ class Dialect:
                 found |= {kind: None} if kind else {}  # what the parser made up has no name
             elif isinstance(kind, Text):
                 todo.append(self.parse_type(kind.value))
+            elif isinstance(kind, Element) and isinstance(kind.base, str) and kind.base.rpartition(".")[2] == "Literal":
+                todo.append(kind.base)  # `Literal["open"]` names no type
             elif kind is not None and not isinstance(kind, int):
                 todo += find_inner(kind)
         return sorted(found)

@@ -230,17 +230,29 @@ class Edges:
         found: dict[Candidate, Edge] = {}
         name = target.name.rpartition(".")[2]
         for path in sorted({target.path, *self._index.find_users(name)}):
-            taken = self._find_taken(path, target)
-            for local in sorted({name, *(bind.name for bind in taken)} | self.find_locals(path, target)):
-                for document, start, _, ref in self.find_named(path, local):
-                    if ref is None or target not in ref.candidates:
-                        # A call of it means what it holds: `render = make(); render()`.
-                        ref = self._find_value(path, document, local, start, taken, target)
-                    if ref is not None:
-                        around = _around(self._symbols_of(path)[document], self._names(path, document), start)
-                        source = Candidate(path, document, around)
-                        found.setdefault(source, Edge("usages", source, ref))
+            for document, start, _, ref in self.find_mentions(path, name, (target,)):
+                if ref is not None and target in ref.candidates:
+                    around = _around(self._symbols_of(path)[document], self._names(path, document), start)
+                    source = Candidate(path, document, around)
+                    found.setdefault(source, Edge("usages", source, ref))
         return list(found.values())
+
+    def find_mentions(
+        self, path: str, name: str, wanted: Collection[Candidate]
+    ) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
+        """As `find_named`, of the name that some definitions have, and of those that the imports of a file give them
+        where these surely mean one."""
+        taken = {target: self._find_taken(path, target) for target in wanted if self.find_symbol(target) is None}
+        others = {local for target in wanted for local in self.find_locals(path, target)}
+        others |= {bind.name for binds in taken.values() for bind in binds}
+        for local in (name, *sorted(others - {name})):
+            for document, start, end, ref in self.find_named(path, local):
+                for target, binds in taken.items():
+                    if ref is None or target not in ref.candidates:
+                        # A call of a value means what it holds: `render = make(); render()`.
+                        ref = self._find_value(path, document, local, start, binds, target) or ref
+                if local == name or (ref is not None and ref.resolved is not None):
+                    yield document, start, end, ref
 
     def _find_taken(self, path: str, target: Candidate) -> list[Bind]:
         """The imports of a file that take a value by its name from the module that binds it."""
@@ -859,7 +871,9 @@ class Edges:
                 if bind.start >= start and name in (bind.name.removeprefix("export "), value.name):
                     return ref
             return _unknown(name)
-        binds = unit.find(scope, name, start)
+        # Types of TypeScript, Rust, … are bound apart from values, and one name may be both.
+        labels = (f"<{name}>", name) if role == "type" else (name, f"<{name}>")
+        binds = next((binds for label in labels if (binds := unit.find(scope, label, start))), ())
         places: dict[Candidate, None] = {}
         for bind in binds:
             value = bind.value
@@ -876,7 +890,7 @@ class Edges:
                 holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
                 places[Candidate(path, document, f"{holder}.{name}" if holder else name)] = None
         if not places:
-            return self._find_starred(links, name)
+            return self._find_starred(links, name, from_outside=start == ANYWHERE)
         status = "resolved" if len(places) == 1 else "ambiguous"
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
 
@@ -897,22 +911,26 @@ class Edges:
                 _, number = next(numbers)
                 yield bind, bind.value, self._name_value(links.refs[number], bind.value.name)
 
-    def _find_starred(self, links: Links, name: str) -> SymbolRef:
-        """A name that only `from m import *` can bind; the last one that has it wins."""
+    def _find_starred(self, links: Links, name: str, *, from_outside: bool) -> SymbolRef:
+        """A name that only `from m import *` can bind or, for who imports the module, `export * from "m"`; the last one
+        that has it wins. Each module is asked once: they may import one another in every way."""
+        is_first, found = not self._entered, SymbolRef(name, "unresolved")
         for local, number in reversed(links.imports):
-            source = links.refs[number].resolved if local == "*" else None
+            is_starred = local == "*" or (local == "export *" and from_outside)
+            source = links.refs[number].resolved if is_starred else None
             home = self._unit(source.path, source.document) if source is not None else None
             if source is None or home is None or home.path in self._entered:
                 continue
             public = home.code.public
-            if name not in public if public is not None else name.startswith("_"):
+            if not {name, "*"} & set(public) if public is not None else name.startswith("_"):
                 continue
             self._entered.add(home.path)
             found = self._find_name(source.path, source.document, ROOT, name, ANYWHERE, "reference")
-            self._entered.discard(home.path)
             if found.status != "unresolved":
-                return found
-        return SymbolRef(name, "unresolved")
+                break
+        if is_first:
+            self._entered.clear()
+        return found
 
     def _name_value(self, ref: SymbolRef, name: str) -> SymbolRef:
         """Links know the module that a value is imported from, not the value."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cq.graph.corpus import WholeCorpus
 from cq.graph.link import Cell, Linker
 from cq.graph.names import Method, find_by_name, find_imported, find_methods, find_shape, fits
-from cq.graph.resolve import Meaning, Resolver
+from cq.graph.resolve import UNRESOLVED, Meaning, Resolver
 from cq.graph.things import Keys
 from cq.graph.unit import ROOT, Unit, part_key
 from cq.model.code import Imported
@@ -218,12 +218,16 @@ class _Old:
 
 
 def make_ref(name: str, meaning: Meaning) -> SymbolRef:
-    count = max(1, len(meaning.places) + meaning.omitted)
+    """What is no definition of its document any more, for broken code, is not meant: a link leads to what is there."""
+    places = [(unit, symbol) for unit, symbol in meaning.places if symbol == ROOT or symbol in unit.qualified_names]
+    if len(places) < len(meaning.places) and not places:
+        meaning = UNRESOLVED
+    count = max(1, len(places) + meaning.omitted)
     confidence = CONFIDENCE[meaning.evidence] if meaning.status in ("resolved", "external") else (
         round(CONFIDENCE[meaning.evidence] / count, 3)
     )  # fmt: skip
     candidates = tuple(
-        Candidate(unit.path, unit.document, unit.qualified_names.get(symbol, "")) for unit, symbol in meaning.places
+        Candidate(unit.path, unit.document, unit.qualified_names.get(symbol, "")) for unit, symbol in places
     )
     return SymbolRef(name, meaning.status, meaning.evidence, confidence, candidates, meaning.module, meaning.omitted)
 

@@ -959,7 +959,9 @@ class RustDialect(Dialect):
 
     def _find_field(self, linker: Linker, thing: Thing, name: str, derefs: int = 0) -> Type:
         if isinstance(thing, Applied) and thing.kind == "tuple":
-            return thing.args[int(name)] if name.isdigit() and int(name) < len(thing.args) else None
+            return (
+                thing.args[int(name)] if name.isdecimal() and len(name) < 10 and int(name) < len(thing.args) else None
+            )
         kind = _class_of(thing)
         if kind is None or derefs > MAX_DEREFS:
             return None

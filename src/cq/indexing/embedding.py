@@ -176,6 +176,7 @@ def embed_tree(
     """Makes what is missing, and the graphs of the backend. Batches are committed as they come, each under the writer's
     lock and only for files that still have the text that was read; killed at any point, the next run goes on."""
     tell = on_progress or (lambda _: None)
+    read_from = database.identify(index)
     with (
         count_sent(index, embedder),
         contextlib.closing(Reader(database.connect(index), os.fspath(root))) as reader,
@@ -197,7 +198,7 @@ def embed_tree(
             if not waiting or (path and count < embedder.batch):
                 continue
             rows = _embed_files(waiting, embedder)
-            if not _write(index, root, tree.id, embedder.identity, rows, wait=wait):
+            if not _write(index, root, tree.id, embedder.identity, rows, read_from, wait=wait):
                 return EmbedReport(embedded, reused, files, "another process is writing", embedder.tokens - tokens)
             fresh = sum(len(file.fresh) for file in waiting)
             embedded, reused, files = embedded + fresh, reused + count - fresh, files + len(waiting)
@@ -365,7 +366,7 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
         except (OSError, msgspec.DecodeError) as error:
             return EmbedReport(refused=f"the job cannot be read: {error}")
         index = Path(job.index)
-        if not index.exists() or database.damage(index):
+        if database.damage(index, job.root):
             return EmbedReport(refused="the index is gone")
         if embedder is None and hasattr(os, "nice"):
             os.nice(5)
@@ -438,7 +439,7 @@ def drop_vectors(index: Path, root: Path) -> bool:
     with database.writer_lock(index, wait=False) as had:
         if not had:
             return False
-        with contextlib.closing(database.connect(index, write=True)) as connection:
+        with database.writing(index) as connection:
             writer = Writer(connection)
             writer.begin()
             writer.drop_vectors(tree.id)
@@ -447,12 +448,21 @@ def drop_vectors(index: Path, root: Path) -> bool:
 
 
 def _write(
-    index: Path, root: Path, tree: int, identity: str, rows: Sequence[tuple[str, int, bytes]], *, wait: bool
+    index: Path,
+    root: Path,
+    tree: int,
+    identity: str,
+    rows: Sequence[tuple[str, int, bytes]],
+    read_from: tuple[int, int],
+    *,
+    wait: bool,
 ) -> bool:
     with database.writer_lock(index, wait=wait) as had:
         if not had:
             return False
-        with contextlib.closing(database.connect(index, write=True)) as connection:
+        if database.identify(index) != read_from:
+            return False  # another index by now, whose numbers mean other texts
+        with database.writing(index) as connection:
             current = Reader(connection, os.fspath(root)).contents(tree, [path for path, _, _ in rows])
             writer = Writer(connection)
             writer.begin()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.model.history import History
-from cq.source.git import GitError, find_commits, find_head
+from cq.source.checkout import GitError
+from cq.source.git import find_commits, find_head
 from cq.source.read import content_hash
 from cq.store.lock import replace_file
 

@@ -18,7 +18,6 @@ from cq.model.location import LineTable
 from cq.store import database
 from cq.store.read import LinkedTree, Reader, StoredFile
 from cq.store.scip import BYTES, CHARACTERS, DEFINITION, Occurrence, ScipDocument, decode_index, last_name
-from cq.store.write import Writer
 
 SOURCE = "scip"
 MAX_BYTES = 1 << 30
@@ -55,10 +54,10 @@ def ingest_scip(index: Path, root: Path, file: Path | None) -> IngestReport:
         tree = reader.tree()
         ingest = None if tree is None or file is None else _Ingest(reader, tree.id, data)
         said = [] if ingest is None else ingest.run()
-    _forget(index, root)
+    named = () if ingest is None else ingest.symbols.values()
+    put_evidence(index, root, SOURCE, "", said, named, replace=True)
     if ingest is None:
         return IngestReport()
-    put_evidence(index, root, SOURCE, "", said, ingest.symbols.values())
     conflicts = _find_conflicts(index, root, [path for path, _, _ in said])
     counts = {name: ingest.counts.get(name, 0) for name in ("documents", "taken", "stale", "unknown", "calls")}
     return IngestReport(
@@ -74,20 +73,6 @@ def _read(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise StoreError(f"{file.name}: {error.strerror}", hint="give a file that a SCIP indexer wrote") from None
-
-
-def _forget(index: Path, root: Path) -> None:
-    with database.writer_lock(index, wait=True), closing(database.connect(index, write=True)) as connection:
-        tree, writer = Reader(connection, os.fspath(root)).tree(), Writer(connection)
-        if tree is not None:
-            writer.begin()
-            try:
-                writer.drop_evidence(tree.id, SOURCE)
-                writer.note_change(tree.id)
-                writer.commit()
-            except BaseException:
-                writer.rollback()
-                raise
 
 
 def _find_conflicts(index: Path, root: Path, paths: list[str]) -> list[SaidOtherwise]:

@@ -13,7 +13,6 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from cq.graph import cells
-from cq.graph.cells import find_mistake
 from cq.graph.corpus import MAX_DOCUMENTS, MAX_EMBEDDED, MAX_HOLDERS
 from cq.graph.given import find_given
 from cq.graph.link import Linker, find_dialect
@@ -23,7 +22,7 @@ from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit, find_named
 from cq.indexing.pool import COST, make_pool
 from cq.model.code import NAMED_KINDS, Code, Imported, Name, Named, Value
-from cq.model.edge import Links, Mistake
+from cq.model.edge import Links, Mistake, find_mistake
 from cq.store.codec import decode_part, encode_homes, encode_links
 from cq.store.read import Reader
 from cq.store.write import LinkRow, Writer

@@ -12,7 +12,7 @@ from cq.graph.unit import find_members, find_named
 from cq.model.code import NAMED_KINDS, Parameter, qualify
 from cq.model.embedding import find_kind
 from cq.model.facts import CHUNK_KINDS, FileFacts, is_looked_up
-from cq.model.source import SourceFile
+from cq.model.source import LACKING, SourceFile
 from cq.source.read import content_hash
 from cq.store.codec import encode_facts, flatten, pack
 from cq.store.terms import Terms
@@ -79,6 +79,7 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         sizes.tobytes(),
         sorted(named),
         [(name, _ENCODE(found)) for name, found in sorted(methods.items())],
+        [problem for document in documents for problem in document.problems if problem.code in LACKING],
     )
 
 

@@ -46,7 +46,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The definition an answer is about, `index` of `of` with that name; `reason` says why this one."""
+    """The definition an answer is about, `index` of `of` that fit; `reason` says why this one."""
 
     name: str
     kind: str
@@ -57,6 +57,7 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True):
     of: int = 1
     symbol_id: str = ""
     chunk_uid: str = ""
+    others: tuple[Candidate, ...] = ()  # the first of the rest
 
 
 class Slice(msgspec.Struct, frozen=True, omit_defaults=True):

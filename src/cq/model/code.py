@@ -374,8 +374,8 @@ NULL = Constant("None")  # `None`, `null`, `undefined`
 
 def read_attribute(base: Value, path: str) -> Value:
     """What is read off a value; of a name it is a longer name."""
-    if base is None:
-        return None
+    if base is None or not path:
+        return None  # the parser makes up a name that is not written yet
     if isinstance(base, str):
         return Name(f"{base}.{path}")
     if isinstance(base, Attribute):
@@ -549,6 +549,58 @@ class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):
     loops: tuple[tuple[int, int], ...] = ()  # spans in which what stands below may have run before
     public: tuple[str, ...] | None = None  # what `import *` takes, where the document says so
     entries: tuple[Entry, ...] = ()
+
+
+def find_values(code: Code) -> Iterator[Form]:
+    """Every form that stands in code, the outer before the inner ones."""
+    todo = [value for bind in code.binds for value in (bind.value, bind.type)]
+    todo += [value for store in code.stores for value in (store.base, store.value, store.key, store.type)]
+    todo += [value for site in code.sites for value in (site.callee, *site.args)]
+    todo += [value for site in code.sites for _, value in site.keywords]
+    todo += [value for *_, value in (*code.raises, *code.runs)]
+    for made in code.definitions:
+        todo += (made.type, *made.returns, *made.yields, *made.bases, *made.decorators)
+        todo += [value for _, value in made.keywords]
+        todo += [value for parameter in made.parameters for value in (parameter.type, parameter.default)]
+    for value in todo:
+        if value is not None and not isinstance(value, (str, int)):
+            yield value
+            todo += find_inner(value)
+
+
+def replace_values(code: Code, change: Callable[[Value], Value]) -> Code:
+    """Code with every value changed that stands in it; those inside others are for `change`."""
+    replace = msgspec.structs.replace
+
+    def change_named(pairs: tuple[tuple[str, Value], ...]) -> tuple[tuple[str, Value], ...]:
+        return tuple([(name, change(value)) for name, value in pairs])
+
+    def change_all(values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple(map(change, values))
+
+    return replace(
+        code,
+        definitions=tuple([
+            replace(
+                made, type=change(made.type), returns=change_all(made.returns), yields=change_all(made.yields),
+                bases=change_all(made.bases), keywords=change_named(made.keywords),
+                decorators=change_all(made.decorators),
+                parameters=tuple([replace(p, type=change(p.type), default=change(p.default)) for p in made.parameters]),
+            )
+            for made in code.definitions
+        ]),
+        binds=tuple([replace(bind, value=change(bind.value), type=change(bind.type)) for bind in code.binds]),
+        stores=tuple([
+            replace(s, base=change(s.base), value=change(s.value), key=change(s.key), type=change(s.type))
+            for s in code.stores
+        ]),
+        sites=tuple([
+            replace(s, callee=change(s.callee), args=change_all(s.args), keywords=change_named(s.keywords))
+            for s in code.sites
+        ]),
+        raises=tuple([(scope, start, change(value)) for scope, start, value in code.raises]),
+        runs=tuple([(scope, start, operation, change(value)) for scope, start, operation, value in code.runs]),
+    )  # fmt: skip
 
 
 class NamedDefinition(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from cq.model.errors import ProviderError
-from cq.source.program import OUTSIDE, find_in_path
+from cq.source.program import OUTSIDE, choose_environment, find_in_path
 
 _MAX_ARCHIVE = 64 * 1024 * 1024
 _MAX_UNPACKED = 256 * 1024 * 1024
@@ -86,7 +86,13 @@ def find_settings() -> dict[str, str]:
         try:
             asked = [npm, "config", "get", "registry"]
             done = subprocess.run(
-                asked, cwd=OUTSIDE, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
+                asked,
+                cwd=OUTSIDE,
+                env=choose_environment(os.environ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=20,
+                check=False,
             )
             found["registry"] = done.stdout.decode("utf-8", "replace").strip()
         except (OSError, subprocess.TimeoutExpired):

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from cq.source.program import OUTSIDE, find_in_path, kill_group
+from cq.source.program import OUTSIDE, choose_environment, find_in_path, kill_group
 
 TIMEOUT = 5.0
 
@@ -44,6 +44,7 @@ def read_version(command: Sequence[str], timeout: float = TIMEOUT) -> Detection:
         process = subprocess.Popen(
             list(command),
             cwd=OUTSIDE,
+            env=choose_environment(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

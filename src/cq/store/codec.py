@@ -57,7 +57,9 @@ def _tools() -> tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor]:
     """One pair per thread: they are not safe to share, and making one costs more than a small blob."""
     tools = getattr(_threads, "tools", None)
     if tools is None:
-        tools = _threads.tools = (zstandard.ZstdCompressor(level=1), zstandard.ZstdDecompressor())
+        # A checksum of what went in, four bytes: what comes out is that, or an error.
+        compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
+        tools = _threads.tools = (compressor, zstandard.ZstdDecompressor())
     return tools
 
 

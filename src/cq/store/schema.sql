@@ -54,6 +54,12 @@ CREATE TABLE content (
     UNIQUE (hash, language)
 );
 
+-- Contents of which facts are lacking that their text would give (cq.model.source.LACKING).
+CREATE TABLE partial (
+    content INTEGER PRIMARY KEY,
+    problems BLOB NOT NULL         -- msgpack: a list of Problem
+);
+
 -- What people look up by name: every definition but parameters and locals.
 CREATE TABLE symbol (
     content INTEGER NOT NULL,

@@ -18,7 +18,10 @@ _MARKS = frozenset("_./@+,:=-")
 def find_names(command: str, prefix: str) -> list[str] | None:
     """None where the settings of the repository must be asked, or the index cannot be read so simply."""
     given, place = os.environ.get("CQ_ROOT"), os.environ.get("CQ_INDEX_DIR")
-    root = os.path.realpath(given) if given else find_root(os.getcwd())  # noqa: PTH109
+    try:
+        root = os.path.realpath(given) if given else find_root(os.getcwd())  # noqa: PTH109
+    except OSError:  # the working directory is gone
+        return None
     if place:
         base = os.path.realpath(os.path.expanduser(place))  # noqa: PTH111
     elif _may_name_place(root):

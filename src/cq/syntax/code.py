@@ -11,6 +11,7 @@ import msgspec
 
 from cq.model.code import (
     Bind,
+    Choice,
     Code,
     Defined,
     Definition,
@@ -29,6 +30,9 @@ from cq.model.code import (
     Text,
     Value,
     find_updates,
+    find_values,
+    replace_inner,
+    replace_values,
     split_receiver,
 )
 from cq.syntax.language import Draft
@@ -66,6 +70,7 @@ class CodeDraft:
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
         self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
+        self.renamed: dict[int, int] = {}  # start of a function in values -> of its definition, where that is another
         self.is_shared = False  # whether functions assign to variables of others around them
         self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
         self.notes: object = None  # what a language keeps until the document is read
@@ -117,7 +122,25 @@ class CodeDraft:
         runs = tuple((scope, *run) for scope, run in zip(owners, self.runs, strict=True))
         loops = tuple(sorted(self.loops))
         entries = tuple(sorted(self.entries, key=lambda entry: entry.start))
-        return Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public, entries)
+        code = Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public, entries)
+        return self._settle_values(code)
+
+    def _settle_values(self, code: Code) -> Code:
+        """Values name definitions by where those start. One that goes by another place is called that, and of one that
+        broken code keeps from being there nothing is known."""
+        known = {definition.start for definition in code.definitions}
+        if all(value.start in known for value in find_values(code) if isinstance(value, _PLACED)):
+            return code
+
+        def settle(value: Value) -> Value:
+            if value is None or isinstance(value, (str, int)):
+                return value
+            if not isinstance(value, _PLACED):
+                return replace_inner(value, settle)
+            renamed = self.renamed.get(value.start)
+            return value if value.start in known else Defined(renamed) if renamed in known else Choice((None,))
+
+        return replace_values(code, settle)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
@@ -174,8 +197,8 @@ class CodeDraft:
                 name, results, modifiers, within = "", (value,), (), ""
                 if symbol >= 0:
                     name, modifiers = drafts[symbol].name, drafts[symbol].modifiers
-                    around = f"{drafts[scope].qualified_name.partition('~')[0]}." if scope >= 0 else ""
-                    within = drafts[symbol].qualified_name.partition("~")[0].removeprefix(around)
+                    around = f"{drafts[scope].qualified_name}." if scope >= 0 else ""
+                    within = drafts[symbol].qualified_name.removeprefix(around)
                     within = within.removesuffix(name).removesuffix(".")
                     results = (*(results if value is not None else ()), *returns.get(symbol, ()))
                     modifiers += ("generator",) if symbol in yields else ()
@@ -352,6 +375,7 @@ def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
 
 
 _SELF = ("self", "this")
+_PLACED = (Defined, Lambda, ParameterOf)  # by where a definition starts
 _BY_ITSELF = (Defined, Lambda, Imported, ParameterOf, Listing, Dictionary, Each)  # the same, whoever asks
 Keywords = tuple[tuple[str, Value], ...]
 _SIGNATURE_TEXT = 80

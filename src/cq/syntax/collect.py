@@ -161,7 +161,7 @@ class Collector:
         if found is not None:
             return found[0].decode("utf-8", "replace"), found.start()
         node = language.callee_name(self, callee)
-        if node is None:
+        if node is None or node.start_byte == node.end_byte:  # nothing, or a name that the parser made up
             return "", -1
         return self.slice(node.start_byte, node.end_byte), node.start_byte
 

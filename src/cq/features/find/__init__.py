@@ -363,9 +363,11 @@ def _assemble(
         answer = _build(options, run, summary, kept, nodes, shots, structure)
     tokens = count_all(answer, budget)
     if budget and shown and tokens > budget:  # the one that is left is too long: its headers, or where it is
-        shots = {key: _shoot(shown, 1, {id(shown[0]): 1}) for key in shots}
-        answer = _build(options, run, summary, kept, nodes, shots, structure)
-        tokens = count_all(answer, budget)
+        for lines in (40, 8, 1):
+            if tokens > budget:
+                shots = {key: _shoot(shown, 1, {id(shown[0]): 1}, lines) for key in shots}
+                answer = _build(options, run, summary, kept, nodes, shots, structure)
+                tokens = count_all(answer, budget)
         if tokens > budget:
             shown = []
             answer = _build(options, run, summary, kept, nodes, {}, structure)
@@ -386,12 +388,12 @@ def _assemble(
 _NODE_TOKENS = 60
 
 
-def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int]) -> Snapshot:
+def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int], lines: int = 40) -> Snapshot:
     """Of one document. What alone would take too much of the budget is shown by its headers."""
     file, document = group[0].file, group[0].document
-    long = [row for row in group if budget and _is_long(row, budget)]
+    long = [row for row in group if budget and _is_long(row, budget, is_best=ranks[id(row)] == 1)]
     short = [row for row in group if row not in long]
-    source = take_snapshot(file, document, [row.span for row in short], [row.span for row in long])
+    source = take_snapshot(file, document, [row.span for row in short], [row.span for row in long], lines)
     snapshot = Snapshot(
         file.path,
         file.documents[document].language,
@@ -404,10 +406,12 @@ def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int]) -> Snapsh
     return msgspec.structs.replace(snapshot, tokens=count_tokens(render_snapshot(snapshot)))
 
 
-def _is_long(row: Found, budget: int) -> bool:
-    """What holds nothing that has a header is cut only where the budget would not hold it at all."""
+def _is_long(row: Found, budget: int, *, is_best: bool) -> bool:
+    """What holds nothing that has a header is cut only where the budget would not hold it at all, and so is the best
+    result where it is a function: its code is the answer."""
     tokens = (row.span[1] - row.span[0]) / 4
-    return row.row is not None and tokens > budget * (COLLAPSE if row.chunk.children else 1)
+    is_answer = is_best and row.row is not None and row.row.symbol.kind_group in ("function", "method")
+    return row.row is not None and tokens > budget * (COLLAPSE if row.chunk.children and not is_answer else 1)
 
 
 def _describe(structure: Structure, rank_: int, row: Found) -> Node:

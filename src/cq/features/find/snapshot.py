@@ -3,7 +3,8 @@ of the file they use and nothing more. Made of stretches of the source as they s
 
 What a target uses and the file declares is shown: imports, values, fields and types as they stand (of an import list
 over several lines only the lines that are used), functions and classes with methods by their header, whose body is
-left out. A Python body that is left out is the one thing that is written here: `...`.
+left out. Two things are written here: the mark of a body that is left out (`...` in Python, `/* ... */` between
+braces), and how many lines of a long value, type or function are left out.
 """
 
 from __future__ import annotations
@@ -33,12 +34,22 @@ _RECEIVER = re.compile(rb"([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)\s*(?:\?\.|\.|::|-
 _SELF = frozenset({b"self", b"this", b"cls", b"Self", b"super", b"static", b"parent"})
 _COMMENT = re.compile(rb"\s*(?:/\*.*?\*/|//[^\n]*\n|#(?!\[)[^\n]*\n)", re.DOTALL)
 _TYPE_BLOCK = re.compile(rb"if (?:\w+\.)?TYPE_CHECKING:\s*\n")
+_BRACKETS = {b"{": b"}", b"[": b"]", b"(": b")"}
 _BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
 # Their members may be named without a receiver.
 _IMPLICIT = frozenset({"java", "csharp", "cpp", "kotlin", "scala", "swift"})
 _UNBOUND = frozenset(map(ROLES.index, ("keyword", "import", "label")))
 _MAX_BASES = 20
 _SHORT_LINES = 60  # a type or value up to this long is shown whole
+_FIRST_LINES = 8  # of a value or type that is too long to be shown whole
+# How a language writes a comment inside brackets.
+_COMMENT_MARKS = {
+    "c": b"/* %s */", "cpp": b"/* %s */", "csharp": b"/* %s */", "css": b"/* %s */", "go": b"/* %s */",
+    "java": b"/* %s */", "javascript": b"/* %s */", "jsx": b"/* %s */", "kotlin": b"/* %s */", "php": b"/* %s */",
+    "rust": b"/* %s */", "scala": b"/* %s */", "sql": b"/* %s */", "swift": b"/* %s */", "tsx": b"/* %s */",
+    "typescript": b"/* %s */", "elixir": b"# %s", "python": b"# %s", "ruby": b"# %s", "shell": b"# %s",
+    "toml": b"# %s", "yaml": b"# %s", "haskell": b"-- %s", "lua": b"-- %s", "zig": b"// %s",
+}  # fmt: skip
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -52,11 +63,13 @@ class Piece(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 def take_snapshot(
-    file: HeldFile, document: int, spans: Iterable[tuple[int, int]], collapsed: Iterable[tuple[int, int]] = ()
-) -> str:
+    file: HeldFile, document: int, spans: Iterable[tuple[int, int]], collapsed: Iterable[tuple[int, int]] = (),
+    statement_lines: int = 40,
+) -> str:  # fmt: skip
     """The source of `spans` (definitions or statements) with what it needs; of those in `collapsed` only the headers
-    of what they hold. Parses wherever the file does: what would not is shown with less left out."""
-    view = _View(file, document)
+    of what they hold, or the first lines of a function. Parses wherever the file does: what would not is shown with
+    less left out."""
+    view = _View(file, document, statement_lines)
     whole, short = sorted({view.complete(*span) for span in spans}), sorted(set(collapsed))
     for care in range(3):
         text = view.render(whole, short, care)
@@ -68,7 +81,8 @@ def take_snapshot(
 class _View:
     """One document and what its names mean inside it."""
 
-    def __init__(self, file: HeldFile, document: int) -> None:
+    def __init__(self, file: HeldFile, document: int, statement_lines: int) -> None:
+        self.statement_lines = statement_lines  # of a function that is too long to be shown whole
         self.text = file.text
         self.language = file.documents[document].language
         self.segment = file.documents[document].segment
@@ -141,19 +155,24 @@ class _View:
         return self._assemble(_merge(pieces), shells, care)
 
     def _collapse(self, targets: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], set[int]]:
-        """The headers of each target and of what it holds, and its values."""
+        """The headers of each target and of what it holds, and its values. A function or a table is such a value
+        itself: the headers of what it holds would say nothing of it."""
         full: list[tuple[int, int]] = []
         shells: set[int] = set()
         for start, end in targets:
             inside = [n for n, symbol in enumerate(self.symbols) if start <= symbol.start and symbol.end <= end]
             top = min(inside, key=lambda n: self.symbols[n].depth, default=-1)
-            if top not in self.outer:
+            group = self.symbols[top].kind_group if top in self.outer else "value"
+            is_object = top in self.outer and group == "value" and self._holds_functions(self.symbols[top])
+            if group in ("function", "method") or (group == "value" and not is_object):
                 full.append((start, end))
                 continue
             held = [n for n in inside if self.symbols[n].parent == top]
             shells |= {top, *(n for n in held if n in self.outer)}
             values = [n for n in held if n not in self.outer and self.symbols[n].kind != "parameter"]
             full += [self._place_value(self.symbols[n]) for n in values]
+            if is_object:  # `...spread` and `shorthand` are no definitions
+                full += self._find_undefined(self.symbols[top], [self.symbols[n].start for n in held])
         return sorted(set(full)), shells
 
     def _header(self, number: int) -> tuple[int, int]:
@@ -232,7 +251,7 @@ class _View:
         symbol = self.symbols[number]
         if symbol.kind in ("parameter", "type_parameter"):
             number = max(self._innermost(symbol.start), 0)
-        if number in self.outer:
+        if number in self.outer and symbol.kind_group != "value":
             return number if self._is_known_by_header(number, care) else (symbol.start, symbol.end)
         chunk = self.chunks[symbol.chunk]
         if symbol.parent < 0 and chunk.symbol == number:
@@ -253,7 +272,29 @@ class _View:
         if symbol.kind_group not in ("class", "type") or symbol.kind in ("impl", "trait", "extension"):
             return True
         has_code = any(outer == number for outer in self.outer.values())
-        return has_code or self.text.count(b"\n", symbol.start, symbol.end) >= _SHORT_LINES
+        is_long = self.text.count(b"\n", symbol.start, symbol.end) >= _SHORT_LINES
+        return has_code or (is_long and self.language == "python")
+
+    def _holds_functions(self, symbol: Symbol) -> bool:
+        at = bisect_right(self.scope_starts, symbol.start)
+        inside = self.scopes[at : bisect_left(self.scope_starts, symbol.end)]
+        return any(self.symbols[number].kind_group in ("function", "method", "class") for number in inside)
+
+    def _find_undefined(self, symbol: Symbol, defined: Sequence[int]) -> list[tuple[int, int]]:
+        """What stands in the body of an object and defines nothing there."""
+        entries = self._find_entries(symbol.body_start)
+        return [(node.start_byte, node.end_byte) for node in entries if node.start_byte not in defined]
+
+    def _find_entries(self, start: int) -> list[Node]:
+        """What stands between the brackets that open at a byte, or in the block that begins there."""
+        node = self.root.descendant_for_byte_range(start, start + 1) if self.root else None
+        while node is not None and not node.named_children and node.parent is not None:
+            node = node.parent
+        while node is not None and node.parent is not None and node.parent.start_byte == start == node.start_byte:
+            if self.text[start : start + 1] in _BRACKETS or node.type in ("block", "statement_block"):
+                break  # the brackets' own node
+            node = node.parent
+        return list(node.named_children) if node is not None and node.start_byte == start else []
 
     def _find_statement(self, symbol: Symbol, holder: Symbol) -> tuple[int, int]:
         """The statement of the holder's body around a symbol: `self.x = 1` inside an `if` is nothing without it."""
@@ -320,16 +361,47 @@ class _View:
         return (start, end + len(tail.rstrip())) if tail.strip() and not line[len(tail) :].strip() else (start, end)
 
     def _show_value(self, start: int, end: int, care: int) -> list[Piece]:
-        """As it stands; a long table by its first and last line."""
+        """As it stands; the first lines of a long one, and how many more there are."""
         whole = [Piece(*self._widen(start, end))]
-        if care or self.text.count(b"\n", start, end) < _SHORT_LINES:
+        mark = _COMMENT_MARKS.get(self.language)
+        if care or mark is None or self.text.count(b"\n", start, end) < _SHORT_LINES:
             return whole
+        found = self._find_brackets(start, end)
+        entries = self._find_entries(found[0]) if found else []
+        if found is None or not entries:
+            return whole
+        opened, closed, most = found
+        kept = self.text.find(b"\n", opened, end)
+        for number, entry in enumerate(entries):
+            stop = max(self._widen(entry.start_byte, entry.end_byte)[1], kept)
+            if self.text.count(b"\n", opened, stop) > most and number:
+                break
+            kept = stop
+            if self.text.count(b"\n", opened, stop) > most:
+                break
+        rest = next((entry.start_byte for entry in entries if entry.start_byte >= kept), -1)
+        if rest < 0 or kept >= (closed or end):
+            return whole
+        left = mark % (b"... %d more lines" % (self.text.count(b"\n", rest, closed or end) + (not closed)))
+        tail = [Piece(closed, whole[0].end, closes=True)] if closed else []
+        return [Piece(start, kept, opens=True), Piece(rest, rest, left), *tail]
+
+    def _find_brackets(self, start: int, end: int) -> tuple[int, int, int] | None:
+        """Where the part of a stretch opens that may be cut and where it closes (0 where nothing does), and how many of
+        its lines to show; None where nothing may be cut."""
+        held = next((s for s in map(self.symbols.__getitem__, self.scopes) if (s.start, s.end) == (start, end)), None)
+        if held is not None and held.kind_group in ("function", "method"):
+            closed = 0 if self.language == "python" else held.body_end - 1
+            return (held.body_start, closed, self.statement_lines) if self._is_shell(held) else None
         first, last = self.text.find(b"\n", start, end), self.text.rfind(b"\n", start, end) + 1
-        brackets = self.text[start:first].rstrip()[-1:] + self.text[last:end].lstrip()[:1]
-        if brackets not in (b"{}", b"[]", b"()"):
-            return whole
-        last += len(self.text[last:end]) - len(self.text[last:end].lstrip())
-        return [Piece(start, first, opens=True), Piece(last, whole[0].end, closes=True)]
+        opened = start + len(self.text[start:first].rstrip()) - 1
+        closed = last + len(self.text[last:end]) - len(self.text[last:end].lstrip())
+        pair = _BRACKETS.get(self.text[opened : opened + 1])
+        return (
+            (opened, closed, min(_FIRST_LINES, self.statement_lines))
+            if pair == self.text[closed : closed + 1]
+            else None
+        )
 
     def _show_import(self, number: int, names: set[str], care: int) -> list[Piece]:
         item = self.imports[number]
@@ -438,9 +510,15 @@ class _View:
             header = self.text[start : symbol.body_start].rstrip()
             pieces = [Piece(start, start + len(header), opens=True)]
             return [*pieces, Piece(symbol.body_start, symbol.body_start, b"...")] if empty else pieces
-        opened = symbol.body_start + 1
+        opened, closed = symbol.body_start + 1, symbol.body_end - 1
         tail = self._widen(symbol.start, symbol.end)[1]
-        return [Piece(start, opened, opens=True), Piece(symbol.body_end - 1, tail, closes=True)]
+        mark = _COMMENT_MARKS.get(self.language, b"")
+        if empty and mark.endswith(b"*/"):
+            return [
+                Piece(start, opened, opens=True),
+                Piece(opened, tail, mark % b"..." + b" " + self.text[closed:tail]),
+            ]
+        return [Piece(start, opened, opens=True), Piece(closed, tail, closes=True)]
 
     def _join(self, pieces: list[Piece]) -> bytes:
         out: list[bytes] = []

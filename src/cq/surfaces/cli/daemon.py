@@ -87,7 +87,7 @@ def _tell(path: str, verb: str) -> DaemonStatus | None:
     said = b""
     try:
         link.settimeout(5)
-        link.sendall(pack_request(verb, []))
+        link.sendall(pack_request(verb, [], cwd="/"))
         while part := link.recv(1 << 16):
             said += part
         return msgspec.json.decode(said, type=DaemonStatus) if verb == "status" else _STOPPED

@@ -118,7 +118,8 @@ class _Surface:
             return _refuse("TIMEOUT", f"no answer within {_LONGEST:.0f} s")
         finally:
             self._calls -= 1
-        if done.status not in (0, 1):
+        # A clock that stopped the search gives exit status 2 as well, and what was found until then.
+        if done.status not in (0, 1, 2) or not done.out:
             code, message = _explain(done.errors)
             if code == "INTERNAL":
                 await _log(context, "error", message)
@@ -282,10 +283,12 @@ async def _ask_root(context: Context) -> str:
                 if place.scheme == "file" and path.is_dir():
                     return str(path)
     try:
-        return os.environ.get("CQ_ROOT") or str(check_root(find_root(Path.cwd())))
-    except CqError as error:
+        given = os.environ.get("CQ_ROOT")
+        return str(Path(given).resolve() if given else check_root(find_root(Path.cwd())))
+    except (CqError, OSError) as error:
         hint = "let the client name its roots, or start `cq mcp` with --root"
-        raise MCPError(INVALID, f"{error.message} ({hint})", {"code": REGISTRY[error.code]}) from None
+        what, code = (error.message, error.code) if isinstance(error, CqError) else (error.strerror or "", "io")
+        raise MCPError(INVALID, f"{what} ({hint})", {"code": REGISTRY[code]}) from None
 
 
 def _state(context: Context) -> dict[str, Any]:
@@ -320,10 +323,13 @@ async def _hush(_: str, __: int, ___: int) -> None:
 
 
 def _explain(errors: str) -> tuple[str, str]:
-    """(code, message) of what the command said last."""
-    line = errors.strip().rpartition("\n")[2].removeprefix("cq: ")
-    code, _, message = line.partition(": ")
-    return REGISTRY.get(code, "INTERNAL"), message or line or "the command ended without a word"
+    """(code, message) of the error the command ended with, with the lines that show the place below it."""
+    lines = errors.strip().split("\n")
+    for at in range(len(lines) - 1, -1, -1):
+        mark, code, message = (*lines[at].split(": ", 2), "", "")[:3]
+        if mark == "cq" and code in REGISTRY:
+            return REGISTRY[code], "\n".join([message, *lines[at + 1 :]])
+    return "INTERNAL", lines[-1].removeprefix("cq: ") or "the command ended without a word"
 
 
 def _refuse(code: str, message: str) -> types.CallToolResult:

@@ -6,7 +6,7 @@ the command that answers. To add a question, add a struct to TOOLS, or, if it is
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,7 @@ from msgspec import Meta
 from cq.model.answer import Answer
 from cq.model.find import FindAnswer
 from cq.model.status import Status
+from cq.surfaces.cli import find_controls
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
 SCHEMA_VERSION = 3
@@ -25,6 +26,8 @@ Names = Annotated[list[Annotated[str, Meta(min_length=1, max_length=500)]], Meta
 
 
 class Tool(Protocol):
+    __struct_fields__: ClassVar[tuple[str, ...]]
+
     def command(self) -> list[str]: ...
 
 
@@ -162,18 +165,35 @@ def parse_arguments(name: str, arguments: dict[str, Any]) -> list[str]:
     """The command that answers; ValueError that says which argument is wrong and how."""
     kind, _ = TOOLS[name]
     try:
-        return msgspec.convert(arguments, kind).command()
+        given = msgspec.convert(arguments, kind)
+        _check_text(given)
+        return given.command()
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
         field = place.strip("`$").strip(".")
         if unknown := re.search(r"unknown field `(.*)`", message):
             from difflib import get_close_matches
 
-            known = getattr(kind, "__struct_fields__", ())
+            known = kind.__struct_fields__
             close = get_close_matches(unknown[1], known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known) or 'none'}"
             raise ValueError(f"unknown argument {unknown[1]!r} ({hint})") from None
         raise ValueError(f"{field}: {message}" if field else message) from None
+
+
+def _check_text(given: Tool) -> None:
+    """ValueError for what can be in no text and no name of a file that is indexed."""
+    for name in given.__struct_fields__:
+        value = getattr(given, name)
+        words: list[str] = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        for word in words:
+            controls = find_controls(word) or [char for char in word if char < " " and isinstance(value, list)]
+            if controls:
+                raise ValueError(
+                    f"{name}: a control character (U+{ord(controls[0]):04X}) is no part of a name or a text"
+                )
+            if any("\ud800" <= char <= "\udfff" for char in word):
+                raise ValueError(f"{name}: half of a surrogate pair is no text")
 
 
 def describe_tools() -> list[dict[str, Any]]:

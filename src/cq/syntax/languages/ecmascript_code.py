@@ -233,6 +233,8 @@ class EcmaScriptCode(Language):
                 return None
             names.append(collector.slice(name.start_byte, name.end_byte))
             base = inner
+        if not all(names):
+            return None  # the parser made one up
         return read_attribute(self.value(collector, base, depth), ".".join(reversed(names)))
 
     def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -636,12 +638,12 @@ class EcmaScriptCode(Language):
             this: Value = None if written.this is None else Typed(written.this, None)
             is_own = False
             if draft is not None and around is not None:
-                key = draft.head
+                key = code.renamed[start] = draft.head
                 is_own = True
                 parameters = (_THIS, *parameters)
                 code.definitions[key] = ("function", parameters, written.type, (), ())
             elif draft is not None and written.body_start in notes.bound:
-                key = draft.head
+                key = code.renamed[start] = draft.head
                 declared[tree.up(tree.parents[start], notes.functions), draft.name] = key
                 kind = "function"
                 bases: tuple[Value, ...] = ()

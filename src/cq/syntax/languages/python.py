@@ -233,11 +233,15 @@ class Python(Language):
             name.start_byte, name.end_byte, signature=clip(collector.text, node.start_byte, node.end_byte, _VALUE_TEXT),
         )  # fmt: skip
         collector.symbols.append(draft)
+        right = node.child_by_field_name("right")
+        inner = None if right is None else first_child(right)
+        value = None if inner is None else self.value(collector, inner)
+        collector.code.binds.append((node.end_byte, node.start_byte, draft.name, value, -1))
         return draft
 
     def _docstring(self, collector: Collector, body: Node) -> str:
         text = collector.text
-        if text[body.start_byte] not in _STRING_STARTS and text[body.start_byte] != 35:  # a quote, a prefix, or `#`
+        if not text.startswith(_STRING_STARTS, body.start_byte):  # a body that is not written yet begins with the end
             return ""
         first = first_child(body)
         if first is not None and first.type == "comment":
@@ -580,6 +584,13 @@ class Python(Language):
     def _walrus_value(self, collector: Collector, node: Node, depth: int) -> Value:
         value = node.child_by_field_name("value")
         return None if value is None else self.value(collector, value, depth)
+
+    def each_forward(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        """`x: "list[Node]"`: an annotation that is written as a string is code."""
+        for node in nodes:
+            raw = collector.text[node.start_byte : node.end_byte]
+            if _FORWARD.fullmatch(raw) and not _is_text(node):
+                collector.opaque.append((node.start_byte + 1, 1 - node.end_byte, True))
 
     def _generic_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`list[int]` in an annotation."""
@@ -1072,6 +1083,20 @@ def _clean_docstring(literal: str) -> str:
     return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip("\n").rstrip()
 
 
+def _is_text(string: Node) -> bool:
+    """Whether a string in an annotation names no type: `Literal["open"]`, and what follows the type in
+    `Annotated[int, "metres"]`."""
+    inner, outer = string, string.parent
+    while outer is not None and outer.type in ("type", "binary_operator", "type_parameter", "generic_type"):
+        if outer.type == "generic_type" and (name := outer.named_child(0)) is not None and inner != name:
+            word = (name.text or b"").rpartition(b".")[2]
+            first = inner.named_child(0)
+            if word == b"Literal" or (word == b"Annotated" and (first is None or first.end_byte < string.end_byte)):
+                return True
+        inner, outer = outer, outer.parent
+    return False
+
+
 def _string_value(raw: bytes) -> Value:
     """Short plain strings keep their text: they are keys, names of attributes, modules and types. Of `f"visit_{x}"` it
     is known how it begins."""
@@ -1083,6 +1108,8 @@ def _string_value(raw: bytes) -> Value:
     return Constant("bytes" if raw[:1] in b"bB" else "str")
 
 
+# Names, and what may stand between them in a type: never a blank alone.
+_FORWARD = re.compile(rb"""(["'])[ ]*(?:[^\W\d]\w*(?:[ ]*[][(),|."'][][(),|."' ]*|(?=\1)))+\1""")
 _INDENT = re.compile(rb"[ \t]*")
 _DEDENTS: dict[int, re.Pattern[bytes]] = {}
 
@@ -1142,7 +1169,7 @@ _WITH_TEXT = 1000  # that is searched for the head of a block
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")
 _PLAIN_STRING = re.compile(rb"[rRuU]?[\"'(]")  # neither bytes nor formatted
-_STRING_STARTS = b"\"'rRuUbBfF"
+_STRING_STARTS = tuple(bytes((byte,)) for byte in b"\"'rRuUbBfF#")  # a quote, a prefix, or a comment
 _PATTERNS = frozenset(
     {"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "tuple", "list", "parenthesized_expression",
      "expression_list", "as_pattern_target"}

@@ -1038,7 +1038,8 @@ class Rust(Language):
             while open_heads and drafts[open_heads[-1]].end <= draft.start:
                 open_heads.pop()
             parent = draft.parent
-            if open_heads and drafts[open_heads[-1]].depth >= draft.depth:
+            # The doc comment of what follows may still be a part of a head that is not finished.
+            if open_heads and drafts[open_heads[-1]].depth >= draft.depth and draft.end <= drafts[open_heads[-1]].end:
                 parent = open_heads[-1]
             if parent >= 0 and (parent != draft.parent or drafts[parent].depth + 1 != draft.depth):
                 draft.parent, draft.depth = parent, drafts[parent].depth + 1

@@ -40,7 +40,7 @@ class Toml(KeyedData):
             return None
         if len(parts) > 1:
             # Dotted while it is nested; `finish_nested` keeps the last part.
-            draft.name = ".".join(collector.slice(p.start_byte, p.end_byte).strip("\"'") for p in parts)
+            draft.name = ".".join(clip(collector.text, p.start_byte, p.end_byte, 200).strip("\"'") for p in parts)
         if node.type != "pair":
             # The grammar lets a table run to the next header; comments before that belong to what follows.
             close = collector.text.find(b"\n", name.end_byte, node.end_byte)
@@ -58,7 +58,7 @@ class Toml(KeyedData):
     def finish_nested(self, collector: Collector) -> None:
         super().finish_nested(collector)
         for draft in collector.symbols:
-            draft.name = collector.slice(draft.name_start, draft.name_end)
+            draft.name = clip(collector.text, draft.name_start, draft.name_end, 200)
 
 
 def _bind_dependencies(collector: Collector, table: Node, path: list[str]) -> None:

@@ -17,6 +17,9 @@ from hypothesis import HealthCheck, settings
 from cq.graph import cells
 from cq.syntax import extract
 
+# A shell that starts the tests in the background makes them ignore Ctrl-C, and so would every program they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 settings.register_profile(
     "cq", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -28,7 +28,13 @@ RESERVED = {
     "json": {"surfaces", "providers"},
 }
 # These segfault in the tree-sitter binding (facts are in byte offsets anyway).
-CRASHING = {"start_point", "end_point", "progress_callback"}
+CRASHING = {"start_point", "end_point", "progress_callback", "first_child_for_byte", "first_named_child_for_byte"}
+# Each of these walks down from the root of the tree: in a loop over nodes, the square or the cube of a text.
+WALKING = {
+    "next_sibling", "prev_sibling", "next_named_sibling", "prev_named_sibling", "child_with_descendant",
+    "descendant_for_byte_range", "named_descendant_for_byte_range",
+}  # fmt: skip
+_HAVE_PARENTS = {"draft", "d", "symbol", "piece", "holder"}  # that are no nodes
 BANNED_MODULES = {"utils", "common", "shared", "helpers", "base", "manager", "runtime", "contracts", "types"}
 BANNED_CLASSES = re.compile(r"(V\d+|Dto|Payload|Impl|Factory|Manager)$")
 
@@ -150,6 +156,17 @@ def test_nothing_that_crashes_the_binding():
                 return None
 
     assert _offenders(path for path, node in _nodes(ast.Attribute, ast.keyword) if name(node) in CRASHING) == []
+
+
+def test_no_language_asks_a_node_for_what_is_around_it():
+    """`exports.a = exports.a = … = 1` cost the cube of its length; cq.syntax.ancestors is how to ask."""
+
+    def is_of_a_node(value: ast.expr) -> bool:
+        return not isinstance(value, ast.Subscript) and getattr(value, "id", "") not in _HAVE_PARENTS
+
+    attributes = [(path, node) for path, node in _nodes(ast.Attribute) if path.parts[0] == "syntax"]
+    assert _offenders(path for path, node in attributes if node.attr in WALKING) == []
+    assert _offenders(path for path, node in attributes if node.attr == "parent" and is_of_a_node(node.value)) == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

@@ -954,13 +954,26 @@ class Workspace:
         """Keeps the index fresh until `stop` is set; a report for every refresh that changed something."""
         from cq.indexing.watch import watch_tree
 
+        tell = on_note or (lambda _: None)
+
+        def refresh() -> Report:
+            known, self._configuration = self._configuration, None
+            try:
+                self.config()
+            except CqError as error:
+                tell(f"{error}; what was set before holds")
+                self._configuration = known
+            return self.refresh()
+
+        self.config()  # what is wrong from the beginning is an error
         return watch_tree(
             self.root,
-            self.refresh,
+            refresh,
             stop or Event(),
             ignore=self._open_place().file.parent,
+            find_outside=self._find_outside,
             debounce_ms=debounce_ms,
-            on_note=on_note or (lambda _: None),
+            on_note=tell,
         )
 
     def doctor(self) -> tuple[Check, ...]:
@@ -1105,6 +1118,14 @@ class Workspace:
             names = {path for path, _, _ in reader.stats(tree.id).values()} | reader.skips(tree.id).keys()
         folders = {name.rpartition("/")[0] for name in names} | listed.directories.keys()
         return {f"{self.root}/{folder}".rstrip("/") or "/" for folder in folders} | listed.watched.keys()
+
+    def _find_outside(self) -> list[str]:
+        """The files that decide what is listed and lie beside the tree."""
+        if not self._has_tree():
+            return []
+        with self._reading() as (_, tree):
+            watched = msgspec.msgpack.decode(tree.listing, type=_Listed).watched
+        return [path for path in watched if not path.startswith(f"{self.root}/")]
 
     def _is_recent(self) -> bool:
         import time

@@ -22,6 +22,8 @@ from cq.providers.registry import SERVER_KINDS, Provider, Registry, serve
 from cq.providers.session import ServerSpec
 from tests.support.servers import QUICK, STUB, Tree, write_tree
 
+pytestmark = pytest.mark.slow
+
 TREE = """
 #- shapes.py
 class Shape:

@@ -10,6 +10,8 @@ from cq import Workspace
 from cq.features.find import FindOptions
 from tests.support.find import check_random_snapshots, check_snapshot
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 SERVICE = """

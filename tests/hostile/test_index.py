@@ -47,7 +47,7 @@ def test_killed_at_any_point(bench: Bench, name: str):
     kill(bench, name, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_hundred_kills(bench: Bench, name: str):
     kill(bench, name, 100)
@@ -57,7 +57,7 @@ def test_damage_costs_one_rebuild(bench: Bench):
     damage(bench, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_hundred_damaged_indexes(bench: Bench):
     damage(bench, 100)
 
@@ -70,7 +70,7 @@ def test_edits_of_any_kind(bench: Bench):
     edit(bench, 30, 15)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", PACKAGES)
 def test_edits_of_real_packages(tmp_path: Path, name: str):
     source = Path(importlib.import_module(name).__file__ or "").parent
@@ -84,7 +84,7 @@ def test_readers_beside_writers(bench: Bench):
     assert counts["answers"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_readers_beside_writers_for_two_minutes(bench: Bench):
     race(bench, 120)
 

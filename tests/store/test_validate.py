@@ -314,7 +314,7 @@ def test_pages_of_the_file_that_were_overwritten(index: Index):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     file = find_data(index.file)
     data = bytearray(file.read_bytes())
-    for at in range(8192 * 6, len(data) - 8192, 8192 * 3):
+    for at in range(8192 * 7, len(data) - 8192, 8192 * 3):
         data[at : at + 4096] = b"\xff" * 4096
     file.write_bytes(data)
     assert not validate(index).ok

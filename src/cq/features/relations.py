@@ -115,6 +115,12 @@ class Relations:
     def node(self, definition: Definition) -> Candidate:
         """The name that links know a definition by; that of the function, class or module around it for a value."""
         symbols, number = definition.file.symbols[definition.document], definition.number
+        own = symbols[number]
+        if own.kind_group in ("function", "method") and own.body_start < 0:
+            # An overload without code: what has the code stands for it.
+            for at, other in enumerate(symbols):
+                if other.qualified_name == own.qualified_name and other.body_start >= 0:
+                    number = at
         while number >= 0:
             place = self.edges.find_place(definition.file.path, definition.document, number)
             if place is not None:

@@ -64,6 +64,8 @@ class Definition(msgspec.Struct, frozen=True):
         in a file the one that has the code. `rank_twins` also knows who is called."""
         symbol = self.symbol
         role, is_value = ROLE_ORDER.get(self.file.role, 2), symbol.kind in _VALUES
+        if symbol.kind == "heading":  # a README is no code, wherever it lies
+            role = ROLE_ORDER["doc"]
         return role, is_value, symbol.depth, self.file.path, self.is_declared, symbol.name_start
 
     @property

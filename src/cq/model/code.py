@@ -21,46 +21,46 @@ Name = NewType("Name", str)  # `a.b.c`
 CallEnd = NewType("CallEnd", int)  # the call that ends at this byte: ends are unique among a document's calls
 
 
-class _Form(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class BaseForm(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A form of Value. Its tag is how it is stored."""
 
 
 # -- literals and containers ------------------------------------------------------------------------
 
 
-class Text(_Form, frozen=True, tag=1):
+class Text(BaseForm, frozen=True, tag=1):
     """A short text as written: `"name"`."""
 
     value: str
 
 
-class Integer(_Form, frozen=True, tag=2):
+class Integer(BaseForm, frozen=True, tag=2):
     """A whole number as written: `3`, `-1`."""
 
     value: int
 
 
-class Constant(_Form, frozen=True, tag=3):
+class Constant(BaseForm, frozen=True, tag=3):
     """A literal of which its type alone is kept: `True` is a bool, `null` is None."""
 
     name: Literal["str", "bytes", "int", "float", "bool", "None", "symbol", "module", "Range", "slice"]  # of the type
 
 
-class Listing(_Form, frozen=True, tag=4):
+class Listing(BaseForm, frozen=True, tag=4):
     """A container as written: `[a, b]`, `(a, b)`, `{a, b}`; in a type the same, `[A, B]` of TypeScript."""
 
     kind: Literal["list", "tuple", "set"]
     elements: tuple[Value, ...] = ()
 
 
-class Dictionary(_Form, frozen=True, tag=5):
+class Dictionary(BaseForm, frozen=True, tag=5):
     """A dictionary or an object as written: `{"a": f, **rest}`; the key of `**rest` is None."""
 
     keys: tuple[Value, ...] = ()
     values: tuple[Value, ...] = ()
 
 
-class Each(_Form, frozen=True, tag=6):
+class Each(BaseForm, frozen=True, tag=6):
     """A container of unknown size with elements that are this: `[f(x) for x in xs]`."""
 
     kind: Literal["list", "dict", "set", "tuple", "generator", "promise", "map"]
@@ -70,34 +70,34 @@ class Each(_Form, frozen=True, tag=6):
 # -- what is read off other values --------------------------------------------------------------------
 
 
-class Attribute(_Form, frozen=True, tag=10):
+class Attribute(BaseForm, frozen=True, tag=10):
     """Attributes of what is no name: `f().a.b`."""
 
     base: Value
     path: str  # `a.b`
 
 
-class Element(_Form, frozen=True, tag=11):
+class Element(BaseForm, frozen=True, tag=11):
     """`a[key]`; in a type its parameters: `list[int]`."""
 
     base: Value
     keys: tuple[Value, ...]
 
 
-class Slice(_Form, frozen=True, tag=12):
+class Slice(BaseForm, frozen=True, tag=12):
     """Some elements of a container, in their order: `a[1:]`."""
 
     base: Value
     bounds: tuple[int | None, int | None] | None  # as written; None: nobody knows which elements
 
 
-class Choice(_Form, frozen=True, tag=13):
+class Choice(BaseForm, frozen=True, tag=13):
     """One of these: `a or b`, `a if c else b`; the type `A | B`."""
 
     options: tuple[Value, ...]
 
 
-class Operated(_Form, frozen=True, tag=14):
+class Operated(BaseForm, frozen=True, tag=14):
     """`a + b`; of one operand the operator is `-x`, and `right` is None."""
 
     operator: str
@@ -105,54 +105,54 @@ class Operated(_Form, frozen=True, tag=14):
     right: Value
 
 
-class Spread(_Form, frozen=True, tag=15):
+class Spread(BaseForm, frozen=True, tag=15):
     """All elements as arguments or elements of their own: `*a`."""
 
     value: Value
 
 
-class Iterated(_Form, frozen=True, tag=16):
+class Iterated(BaseForm, frozen=True, tag=16):
     """What iterating gives, one at a time: x in `for x in value`."""
 
     value: Value
 
 
-class Entered(_Form, frozen=True, tag=17):
+class Entered(BaseForm, frozen=True, tag=17):
     """What `with value as x` binds."""
 
     value: Value
 
 
-class Awaited(_Form, frozen=True, tag=18):
+class Awaited(BaseForm, frozen=True, tag=18):
     """`await value`; what a promise holds."""
 
     value: Value
 
 
-class Caught(_Form, frozen=True, tag=19):
+class Caught(BaseForm, frozen=True, tag=19):
     """What `except kind as x` binds: an instance of the class or of one below it."""
 
     kind: Value
 
 
-class Sent(_Form, frozen=True, tag=20):
+class Sent(BaseForm, frozen=True, tag=20):
     """What `yield` gives in a generator."""
 
 
-class InstanceOf(_Form, frozen=True, tag=21):
+class InstanceOf(BaseForm, frozen=True, tag=21):
     """An instance of a class."""
 
     kind: Value
 
 
-class Seen(_Form, frozen=True, tag=22):
+class Seen(BaseForm, frozen=True, tag=22):
     """A value as seen from another place of the same scope: `[y for x in xs for y in x]`."""
 
     offset: int
     value: Value
 
 
-class SeenIn(_Form, frozen=True, tag=23):
+class SeenIn(BaseForm, frozen=True, tag=23):
     """A value as seen from a place of another scope: what a function assigns to a name that is declared around it."""
 
     scope: int  # NOWHERE until the scopes of a document are known
@@ -160,14 +160,14 @@ class SeenIn(_Form, frozen=True, tag=23):
     value: Value
 
 
-class Typed(_Form, frozen=True, tag=24):
+class Typed(BaseForm, frozen=True, tag=24):
     """A value that is said to be of a type: `value as T`."""
 
     kind: Value
     value: Value
 
 
-class Augmented(_Form, frozen=True, tag=25):
+class Augmented(BaseForm, frozen=True, tag=25):
     """`target += value`, in Code.runs alone."""
 
     target: Value
@@ -177,26 +177,26 @@ class Augmented(_Form, frozen=True, tag=25):
 # -- what leads to definitions ------------------------------------------------------------------------
 
 
-class Lambda(_Form, frozen=True, tag=30):
+class Lambda(BaseForm, frozen=True, tag=30):
     """The function without a name that starts there; its Definition has the same start."""
 
     start: int
 
 
-class Defined(_Form, frozen=True, tag=31):
+class Defined(BaseForm, frozen=True, tag=31):
     """The Definition that starts there."""
 
     start: int
 
 
-class ParameterOf(_Form, frozen=True, tag=32):
+class ParameterOf(BaseForm, frozen=True, tag=32):
     """What the n-th parameter of the Definition that starts there gets."""
 
     start: int
     number: int
 
 
-class Imported(_Form, frozen=True, tag=33):
+class Imported(BaseForm, frozen=True, tag=33):
     """What an import binds: `from module import name`."""
 
     level: int  # dots before the module
@@ -204,7 +204,7 @@ class Imported(_Form, frozen=True, tag=33):
     name: str  # "*" is the module itself; "=" what a module of CommonJS gives as a whole
 
 
-class SuperObject(_Form, frozen=True, tag=34):
+class SuperObject(BaseForm, frozen=True, tag=34):
     """ECMAScript's `super`: the members of the base; its constructor where it is called."""
 
     is_called: bool = False
@@ -213,7 +213,7 @@ class SuperObject(_Form, frozen=True, tag=34):
 # -- types --------------------------------------------------------------------------------------------
 
 
-class FunctionType(_Form, frozen=True, tag=40):
+class FunctionType(BaseForm, frozen=True, tag=40):
     """`(a: A) => R`, `new (a: A) => R`, `Fn(A) -> R`."""
 
     result: Value
@@ -221,39 +221,39 @@ class FunctionType(_Form, frozen=True, tag=40):
     is_constructor: bool = False
 
 
-class ObjectType(_Form, frozen=True, tag=41):
+class ObjectType(BaseForm, frozen=True, tag=41):
     """`{a: A; [key: string]: B}`."""
 
     keys: tuple[Value, ...]
     types: tuple[Value, ...]
 
 
-class Bounds(_Form, frozen=True, tag=42):
+class Bounds(BaseForm, frozen=True, tag=42):
     """All of these at once: `A & B`, `dyn A + B`."""
 
     types: tuple[Value, ...]
 
 
-class TypeOf(_Form, frozen=True, tag=43):
+class TypeOf(BaseForm, frozen=True, tag=43):
     """`typeof value`."""
 
     value: Value
 
 
-class MemberType(_Form, frozen=True, tag=44):
+class MemberType(BaseForm, frozen=True, tag=44):
     """`T["name"]`."""
 
     kind: Value
     name: str
 
 
-class AliasOf(_Form, frozen=True, tag=45):
+class AliasOf(BaseForm, frozen=True, tag=45):
     """What a name of a type stands for: `type A = kind`."""
 
     kind: Value
 
 
-class NamedType(_Form, frozen=True, tag=46):
+class NamedType(BaseForm, frozen=True, tag=46):
     """A type that is passed by name: `Item = kind` in `Iterator<Item = kind>`."""
 
     name: str
@@ -263,27 +263,27 @@ class NamedType(_Form, frozen=True, tag=46):
 # -- Rust ---------------------------------------------------------------------------------------------
 
 
-class MethodOf(_Form, frozen=True, tag=50):
+class MethodOf(BaseForm, frozen=True, tag=50):
     """The method in `receiver.name()`, as told apart from a field that holds a function."""
 
     receiver: Value
     name: str
 
 
-class Item(_Form, frozen=True, tag=51):
+class Item(BaseForm, frozen=True, tag=51):
     """A path that is looked up in a namespace of its own: `name!()`, `Path { … }`, `#[derive(Path)]`."""
 
     path: str
     namespace: Literal["macro", "literal", "attribute"]
 
 
-class Unwrapped(_Form, frozen=True, tag=52):
+class Unwrapped(BaseForm, frozen=True, tag=52):
     """`value?`: what an Option or Result holds."""
 
     value: Value
 
 
-class PartOf(_Form, frozen=True, tag=53):
+class PartOf(BaseForm, frozen=True, tag=53):
     """A field of the variant or struct that a pattern names: x in `Some(x)`."""
 
     value: Value
@@ -291,21 +291,21 @@ class PartOf(_Form, frozen=True, tag=53):
     field: str
 
 
-class TuplePart(_Form, frozen=True, tag=54):
+class TuplePart(BaseForm, frozen=True, tag=54):
     """The n-th part of a tuple, taken apart by a pattern."""
 
     value: Value
     number: int
 
 
-class Indexed(_Form, frozen=True, tag=55):
+class Indexed(BaseForm, frozen=True, tag=55):
     """`value[key]`, `value[a..b]`."""
 
     value: Value
     is_range: bool
 
 
-class ClosureParameter(_Form, frozen=True, tag=56):
+class ClosureParameter(BaseForm, frozen=True, tag=56):
     """A parameter of a closure that is an argument of a call."""
 
     call: Value  # a CallEnd
@@ -313,7 +313,7 @@ class ClosureParameter(_Form, frozen=True, tag=56):
     number: int
 
 
-class OperatorMethod(_Form, frozen=True, tag=57):
+class OperatorMethod(BaseForm, frozen=True, tag=57):
     """`receiver + …`, by the method that runs: `add`."""
 
     method: str
@@ -323,7 +323,7 @@ class OperatorMethod(_Form, frozen=True, tag=57):
 # -- languages that are read by tables ------------------------------------------------------------------
 
 
-class OnReceiver(_Form, frozen=True, tag=60):
+class OnReceiver(BaseForm, frozen=True, tag=60):
     """The method in `receiver.name()`, the receiver as written."""
 
     receiver: str
@@ -333,26 +333,26 @@ class OnReceiver(_Form, frozen=True, tag=60):
 # -- what resolution makes up: none of these stands in a document's code -------------------------------------
 
 
-class ResultOf(_Form, frozen=True, tag=70):
+class ResultOf(BaseForm, frozen=True, tag=70):
     """What calling a value gives, whatever it is given."""
 
     function: Value
 
 
-class ReturnOf(_Form, frozen=True, tag=71):
+class ReturnOf(BaseForm, frozen=True, tag=71):
     """What the functions among values return."""
 
     function: Value
 
 
-class Decorated(_Form, frozen=True, tag=72):
+class Decorated(BaseForm, frozen=True, tag=72):
     """A definition behind its decorators, without the first `rank` of them."""
 
     start: int
     rank: int
 
 
-class ElementsOf(_Form, frozen=True, tag=73):
+class ElementsOf(BaseForm, frozen=True, tag=73):
     """All elements of a container that resolution knows."""
 
     container: object
@@ -391,11 +391,11 @@ def read_integer(text: bytes) -> Integer | None:
         return None
 
 
-def _list_fields(kind: type[_Form], annotation: str) -> tuple[str, ...]:
+def _list_fields(kind: type[BaseForm], annotation: str) -> tuple[str, ...]:
     return tuple(name for name in kind.__struct_fields__ if kind.__annotations__[name] == annotation)
 
 
-_KINDS: tuple[type[_Form], ...] = tuple(_Form.__subclasses__())
+_KINDS: tuple[type[BaseForm], ...] = tuple(BaseForm.__subclasses__())
 _VALUE_FIELDS = {kind: _list_fields(kind, "Value") for kind in _KINDS}
 _TUPLE_FIELDS = {kind: _list_fields(kind, "tuple[Value, ...]") for kind in _KINDS}
 
@@ -551,8 +551,8 @@ class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):
     entries: tuple[Entry, ...] = ()
 
 
-def find_values(code: Code) -> Iterator[Form]:
-    """Every form that stands in code, the outer before the inner ones."""
+def find_outer(code: Code) -> list[Form]:
+    """The forms that stand in code, without those inside of others."""
     todo = [value for bind in code.binds for value in (bind.value, bind.type)]
     todo += [value for store in code.stores for value in (store.base, store.value, store.key, store.type)]
     todo += [value for site in code.sites for value in (site.callee, *site.args)]
@@ -562,10 +562,15 @@ def find_values(code: Code) -> Iterator[Form]:
         todo += (made.type, *made.returns, *made.yields, *made.bases, *made.decorators)
         todo += [value for _, value in made.keywords]
         todo += [value for parameter in made.parameters for value in (parameter.type, parameter.default)]
-    for value in todo:
-        if value is not None and not isinstance(value, (str, int)):
-            yield value
-            todo += find_inner(value)
+    return [value for value in todo if isinstance(value, BaseForm)]
+
+
+def find_values(code: Code) -> Iterator[Form]:
+    """Every form that stands in code, the outer before the inner ones."""
+    todo = find_outer(code)
+    for form in todo:
+        yield form
+        todo += [inner for inner in find_inner(form) if isinstance(inner, BaseForm)]
 
 
 def replace_values(code: Code, change: Callable[[Value], Value]) -> Code:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from cq.model.code import (
+    BaseForm,
     Bind,
     Choice,
     Code,
@@ -29,12 +32,14 @@ from cq.model.code import (
     Store,
     Text,
     Value,
+    find_inner,
+    find_outer,
     find_updates,
-    find_values,
     replace_inner,
     replace_values,
     split_receiver,
 )
+from cq.syntax.ancestors import Ancestors
 from cq.syntax.language import Draft
 
 if TYPE_CHECKING:
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
 
 MAX_ELEMENTS = 200  # of one container; more are not looked at
 MAX_NESTED = 12  # levels of one expression
+MAX_LEVELS = 100  # lists inside one another in a value, whatever made it
 ANONYMOUS = "lambda"  # the kind of a function without a name; one that is bound to a name is called that
 
 
@@ -73,6 +79,8 @@ class CodeDraft:
         self.renamed: dict[int, int] = {}  # start of a function in values -> of its definition, where that is another
         self.is_shared = False  # whether functions assign to variables of others around them
         self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
+        self.looped: set[int] = set()  # starts of comprehensions of which a `for` was read
+        self.sources: dict[int, Node] = {}  # start of an assignment that is assigned -> what is assigned in the end
         self.notes: object = None  # what a language keeps until the document is read
 
     def add_anonymous(self, collector: Collector) -> None:
@@ -126,19 +134,25 @@ class CodeDraft:
         return self._settle_values(code)
 
     def _settle_values(self, code: Code) -> Code:
-        """Values name definitions by where those start. One that goes by another place is called that, and of one that
-        broken code keeps from being there nothing is known."""
+        """Values name definitions by where those start. One that goes by another place is called that; of one that
+        broken code keeps from being there nothing is known, nor of what stands too deep to be written down."""
         known = {definition.start for definition in code.definitions}
-        if all(value.start in known for value in find_values(code) if isinstance(value, _PLACED)):
+        level, is_settled = find_outer(code), True
+        for _ in range(MAX_LEVELS):
+            is_settled = is_settled and all(form.start in known for form in level if isinstance(form, _PLACED))
+            level = [inner for form in level for inner in find_inner(form) if isinstance(inner, BaseForm)]
+        if is_settled and not level:
             return code
 
-        def settle(value: Value) -> Value:
-            if value is None or isinstance(value, (str, int)):
+        def settle(value: Value, depth: int = 0) -> Value:
+            if not isinstance(value, BaseForm):
                 return value
-            if not isinstance(value, _PLACED):
-                return replace_inner(value, settle)
-            renamed = self.renamed.get(value.start)
-            return value if value.start in known else Defined(renamed) if renamed in known else Choice((None,))
+            if depth == MAX_LEVELS:
+                return _UNKNOWN
+            if isinstance(value, _PLACED):
+                renamed = self.renamed.get(value.start)
+                return value if value.start in known else Defined(renamed) if renamed in known else _UNKNOWN
+            return replace_inner(value, lambda inner: settle(inner, depth + 1))
 
         return replace_values(code, settle)
 
@@ -351,20 +365,72 @@ class CodeDraft:
 
 
 class Blocks:
-    """Where the blocks of a document end, asked for a few of its statements."""
+    """Where the blocks of a document end, asked for a few of its statements; what these share is found once."""
 
     def __init__(self, language: Language, text: bytes, root: Node) -> None:
-        self._language, self._text, self._root = language, text, root
+        self.text = text
+        self._language = language
+        self._ancestors = Ancestors(root)
+        # Up to every node around the last place: the innermost that is no part of a straight line, the innermost block.
+        self._turns: list[tuple[Node, Node | None]] = []
+        self._ends: dict[int, int] = {}
+        self._lines: list[int] = []  # where they begin
+        self._found: dict[re.Pattern[bytes], tuple[int, int]] = {}  # what was searched for from where, and its place
 
     def find_end(self, statement: int) -> int:
-        return self._language.block_end(self._text, self._root, statement)
+        """See Language.block_end."""
+        found = self._ends.get(statement)
+        if found is None:
+            found = self._ends[statement] = self._language.block_end(self, statement)
+        return found
+
+    def find_line(self, place: int) -> tuple[int, int]:
+        """Where the line of a place begins, and how far it is indented."""
+        if not self._lines:
+            self._lines = [0, *(found.end() for found in _LINE_END.finditer(self.text))]
+        line = self._lines[bisect_right(self._lines, place) - 1]
+        indent = _INDENT.match(self.text, line)
+        return line, 0 if indent is None else indent.end() - line
+
+    def follows(self, place: int, word: bytes) -> bool:
+        """Whether a place stands behind a word, with or without blanks between them."""
+        while place and self.text[place - 1] in b" \t":
+            place -= 1
+        return self.text.endswith(word, 0, place)
+
+    def find_next(self, pattern: re.Pattern[bytes], place: int) -> int:
+        """Where a pattern is found next, -1 for nowhere. Statements of one block find the same end of it."""
+        since, found = self._found.get(pattern, (0, 0))
+        if not (since <= place and (place <= found or found < 0)) or not found:
+            match = pattern.search(self.text, place)
+            found = -1 if match is None else match.start()
+            self._found[pattern] = place, found
+        return found
 
     def is_direct(self, statement: int, body: int) -> bool:
         """Whether a statement always runs when a body does."""
-        node = self._root.named_descendant_for_byte_range(statement, statement + 1)
-        while node is not None and node.type not in ("block", "statement_block"):
-            node = node.parent
-        return node is not None and node.start_byte == body and self.find_end(statement) != 0
+        block = self._find_turn(statement)[1]
+        return block is not None and block.start_byte == body and self.find_end(statement) != 0
+
+    def find_turn(self, statement: int) -> Node | None:
+        """The innermost node around a statement that is no part of a straight line; None for the document itself."""
+        turn = self._find_turn(statement)[0]
+        return None if turn == self._ancestors.root else turn
+
+    def _find_turn(self, statement: int) -> tuple[Node, Node | None]:
+        path = self._ancestors.around(statement)
+        turns, straight = self._turns, self._language.straight_kinds
+        del turns[self._ancestors.kept :]
+        for node in path[len(turns) :]:
+            kind = node.type
+            turn, block = turns[-1] if turns else (node, None)
+            turns.append((turn if kind in straight else node, node if kind in _BLOCKS else block))
+        return turns[-1]
+
+
+_BLOCKS = ("block", "statement_block")
+_LINE_END = re.compile(rb"\n")
+_INDENT = re.compile(rb"[ \t]*")
 
 
 def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
@@ -375,6 +441,7 @@ def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
 
 
 _SELF = ("self", "this")
+_UNKNOWN = Choice((None,))
 _PLACED = (Defined, Lambda, ParameterOf)  # by where a definition starts
 _BY_ITSELF = (Defined, Lambda, Imported, ParameterOf, Listing, Dictionary, Each)  # the same, whoever asks
 Keywords = tuple[tuple[str, Value], ...]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cq.model.code import Value
 from cq.model.facts import Argument
 from cq.model.source import Problem
+from cq.syntax.ancestors import Ancestors
 from cq.syntax.code import CodeDraft
 from cq.syntax.excerpt import clip, fold_lines
 from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Draft, Language
@@ -38,10 +39,11 @@ LooseCall = tuple[
 class Collector:
     """What the matches of one document said, in no particular order."""
 
-    def __init__(self, text: bytes, span: tuple[int, int] | None = None, *, clean: bool = True) -> None:
+    def __init__(self, text: bytes, span: tuple[int, int], root: Node) -> None:
         self.text = text
-        self.span = span or (0, len(text))  # the document; the text is the whole file's, also for an embedded one
-        self.clean = clean  # no syntax error anywhere
+        self.span = span  # the document; the text is the whole file's, also for an embedded one
+        self.clean = not root.has_error  # no syntax error anywhere
+        self.ancestors = Ancestors(root)
         self.symbols: list[Draft] = []
         self.calls: list[LooseCall] = []
         # start, kind, module, end, bindings, level, type_only

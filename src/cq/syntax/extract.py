@@ -167,7 +167,7 @@ class Steps:
 def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int], steps: Steps) -> Collector:
     """Runs the language's query once; simple matches first, so that comments are known when signatures are cut."""
     root = tree.root_node
-    collector = Collector(text, span, clean=not root.has_error)
+    collector = Collector(text, span, root)
     cursor = language.take_cursor()
     plan: list[tuple[str, str, list[Node], list[Captures]]]
     if language.flat:

@@ -19,7 +19,7 @@ from cq.features.find.disk import find_on_disk
 from cq.features.find.evidence import weigh_files
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
-from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, Ranked, best_by_words, blend
+from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, TWIN, Ranked, best_by_words, blend, is_elsewhere
 from cq.features.find.semantic import Semantic, find_backend, find_weights, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 MODES = ("auto", "lexical", "semantic", "hybrid")
 KINDS = tuple(dict.fromkeys((*KIND_GROUPS.values(), *CHUNK_KINDS)))
+ELSEWHERE = "elsewhere"  # the event of a question that is about something else
 COLLAPSE = 0.5  # a definition longer than this share of the budget is shown by the headers of what it holds
 
 
@@ -127,6 +128,14 @@ def find(
     ranked, events = rank(reader, catalog, options, config, semantic)
     threshold = _or(options.threshold, LEAST_CHANCE if any(row.is_chance for row in ranked) else LEAST)
     passed = [row for row in ranked if row.score >= threshold]
+    is_gated = options.threshold is None and any(event.category == ELSEWHERE for event in events)
+    if is_gated:
+        passed = []
+    else:
+        events = [event for event in events if event.category != ELSEWHERE]
+    if passed and len(ranked) < FEW and options.threshold is None and options.weights is None:
+        # Stretched over a handful, small differences decide: what is as like the question as the best passes with it.
+        passed = [row for row in ranked if row.score >= threshold or sum(row.own) >= TWIN * sum(passed[0].own)]
     rows: list[Found] = []
     files: dict[str, HeldFile | None] = {}
     wanted = options.limit or len(passed)
@@ -158,10 +167,10 @@ def find(
     if is_common(options.query):
         message = "all of these words stand everywhere in code: better are words of what it is about"
         events.append(Degraded("find", "info", "words", message))
-    elif passed and not any(row.parts.lexical for row in ranked) and reader.has_words():
+    elif passed and options.mode != "semantic" and reader.has_words() and not any(row.own[0] for row in ranked):
         message = "none of these words is in the code that was looked at: what is shown is only alike"
         events.append(Degraded("find", "info", "words", message))
-    if not passed and ranked:
+    if not passed and ranked and not is_gated:
         best = f"the best of {len(ranked)} candidates has {ranked[0].score:.2f}"
         message = f"nothing is relevant enough: {best}, the threshold is {threshold:g} (lower it with --threshold)"
         events.append(Degraded("find", "info", "threshold", message))
@@ -249,13 +258,18 @@ def rank(
         message = "there is no reranker for this question: --weights changes nothing"
         events.append(Degraded("rerank", "warning", "weights", message))
     if vectors is None or semantic.embedder is None or not len(vectors.chunks):
-        return blend(catalog, options.query, lexical, None, evidence, count), events
+        return blend(reader, catalog, options.query, lexical, None, evidence, count), events
     blends = None
+    is_known = find_blends(semantic.embedder, semantic.reranker) is not None
+    if lexical is not None and is_known and is_elsewhere(lexical, vectors):
+        words = ", ".join(map(repr, lexical.absent[:6]))
+        message = f"no code here mentions {words}, and none is like the question (--threshold 0 shows what is nearest)"
+        events.append(Degraded("find", "info", ELSEWHERE, message))
     if len(vectors.chunks) >= FEW and is_fitted(options, config, semantic):
         blends = find_blends(semantic.embedder, semantic.reranker)
         if lexical is None and blends:
             blends = blends.without_words()
-    ranked = blend(catalog, options.query, lexical, vectors, evidence, count, blends and blends.first)
+    ranked = blend(reader, catalog, options.query, lexical, vectors, evidence, count, blends and blends.first)
     try:
         ranked = rerank(reader, catalog, options, config, semantic, ranked, blends)
     except ProviderError as error:
@@ -442,6 +456,7 @@ def _build(
                 lines.line(max(last - 1, first)),
                 row.file.name_chunk(row.document, row.number),
                 row.file.name_symbol(row.document, row.row.number)[0] if row.row is not None else "",
+                lines.position(first)[1],
             )
         )
     graph = connect(options.query, options.call_depth if options.call_depth is not None else 1, nodes)

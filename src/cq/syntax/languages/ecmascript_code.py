@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
 
 _WORD = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
@@ -124,6 +125,12 @@ class EcmaScriptCode(Language):
 
     has_code = True
     type_kinds = frozenset({"interface"})
+    # From what is assigned to the block that always runs it; functions are there before that.
+    straight_kinds = frozenset({
+        "identifier", "this", "property_identifier", "member_expression", "subscript_expression",
+        "assignment_expression", "call_expression", "await_expression", "expression_statement", "variable_declarator",
+        "lexical_declaration", "variable_declaration", "export_statement", "array_pattern", "object_pattern",
+    })  # fmt: skip
     all_optional = False  # parameters may be left out
 
     def notes(self, collector: Collector) -> Notes:
@@ -133,11 +140,9 @@ class EcmaScriptCode(Language):
         assert isinstance(notes, Notes)
         return notes
 
-    def block_end(self, text: bytes, root: Node, start: int) -> int:
-        node = root.named_descendant_for_byte_range(start, start + 1)
-        while node is not None and node.type in _STRAIGHT:
-            node = node.parent
-        if node is None or node.parent is None:
+    def block_end(self, blocks: Blocks, start: int) -> int:
+        node = blocks.find_turn(start)
+        if node is None:
             return -1
         return node.end_byte if node.type == "statement_block" else 0
 
@@ -949,12 +954,6 @@ def read_type(raw: bytes) -> Value | NoPath:
 _THIS = Parameter("this")
 _EXPORTS = (b"exports.", b"module.exports.")
 # From what is assigned to the block that always runs it; functions are there before that.
-_STRAIGHT = frozenset({
-    "identifier", "this", "property_identifier", "member_expression", "subscript_expression", "assignment_expression",
-    "call_expression", "await_expression",
-    "expression_statement", "variable_declarator", "lexical_declaration", "variable_declaration", "export_statement",
-    "array_pattern", "object_pattern",
-})  # fmt: skip
 _DERIVING = frozenset({"inherits", "setPrototypeOf", "__extends"})  # functions that put one under another
 _FUNCTIONS = frozenset({"function", "method", "constructor", "accessor", "component"})
 _CLASSES = frozenset({"class", "interface", "type", "enum", "namespace"})

@@ -62,6 +62,7 @@ from cq.syntax.language import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+    from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
 
 # what `summarize_arguments` says, then values by position and by keyword
@@ -589,7 +590,7 @@ class Python(Language):
         """`x: "list[Node]"`: an annotation that is written as a string is code."""
         for node in nodes:
             raw = collector.text[node.start_byte : node.end_byte]
-            if _FORWARD.fullmatch(raw) and not _is_text(node):
+            if _FORWARD.fullmatch(raw) and not _is_text(collector, node):
                 collector.opaque.append((node.start_byte + 1, 1 - node.end_byte, True))
 
     def _generic_value(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -748,12 +749,7 @@ class Python(Language):
             return
         collector.targets.add((target.start_byte, target.end_byte))
         if value is not None:
-            source = value
-            while source.type == "assignment":  # a = b = c
-                inner = source.child_by_field_name("right")
-                if inner is None:
-                    break
-                source = inner
+            source = self._find_source(collector, value)
             collector.add_flow(self, "assign", node, target, source)
             self._bind(collector, target, node, value)
             self._add_bind(collector, target, node, self.value(collector, source), node.end_byte)
@@ -769,6 +765,18 @@ class Python(Language):
             collector.code.types[node.start_byte] = self.value(collector, annotation)
             if value is None:
                 self._add_bind(collector, target, node, None, node.end_byte)
+
+    def _find_source(self, collector: Collector, value: Node) -> Node:
+        """What is assigned in the end: `a = b = c`. The links of a chain are asked from the outside in."""
+        known, chain, source = collector.code.sources, list[int](), value
+        while source.type == "assignment":
+            inner = known.get(source.start_byte) or source.child_by_field_name("right")
+            if inner is None:
+                break
+            chain.append(source.start_byte)
+            source = inner
+        known.update(dict.fromkeys(chain, source))
+        return source
 
     def _augment(self, collector: Collector, node: Node) -> None:
         target = node.child_by_field_name("left")
@@ -800,9 +808,10 @@ class Python(Language):
         if node.type == "for_in_clause":
             for draft in collector.symbols[before:]:
                 draft.modifiers = ("comprehension",)
-            whole = node.parent or node
-            if node.prev_named_sibling is not None and node.prev_named_sibling.type == "for_in_clause":
+            whole = collector.ancestors.holder(node) or node
+            if whole.start_byte in collector.code.looped:
                 element = Seen(node.start_byte, element)  # `for row in rows for cell in row`
+            collector.code.looped.add(whole.start_byte)
             self._add_bind(collector, target, whole, element, whole.start_byte, whole.end_byte)
         else:
             collector.code.loops.append((node.start_byte, node.end_byte))
@@ -949,24 +958,27 @@ class Python(Language):
 
     # -- the whole document ----------------------------------------------------------------------
 
-    def block_end(self, text: bytes, root: Node, start: int) -> int:
-        line = text.rfind(b"\n", 0, start) + 1
-        indent = _INDENT.match(text, line).end() - line  # pyright: ignore[reportOptionalMemberAccess]  it matches
-        if line + indent < start and text[line + indent : start].rstrip().endswith(b":"):  # if x: y = 1
-            found = text.find(b"\n", start)
-        elif not indent:
-            return -1
-        else:
-            dedent = _DEDENTS.get(indent) or _DEDENTS.setdefault(
-                indent, re.compile(rb"\n[ \t]{0,%d}(?=[^\s#])" % (indent - 1))
-            )
+    def block_end(self, blocks: Blocks, start: int) -> int:
+        text = blocks.text
+        for _ in range(_MAX_WITHS):
+            line, indent = blocks.find_line(start)
+            if line + indent < start and blocks.follows(start, b":"):  # if x: y = 1
+                found = text.find(b"\n", start)
+                break
+            if not indent:
+                return -1
             # What a `with` holds always runs: its block goes on behind it.
             above = text.rfind(b"with ", max(0, line - _WITH_TEXT), line)
             head = text.rfind(b"\n", 0, above) + 1 if above >= 0 else -1
-            if head >= 0 and _WITH.match(text, head, line) and not dedent.search(text, above, line):
-                return self.block_end(text, root, above)
-            place = dedent.search(text, start)
-            found = -1 if place is None else place.start()
+            dedent = _DEDENTS.get(indent) or _DEDENTS.setdefault(
+                indent, re.compile(rb"\n[ \t]{0,%d}(?=[^\s#])" % (indent - 1))
+            )
+            if head < 0 or not _WITH.match(text, head, line) or dedent.search(text, above, line):
+                found = blocks.find_next(dedent, start)
+                break
+            start = above
+        else:
+            return 0
         return found if found >= 0 else len(text)
 
     def finish(self, collector: Collector) -> None:
@@ -1083,17 +1095,19 @@ def _clean_docstring(literal: str) -> str:
     return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip("\n").rstrip()
 
 
-def _is_text(string: Node) -> bool:
+def _is_text(collector: Collector, string: Node) -> bool:
     """Whether a string in an annotation names no type: `Literal["open"]`, and what follows the type in
     `Annotated[int, "metres"]`."""
-    inner, outer = string, string.parent
-    while outer is not None and outer.type in ("type", "binary_operator", "type_parameter", "generic_type"):
+    inner = string
+    for outer in collector.ancestors.above(string):
+        if outer.type not in ("type", "binary_operator", "type_parameter", "generic_type"):
+            break
         if outer.type == "generic_type" and (name := outer.named_child(0)) is not None and inner != name:
             word = (name.text or b"").rpartition(b".")[2]
             first = inner.named_child(0)
             if word == b"Literal" or (word == b"Annotated" and (first is None or first.end_byte < string.end_byte)):
                 return True
-        inner, outer = outer, outer.parent
+        inner = outer
     return False
 
 
@@ -1110,7 +1124,6 @@ def _string_value(raw: bytes) -> Value:
 
 # Names, and what may stand between them in a type: never a blank alone.
 _FORWARD = re.compile(rb"""(["'])[ ]*(?:[^\W\d]\w*(?:[ ]*[][(),|."'][][(),|."' ]*|(?=\1)))+\1""")
-_INDENT = re.compile(rb"[ \t]*")
 _DEDENTS: dict[int, re.Pattern[bytes]] = {}
 
 _PARENTHESIS, _EQUALS = ord("("), ord("=")
@@ -1165,6 +1178,7 @@ _RUNS = frozenset(
      ">=", "==", "!=", "in", "unary-", "unary+", "unary~", "format", "truth", "del"]
 )  # fmt: skip
 _WITH = re.compile(rb"[ \t]*(?:async )?with [^\n]*:[ \t]*\n")
+_MAX_WITHS = 50  # inside one another; what stands deeper hides nothing
 _WITH_TEXT = 1000  # that is searched for the head of a block
 _METHOD_MODIFIERS = {"staticmethod": "static", "classmethod": "class", "abstractmethod": "abstract"}
 _PARAMETER = re.compile(rb"[*\s]*([^\W\d][\w\x80-\xff]*|[\x80-\xff][\w\x80-\xff]*)")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions
     from cq.features.imports import ImportsOptions
+    from cq.features.lsp import LspOptions
     from cq.features.neighborhood import Found, NeighborhoodOptions
     from cq.features.page import Page
     from cq.features.rank import RankOptions
@@ -601,6 +602,12 @@ class Workspace:
         return self._consult(
             "hover", options.servers, lambda relations, servers: find_hover(relations, servers, options)
         )
+
+    def lsp(self, question: LspOptions) -> Answer:
+        """What else a language server says: actions, macro expansion, signatures, symbols, … See LspOptions."""
+        from cq.features.lsp import find_said
+
+        return self._consult("lsp", question.servers, lambda _, servers: find_said(servers, question))
 
     def references(self, question: str | ReferencesOptions) -> Answer:
         """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""
@@ -1277,7 +1284,11 @@ def stay_ready() -> Generator[float, None, None]:
         again._closed, again._configuration, again._registry = False, None, None
         again._on_progress = again._last = again._place = None
         with suppress(CqError, OSError), again:
-            yield from again._stay_ready(key)
+            try:
+                yield from again._stay_ready(key)
+            except Exception:
+                if not again._mend():
+                    raise
 
 
 _asked: list[tuple[tuple[str, str, str], Workspace]] = []

@@ -140,7 +140,7 @@ class Bench:
         """The export of an index made afresh, and told the same."""
         state = hashlib.sha1()
         for path in sorted(self.root.rglob("*")):
-            if path.is_file() and ".git" not in path.parts:
+            if path.is_file() and (".git" not in path.parts or path.name == "exclude"):
                 state.update(f"{path}\0".encode("utf-8", "surrogateescape") + path.read_bytes())
         if self._fresh is None or self._fresh[0] != state.hexdigest():
             with tempfile.TemporaryDirectory(dir=self.folder) as cache:
@@ -422,9 +422,21 @@ def _switch_branch(bench: Bench, number: int) -> None:
         _git(bench.root, "checkout", "-q", bench.rng.choice(branches))
 
 
+def _edit_rules(bench: Bench, number: int) -> None:
+    """What is left out changes: where it stands, what it says, or that it is there."""
+    files = (".gitignore", ".ignore", ".cqignore", ".git/info/exclude", "cq.toml", f"{_pick(bench).parent}/.gitignore")
+    path, left_out = bench.root / bench.rng.choice(files), _pick(bench).relative_to(bench.root).as_posix()
+    if path.exists() and bench.rng.random() < 0.5:
+        path.unlink()
+    elif path.suffix == ".toml":
+        path.write_text(f"[index]\nexclude = [{json.dumps(left_out)}]\n")
+    else:
+        path.write_text(bench.rng.choice([f"/{left_out}\n", f"*_{number % 10}*\n", "*\n!*.py\n!*/\n", ""]))
+
+
 EDITS: tuple[Callable[[Bench, int], None], ...] = (
     _rename, _move, _move_folder, _delete, _copy, _half_typed, _half_typed, _add_code, _add_code, _encode,
-    _change_newlines, _switch_branch,
+    _change_newlines, _switch_branch, _edit_rules,
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ import msgspec
 
 from cq.model.config import EXTRA_BACKENDS
 from cq.model.errors import ConfigError
+from cq.opening import read_file
 
 if TYPE_CHECKING:
     from numpy import float32, int8, int64, uint64
@@ -69,7 +70,7 @@ def choose_backend(wanted: str, rows: int) -> str:
 def read_graphs(place: Path, tree: int, backend: str, identity: str) -> Graphs | None:
     """What was published last, if it is whole and of this embedder."""
     try:
-        found = msgspec.json.decode(_pointer(place, tree, backend).read_bytes(), type=Graphs)
+        found = msgspec.json.decode(read_file(_pointer(place, tree, backend)), type=Graphs)
     except (OSError, msgspec.DecodeError):
         return None
     if (found.format, found.backend, found.identity) != (_FORMAT, backend, identity):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<col>\d+))?\Z")
 _NAMED = re.compile(r"(?P<path>[^:]+):(?P<name>[^:].*)\Z", re.DOTALL)
-_SYMBOL = re.compile(r"symbol\s*=\s*(?P<chain>.+)\Z", re.DOTALL)
+_SYMBOL = re.compile(r"(?:symbol\s*=\s*|(?=[^>]+ > ))(?P<chain>.+)\Z", re.DOTALL)  # `A > b` alone says as much
 _ID = re.compile(r"sym1:[a-z]+:(?P<symbol>\w+)|ck64:v1:[^:]*:(?P<chunk>.+)|(?P<call>sha1:\w+)")
 _VALUES = frozenset({"parameter", "type_parameter", "variable", "constant", "field", "property", "key", "enum_member"})
 ROLE_ORDER = {"src": 0, "lib": 1, "generated": 2, "test": 3, "doc": 4}
@@ -272,12 +272,20 @@ def describe_target(rows: Sequence[Definition]) -> Target:
 
 def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
     """The byte that `path:line:col` names, where a name stands; None for every other TARGET."""
+    found = find_byte(files, text)
+    if found is None:
+        return None
+    held, offset = found
+    return found if held.text[offset : offset + 1].isalnum() or held.text[offset : offset + 1] in (b"_", b"$") else None
+
+
+def find_byte(files: Files, text: str) -> tuple[HeldFile, int] | None:
+    """The byte that `path:line:col` names, whatever stands there."""
     found = _PLACE.match(text.strip())
     held = files.get(found["path"]) if found and found["col"] else None
     if found is None or held is None or not 1 <= int(found["line"]) <= len(held.lines):
         return None
-    offset = held.lines.offset(int(found["line"]), int(found["col"]))
-    return (held, offset) if held.text[offset : offset + 1].isalnum() or held.text[offset] in b"_$" else None
+    return held, held.lines.offset(int(found["line"]), int(found["col"]))
 
 
 def find_file(files: Files, text: str) -> HeldFile | None:

@@ -339,6 +339,17 @@ class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     doc: str = ""
 
 
+class ServerDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.lsp.item.v1"):
+    """One thing that a language server says, `about` what plane; `flags` are its own words for it."""
+
+    about: str
+    source: str
+    name: str
+    item_kind: str = ""
+    text: str = ""
+    flags: tuple[str, ...] = ()
+
+
 class ReferenceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.references.site.v1"):
     """One mention that means the target, or may. `sources` say so: links, a server (lsp.ty), or only the name."""
 
@@ -368,6 +379,7 @@ Details = (
     | CountDetails
     | SourceDetails
     | HoverDetails
+    | ServerDetails
     | ReferenceDetails
     | DiagnosticDetails
     | ExceptionDetails

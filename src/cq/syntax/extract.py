@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate, compress, repeat
 from operator import add, attrgetter, itemgetter, le, lt, sub
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cq.model.code import Site
 from cq.model.edge import find_mistake
@@ -365,21 +365,18 @@ def _find_owner(language: Language, drafts: list[Draft], stack: list[tuple[int, 
 def _build_calls(collector: Collector, scopes: Scopes, has_code: bool) -> tuple[list[Call], list[Site]]:
     """Calls in the order of the text, and their sites where the language gives them any."""
     first, last = collector.span
-    loose: list[Any] = [call for call in collector.calls if first <= call[0] <= call[1] <= last]
+    loose = [call for call in collector.calls if first <= call[0] <= call[1] <= last]
     loose.sort(key=itemgetter(0, 1, 2))
     owners = scopes.find([call[0] for call in loose])
     calls: list[Call] = []
     sites: list[Site] = []
-    if not has_code:
-        for (start, end, name_start, kind, callee, name, receiver, *summary), scope in zip(loose, owners, strict=True):
-            calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, *summary[:3]))
-        return calls, sites
     for (
         (start, end, name_start, kind, callee, name, receiver, args, count, keywords, target, values, named), scope
     ) in zip(loose, owners, strict=True):  # fmt: skip
         calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords))
-        # The parser makes up a callee that is not written yet: nothing is known of it.
-        sites.append(Site(scope, start, end, target or None, values, named, kind, name))
+        if has_code:
+            # The parser makes up a callee that is not written yet: nothing is known of it.
+            sites.append(Site(scope, start, end, target or None, values, named, kind, name))
     return calls, sites
 
 

@@ -15,12 +15,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cq.graph import cells
+from cq.syntax import extract
+
+# A shell that starts the tests in the background makes them ignore Ctrl-C, and so would every program they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "cq", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("cq")
-cells.is_strict = True
+cells.is_strict = extract.is_strict = True
 os.environ["XDG_RUNTIME_DIR"] = os.environ["XDG_CONFIG_HOME"] = tempfile.gettempdir() + "/cq-tests-use-no-daemon"
 
 

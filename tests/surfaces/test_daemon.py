@@ -22,7 +22,7 @@ from cq.surfaces.client import list_environment, pack_request
 from cq.surfaces.daemon import DaemonStatus, is_own, parse_request
 from tests.support.daemon import Place, make_place
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")]
 
 Cq = Callable[..., subprocess.CompletedProcess[bytes]]
 _ELAPSED = re.compile(rb'[\d,]+ ms$|"elapsed_ms":[\d.]+|"stages_ms":\{[^}]*\}|[\d.,]+ [kMG]B (are )?free', re.MULTILINE)

@@ -31,6 +31,8 @@ from cq.surfaces.mcp.stdio import greet
 from cq.surfaces.mcp.tools import SCHEMA_VERSION, TOOLS, CodebaseContext, describe_tools, parse_arguments
 from tests.support.agents import environment, make_repository, serving
 
+pytestmark = pytest.mark.slow
+
 _HELLO = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'  # noqa: E501
 SNAPSHOT = Path(__file__).parent / "mcp_tools.json"
 DOCS = Path(__file__).parents[2] / "docs"

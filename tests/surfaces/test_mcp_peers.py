@@ -16,6 +16,8 @@ from cq.indexing.location import find_cache_dir
 from cq.surfaces.mcp.tools import TOOLS
 from tests.support.agents import environment, make_repository, serving
 
+pytestmark = pytest.mark.slow
+
 PACKAGES = ("@modelcontextprotocol/conformance@0.1.16", "@modelcontextprotocol/inspector@2.12.0", "node@22")
 # One call for every tool.
 CALLS = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import msgspec
 
-from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.target import Definition, find_targets, say_nothing
+from cq.features.target import Definition, describe_target, find_targets, say_nothing
 from cq.graph.walk import Reached, walk
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section, Slice, Truncation
 from cq.model.edge import Candidate

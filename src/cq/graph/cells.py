@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TypeVar
 
 from cq.graph.things import Keys
 from cq.graph.values import EVERYTHING, NOTHING, Values, join
-from cq.model.edge import Mistake
+from cq.model.edge import Mistake, find_mistake
 
 _Answer = TypeVar("_Answer")
 
@@ -243,18 +242,6 @@ class Cells:
             return question()
         finally:
             self._current = saved
-
-
-def find_mistake(error: Exception) -> Mistake:
-    """By where it was made; of endless recursion, by where that began: its end depends on what was asked before."""
-    places: list[str] = []
-    trace: TracebackType | None = error.__traceback__
-    while trace is not None:
-        module = str(trace.tb_frame.f_globals.get("__name__", ""))
-        places += [f"{module}:{trace.tb_lineno}"] if module.startswith("cq.") else []
-        trace = trace.tb_next
-    at = min(1, len(places) - 1) if isinstance(error, RecursionError) else -1  # the first is who caught it
-    return Mistake(type(error).__name__, places[at])
 
 
 def _find_readers(cell: Cell) -> Iterable[Cell]:

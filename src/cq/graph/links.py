@@ -11,9 +11,10 @@ from typing import NamedTuple
 from cq.graph.corpus import WholeCorpus
 from cq.graph.link import Cell, Linker
 from cq.graph.names import Method, find_by_name, find_imported, find_methods, find_shape, fits
-from cq.graph.resolve import Meaning, Resolver
+from cq.graph.resolve import UNRESOLVED, Meaning, Resolver
 from cq.graph.things import Keys
 from cq.graph.unit import ROOT, Unit, part_key
+from cq.model.code import Imported
 from cq.model.edge import CONFIDENCE, Candidate, Links, Shape, SymbolRef
 
 BY_NAME = "name"  # evidence of a call whose candidates are looked up when somebody asks
@@ -194,7 +195,7 @@ class _Old:
         for number, site in enumerate(before.code.sites):
             self._calls.setdefault(before.home(site.scope), deque()).append(number)
         self._imports: dict[int, deque[int]] = {}
-        binds = [bind for bind in before.code.binds if type(bind.value) is list and bind.value[0] == "import"]
+        binds = [bind for bind in before.code.binds if isinstance(bind.value, Imported)]
         for bind, (_, number) in zip(binds, self.links.imports, strict=True):
             self._imports.setdefault(before.home(bind.scope), deque()).append(number)
         homes = {"": unit.home(ROOT)}
@@ -217,12 +218,16 @@ class _Old:
 
 
 def make_ref(name: str, meaning: Meaning) -> SymbolRef:
-    count = max(1, len(meaning.places) + meaning.omitted)
+    """What is no definition of its document any more, for broken code, is not meant: a link leads to what is there."""
+    places = [(unit, symbol) for unit, symbol in meaning.places if symbol == ROOT or symbol in unit.qualified_names]
+    if len(places) < len(meaning.places) and not places:
+        meaning = UNRESOLVED
+    count = max(1, len(places) + meaning.omitted)
     confidence = CONFIDENCE[meaning.evidence] if meaning.status in ("resolved", "external") else (
         round(CONFIDENCE[meaning.evidence] / count, 3)
     )  # fmt: skip
     candidates = tuple(
-        Candidate(unit.path, unit.document, unit.qualified_names.get(symbol, "")) for unit, symbol in meaning.places
+        Candidate(unit.path, unit.document, unit.qualified_names.get(symbol, "")) for unit, symbol in places
     )
     return SymbolRef(name, meaning.status, meaning.evidence, confidence, candidates, meaning.module, meaning.omitted)
 

@@ -8,12 +8,13 @@ import msgspec
 from xxhash import xxh64_hexdigest
 
 from cq.graph.corpus import MAX_EMBEDDED
+from cq.model.edge import find_mistake
 from cq.model.facts import Chunk, FileFacts
 from cq.model.source import Problem, Skip, SourceFile
 from cq.source.read import MAX_BYTES, Entry, decode, read_source
 from cq.source.segments import find_segments
 from cq.store.codec import flatten
-from cq.syntax import extract_facts
+from cq.syntax import extract, extract_facts
 
 
 def read_facts(
@@ -35,15 +36,18 @@ def decode_facts(raw: bytes, path: str, language: str | None = None) -> tuple[So
 
 
 def extract_source(source: SourceFile) -> FileFacts:
-    """Total: a bug of ours in one language's code is a problem of one file."""
+    """Total: what a mistake of ours costs is a problem of one file."""
     try:
         return _note_unlinked(extract_facts(source.text, source.language, find_segments(source.text, source.language)))
-    except Exception as error:  # noqa: BLE001  the one place that catches per file
+    except Exception as error:
+        if extract.is_strict:
+            raise
         size = len(source.text)
         digest = xxh64_hexdigest(b"span\0" + source.text.replace(b"\r\n", b"\n"))
         module = Chunk("module", "", -1, -1, (), 0, 0, size, digest, "", "", digest)
-        problem = Problem("internal", f"{type(error).__name__}: {error}", 0, size)
-        return FileFacts(source.language, chunks=(module,), problems=(problem,))
+        made = find_mistake(error)
+        message = f"a mistake of cq ({made.error} at {made.place}): it is searched as text only"
+        return FileFacts(source.language, chunks=(module,), problems=(Problem(extract.INTERNAL, message, 0, size),))
 
 
 def _note_unlinked(facts: FileFacts) -> FileFacts:

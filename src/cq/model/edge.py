@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from types import TracebackType
+
 import msgspec
 
 EDGE_KINDS = (
@@ -39,6 +42,15 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, array_like=True, order=Tr
     path: str
     document: int
     name: str
+
+    @property
+    def shown_name(self) -> str:
+        """As people write it: which of several of that name is for links to know."""
+        return show_name(self.name)
+
+
+def show_name(name: str) -> str:
+    return re.sub(r"#\d+", "", name) if "#" in name else name
 
 
 class SymbolRef(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -99,6 +111,18 @@ class Mistake(msgspec.Struct, frozen=True, gc=False, array_like=True, order=True
     error: str  # the kind of exception
     place: str  # cq.graph.members:120
     homes: tuple[int, ...] = ()  # the parts of the file (see Unit.home) that depend on the value; none: all is lacking
+
+
+def find_mistake(error: Exception) -> Mistake:
+    """By where it was made; of endless recursion, by where that began: its end depends on what was asked before."""
+    places: list[str] = []
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        places += [f"{module}:{trace.tb_lineno}"] if module.startswith("cq.") else []
+        trace = trace.tb_next
+    at = min(1, len(places) - 1) if isinstance(error, RecursionError) else -1  # the first is who caught it
+    return Mistake(type(error).__name__, places[at])
 
 
 # The fields of Links that are (definition, reference) pairs; each is called what its edges are.

@@ -14,6 +14,10 @@ class Problem(msgspec.Struct, frozen=True, gc=False, array_like=True):
     end: int = 0
 
 
+# Codes of problems for which facts are lacking that the text would give. Of what is itself broken (`syntax`) none are.
+LACKING = frozenset({"internal", "crash", "parse", "depth"})
+
+
 class Segment(msgspec.Struct, frozen=True, array_like=True):
     """A document inside a document: a script of a Vue file, a fenced block of Markdown.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -9,7 +11,35 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value, find_updates
+from cq.model.code import (
+    BaseForm,
+    Bind,
+    Choice,
+    Code,
+    Defined,
+    Definition,
+    Dictionary,
+    Each,
+    Entry,
+    Imported,
+    Integer,
+    Lambda,
+    Listing,
+    Parameter,
+    ParameterOf,
+    SeenIn,
+    Site,
+    Store,
+    Text,
+    Value,
+    find_inner,
+    find_outer,
+    find_updates,
+    replace_inner,
+    replace_values,
+    split_receiver,
+)
+from cq.syntax.ancestors import Ancestors
 from cq.syntax.language import Draft
 
 if TYPE_CHECKING:
@@ -20,6 +50,7 @@ if TYPE_CHECKING:
 
 MAX_ELEMENTS = 200  # of one container; more are not looked at
 MAX_NESTED = 12  # levels of one expression
+MAX_LEVELS = 100  # lists inside one another in a value, whatever made it
 ANONYMOUS = "lambda"  # the kind of a function without a name; one that is bound to a name is called that
 
 
@@ -40,12 +71,16 @@ class CodeDraft:
         self.yields: list[tuple[int, Value]] = []
         self.raises: list[tuple[int, Value]] = []
         self.runs: list[tuple[int, str, Value]] = []  # start, operation, receiver
+        self.entries: list[Entry] = []
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
         self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
+        self.renamed: dict[int, int] = {}  # start of a function in values -> of its definition, where that is another
         self.is_shared = False  # whether functions assign to variables of others around them
         self.unbound: set[int] = set()  # starts of definitions whose names are bound by `binds`
+        self.looped: set[int] = set()  # starts of comprehensions of which a `for` was read
+        self.sources: dict[int, Node] = {}  # start of an assignment that is assigned -> what is assigned in the end
         self.notes: object = None  # what a language keeps until the document is read
 
     def add_anonymous(self, collector: Collector) -> None:
@@ -81,7 +116,7 @@ class CodeDraft:
         calling = self._find_calling(definitions, drafts, sites) if foreign or self.is_shared else {}
         binds = self._binds(language, blocks, definitions, scopes, foreign, calling)
         self.stores += [
-            (site.start, site.callee.rpartition(".")[0], None, value, key, site.end)
+            (site.start, split_receiver(site.callee), None, value, key, site.end)
             for site in sites
             if site.name == "update"
             for key, value in find_updates(site)
@@ -94,7 +129,32 @@ class CodeDraft:
         owners = scopes.find([run[0] for run in self.runs])
         runs = tuple((scope, *run) for scope, run in zip(owners, self.runs, strict=True))
         loops = tuple(sorted(self.loops))
-        return Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public)
+        entries = tuple(sorted(self.entries, key=lambda entry: entry.start))
+        code = Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public, entries)
+        return self._settle_values(code)
+
+    def _settle_values(self, code: Code) -> Code:
+        """Values name definitions by where those start. One that goes by another place is called that; of one that
+        broken code keeps from being there nothing is known, nor of what stands too deep to be written down."""
+        known = {definition.start for definition in code.definitions}
+        level, is_settled = find_outer(code), True
+        for _ in range(MAX_LEVELS):
+            is_settled = is_settled and all(form.start in known for form in level if isinstance(form, _PLACED))
+            level = [inner for form in level for inner in find_inner(form) if isinstance(inner, BaseForm)]
+        if is_settled and not level:
+            return code
+
+        def settle(value: Value, depth: int = 0) -> Value:
+            if not isinstance(value, BaseForm):
+                return value
+            if depth == MAX_LEVELS:
+                return _UNKNOWN
+            if isinstance(value, _PLACED):
+                renamed = self.renamed.get(value.start)
+                return value if value.start in known else Defined(renamed) if renamed in known else _UNKNOWN
+            return replace_inner(value, lambda inner: settle(inner, depth + 1))
+
+        return replace_values(code, settle)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
@@ -151,8 +211,8 @@ class CodeDraft:
                 name, results, modifiers, within = "", (value,), (), ""
                 if symbol >= 0:
                     name, modifiers = drafts[symbol].name, drafts[symbol].modifiers
-                    around = f"{drafts[scope].qualified_name.partition('~')[0]}." if scope >= 0 else ""
-                    within = drafts[symbol].qualified_name.partition("~")[0].removeprefix(around)
+                    around = f"{drafts[scope].qualified_name}." if scope >= 0 else ""
+                    within = drafts[symbol].qualified_name.removeprefix(around)
                     within = within.removesuffix(name).removesuffix(".")
                     results = (*(results if value is not None else ()), *returns.get(symbol, ()))
                     modifiers += ("generator",) if symbol in yields else ()
@@ -226,12 +286,12 @@ class CodeDraft:
                 around = -1
             elif word == "nonlocal":
                 around = self._holder(definitions, scope, name, found)
-            if type(value) is list and value[0] == "at":
-                _, at, value = value
+            if isinstance(value, SeenIn):
+                at = value.offset
                 scope = scopes.find([at])[0]
-                kind, value = types.get(at), ["at", scope, at, value]
-            elif around != scope and ((type(value) is list and value[0] not in _BY_ITSELF) or type(value) is str):
-                value = ["at", scope, at, value]
+                kind, value = types.get(at), SeenIn(scope, at, value.value)
+            elif around != scope and value is not None and not isinstance(value, (int, *_BY_ITSELF)):
+                value = SeenIn(scope, at, value)
             found.append((start, name, value, around, statement, kind, inner))
             if inner < 0:
                 counts[around, name] = counts.get((around, name), 0) + 1
@@ -245,7 +305,7 @@ class CodeDraft:
             if definition.name and definition.start not in self.lambdas and definition.start not in self.unbound:
                 name = f"<{definition.name}>" if definition.kind in language.type_kinds else definition.name
                 found.append(
-                    (definition.start, name, ["def", definition.start], definition.scope, definition.start, None, -1)
+                    (definition.start, name, Defined(definition.start), definition.scope, definition.start, None, -1)
                 )
                 counts[definition.scope, name] = counts.get((definition.scope, name), 0) + 1
         found.sort(key=_first)
@@ -269,7 +329,7 @@ class CodeDraft:
                 by_name.setdefault((definition.scope, definition.name), []).append(definition)
         called: dict[tuple[int, str], list[Site]] = {}
         for site in sites:
-            if type(site.callee) is str and (site.scope, site.callee) in by_name:
+            if isinstance(site.callee, str) and (site.scope, site.callee) in by_name:
                 called.setdefault((site.scope, site.callee), []).append(site)
         return {
             known[0].symbol: (place[0], drafts[known[0].symbol].body_start, called[place])
@@ -305,31 +365,85 @@ class CodeDraft:
 
 
 class Blocks:
-    """Where the blocks of a document end, asked for a few of its statements."""
+    """Where the blocks of a document end, asked for a few of its statements; what these share is found once."""
 
     def __init__(self, language: Language, text: bytes, root: Node) -> None:
-        self._language, self._text, self._root = language, text, root
+        self.text = text
+        self._language = language
+        self._ancestors = Ancestors(root)
+        # Up to every node around the last place: the innermost that is no part of a straight line, the innermost block.
+        self._turns: list[tuple[Node, Node | None]] = []
+        self._ends: dict[int, int] = {}
+        self._lines: list[int] = []  # where they begin
+        self._found: dict[re.Pattern[bytes], tuple[int, int]] = {}  # what was searched for from where, and its place
 
     def find_end(self, statement: int) -> int:
-        return self._language.block_end(self._text, self._root, statement)
+        """See Language.block_end."""
+        found = self._ends.get(statement)
+        if found is None:
+            found = self._ends[statement] = self._language.block_end(self, statement)
+        return found
+
+    def find_line(self, place: int) -> tuple[int, int]:
+        """Where the line of a place begins, and how far it is indented."""
+        if not self._lines:
+            self._lines = [0, *(found.end() for found in _LINE_END.finditer(self.text))]
+        line = self._lines[bisect_right(self._lines, place) - 1]
+        indent = _INDENT.match(self.text, line)
+        return line, 0 if indent is None else indent.end() - line
+
+    def follows(self, place: int, word: bytes) -> bool:
+        """Whether a place stands behind a word, with or without blanks between them."""
+        while place and self.text[place - 1] in b" \t":
+            place -= 1
+        return self.text.endswith(word, 0, place)
+
+    def find_next(self, pattern: re.Pattern[bytes], place: int) -> int:
+        """Where a pattern is found next, -1 for nowhere. Statements of one block find the same end of it."""
+        since, found = self._found.get(pattern, (0, 0))
+        if not (since <= place and (place <= found or found < 0)) or not found:
+            match = pattern.search(self.text, place)
+            found = -1 if match is None else match.start()
+            self._found[pattern] = place, found
+        return found
 
     def is_direct(self, statement: int, body: int) -> bool:
         """Whether a statement always runs when a body does."""
-        node = self._root.named_descendant_for_byte_range(statement, statement + 1)
-        while node is not None and node.type not in ("block", "statement_block"):
-            node = node.parent
-        return node is not None and node.start_byte == body and self.find_end(statement) != 0
+        block = self._find_turn(statement)[1]
+        return block is not None and block.start_byte == body and self.find_end(statement) != 0
+
+    def find_turn(self, statement: int) -> Node | None:
+        """The innermost node around a statement that is no part of a straight line; None for the document itself."""
+        turn = self._find_turn(statement)[0]
+        return None if turn == self._ancestors.root else turn
+
+    def _find_turn(self, statement: int) -> tuple[Node, Node | None]:
+        path = self._ancestors.around(statement)
+        turns, straight = self._turns, self._language.straight_kinds
+        del turns[self._ancestors.kept :]
+        for node in path[len(turns) :]:
+            kind = node.type
+            turn, block = turns[-1] if turns else (node, None)
+            turns.append((turn if kind in straight else node, node if kind in _BLOCKS else block))
+        return turns[-1]
+
+
+_BLOCKS = ("block", "statement_block")
+_LINE_END = re.compile(rb"\n")
+_INDENT = re.compile(rb"[ \t]*")
 
 
 def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
     """Whether a name has the attribute, or the element under a constant key, that is assigned."""
     _, base, name, key = place
-    is_known = name is not None or (type(key) is str and key[0] in "'#")
-    return is_known and type(base) is str and "." not in base
+    is_known = name is not None or isinstance(key, (Text, Integer))
+    return is_known and isinstance(base, str) and "." not in base
 
 
 _SELF = ("self", "this")
-_BY_ITSELF = frozenset({"def", "lambda", "import", "param", "list", "dict", "set", "tuple", "each"})  # whoever asks
+_UNKNOWN = Choice((None,))
+_PLACED = (Defined, Lambda, ParameterOf)  # by where a definition starts
+_BY_ITSELF = (Defined, Lambda, Imported, ParameterOf, Listing, Dictionary, Each)  # the same, whoever asks
 Keywords = tuple[tuple[str, Value], ...]
 _SIGNATURE_TEXT = 80
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cq.model.code import Value
 from cq.model.facts import Argument
 from cq.model.source import Problem
+from cq.syntax.ancestors import Ancestors
 from cq.syntax.code import CodeDraft
 from cq.syntax.excerpt import clip, fold_lines
 from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Draft, Language
@@ -28,19 +29,21 @@ _MAX_KNOWN = 100_000
 # What the code of a call says: callee, arguments by position and by keyword.
 LooseSite = tuple[Value, tuple[Value, ...], tuple[tuple[str, Value], ...]]
 NO_SITE: LooseSite = (None, (), ())
-# start, end, name_start, kind, callee, name, receiver, args, arg_count, keywords; then the site, where there is code
+# start, end, name_start, kind, callee, name, receiver, args, arg_count, keywords; then the site
 LooseCall = tuple[
-    int, int, int, str, str, str, str, tuple[Argument, ...], int, tuple[str, ...], *tuple[Value, ...]
+    int, int, int, str, str, str, str, tuple[Argument, ...], int, tuple[str, ...],
+    Value, tuple[Value, ...], tuple[tuple[str, Value], ...],
 ]  # fmt: skip
 
 
 class Collector:
     """What the matches of one document said, in no particular order."""
 
-    def __init__(self, text: bytes, span: tuple[int, int] | None = None, *, clean: bool = True) -> None:
+    def __init__(self, text: bytes, span: tuple[int, int], root: Node) -> None:
         self.text = text
-        self.span = span or (0, len(text))  # the document; the text is the whole file's, also for an embedded one
-        self.clean = clean  # no syntax error anywhere
+        self.span = span  # the document; the text is the whole file's, also for an embedded one
+        self.clean = not root.has_error  # no syntax error anywhere
+        self.ancestors = Ancestors(root)
         self.symbols: list[Draft] = []
         self.calls: list[LooseCall] = []
         # start, kind, module, end, bindings, level, type_only
@@ -160,7 +163,7 @@ class Collector:
         if found is not None:
             return found[0].decode("utf-8", "replace"), found.start()
         node = language.callee_name(self, callee)
-        if node is None:
+        if node is None or node.start_byte == node.end_byte:  # nothing, or a name that the parser made up
             return "", -1
         return self.slice(node.start_byte, node.end_byte), node.start_byte
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, compress, repeat
 from operator import add, attrgetter, itemgetter, le, lt, sub
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cq.model.code import Site
+from cq.model.edge import find_mistake
 from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, Quiet, References, Symbol
 from cq.model.source import Problem, Segment
 from cq.syntax.chunks import build_chunks
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 MAX_PROBLEMS = 20
 MAX_TOKENS = 20_000  # loose tokens in one node: the query's cost is their square
 MAX_DEPTH = 200  # symbols nested deeper than this stay with their ancestor
+INTERNAL = "internal"  # the code of a problem that is a mistake of ours
+
+is_strict = False  # whether such a mistake ends everything, as in the tests
 
 
 def extract_facts(
@@ -44,26 +48,37 @@ def extract_facts(
         chunks = build_chunks(text, span, [], [], None, References())
         return FileFacts(language, chunks=chunks, problems=problems, segment=segment, embedded=embedded)
 
-    collector = collect(text, spoken, tree, span)
-    spoken.on_root(collector, tree.root_node)
-    spoken.finish(collector)
-    _attach_leads(spoken, collector)
-    _nest(spoken, collector)
-    spoken.finish_nested(collector)
+    steps = Steps(span)
+    root = tree.root_node
+    collector = collect(text, spoken, tree, span, steps)
+    steps.run("definitions", None, spoken.on_root, collector, root)
+    steps.run("definitions", None, spoken.finish, collector)
+    steps.run("documentation", None, _attach_leads, spoken, collector)
+    if steps.run("definitions", _FAILED, _nest, spoken, collector) is _FAILED:
+        collector.symbols = []
+    elif steps.run("definitions", _FAILED, spoken.finish_nested, collector) is _FAILED:
+        _nest(spoken, collector)  # what it changed in part is as it was before
     drafts = collector.symbols
+    _confine(drafts, span)
     scopes = Scopes(drafts)
-    references = _pack_references(spoken, collector)
-    imports = _build_imports(collector, scopes)
-    chunks = build_chunks(text, span, drafts, imports, (spoken, tree.root_node, collector), references)
-    _make_unique(drafts)
-    calls, sites = _build_calls(collector, scopes, has_code=spoken.has_code)
-    exports = tuple(Export(*item) for item in _sorted_exports(collector))
-    public = tuple(export.exported for export in exports) if collector.public else None
+    references = steps.run("references", References(), _pack_references, spoken, collector)
+    imports = steps.run("imports", (), _build_imports, collector, scopes)
+    chunks = steps.run("chunks", (), build_chunks, text, span, drafts, imports, (spoken, root, collector), references)
+    if not chunks:
+        for draft in drafts:
+            draft.chunk = 0
+        chunks = build_chunks(text, span, [], [], None, References())
+    steps.run("definitions", None, _number_alike, drafts)
+    calls, sites = steps.run("calls", ([], []), _build_calls, collector, scopes, spoken.has_code)
+    exports = steps.run("exports", (), _build_exports, collector)
+    flows = steps.run("flows", (), _build_flows, collector, scopes)
     code = None
     if spoken.wants_code(collector):
-        code = collector.code.build(spoken, text, tree.root_node, drafts, scopes, tuple(sites), public)
+        public = tuple(export.exported for export in exports) if collector.public else None
+        parts = (spoken, text, root, drafts, scopes, tuple(sites), public)
+        code = steps.run("what names refer to", None, collector.code.build, *parts)
     elif language in TABLE_LANGUAGES:
-        code = build_table_code(language, drafts, calls, imports)
+        code = steps.run("what names refer to", None, build_table_code, language, drafts, calls, imports)
     return FileFacts(
         language,
         tuple(
@@ -87,16 +102,17 @@ def extract_facts(
                 d.bases,
                 d.doc,
                 d.exported,
+                d.ordinal,
             )
             for d in drafts
         ),
         tuple(calls),
         imports,
         exports,
-        _build_flows(collector, scopes),
+        flows,
         references,
         chunks,
-        _find_problems(collector, tree.root_node),
+        (*steps.problems.values(), *_find_problems(collector, root)),
         segment,
         embedded,
         code,
@@ -112,10 +128,46 @@ def _is_rubble(tree: Tree) -> bool:
     return any(node.child_count - node.named_child_count > MAX_TOKENS for node in heaps)
 
 
-def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int] | None = None) -> Collector:
+_FAILED = object()
+_Result = TypeVar("_Result")
+_Parts = ParamSpec("_Parts")
+
+
+class Steps:
+    """Runs the steps of an extraction. One that fails for a mistake of ours costs what it would have found, and that is
+    told; the others go on."""
+
+    def __init__(self, span: tuple[int, int]) -> None:
+        self._span = span
+        self.problems: dict[str, Problem] = {}  # by what they say: the first of each
+
+    def run(
+        self,
+        what: str,
+        otherwise: _Result,
+        step: Callable[_Parts, _Result],
+        *args: _Parts.args,
+        **options: _Parts.kwargs,
+    ) -> _Result:
+        """What the step finds; where it fails `otherwise`, and `what` is lacking."""
+        try:
+            return step(*args, **options)
+        except Exception as error:  # noqa: BLE001  a mistake about odd code must not cost the rest of the file
+            self.note(error, what, *self._span)
+            return otherwise
+
+    def note(self, error: Exception, what: str, start: int, end: int) -> None:
+        if is_strict or isinstance(error, MemoryError):
+            raise error
+        made = find_mistake(error)
+        message = f"a mistake of cq ({made.error} at {made.place}) cost some of its {what}"
+        self.problems.setdefault(message, Problem(INTERNAL, message, start, end))
+
+
+def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int], steps: Steps) -> Collector:
     """Runs the language's query once; simple matches first, so that comments are known when signatures are cut."""
     root = tree.root_node
-    collector = Collector(text, span, clean=not root.has_error)
+    collector = Collector(text, span, root)
     cursor = language.take_cursor()
     plan: list[tuple[str, str, list[Node], list[Captures]]]
     if language.flat:
@@ -170,12 +222,21 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int] |
             matches = repeat(_NONE)
         each = getattr(language, f"each_{what}", None)
         if each is not None:
-            each(collector, kind, nodes)
+            try:
+                each(collector, kind, nodes)
+            except Exception as error:  # noqa: BLE001  as in Steps.run, with a span
+                steps.note(error, _FACTS.get(what, "facts"), nodes[0].start_byte, nodes[-1].end_byte)
             continue
         handler = getattr(language, f"on_{what}")
         for node, captures in zip(nodes, matches, strict=False):
-            handler(collector, kind, node, captures)
+            try:
+                handler(collector, kind, node, captures)
+            except Exception as error:  # noqa: BLE001  as above; where nothing fails it costs nothing
+                steps.note(error, _FACTS.get(what, "facts"), node.start_byte, node.end_byte)
     return collector
+
+
+_FACTS = {"symbol": "definitions", "call": "calls", "import": "imports", "export": "exports", "flow": "flows"}
 
 
 def _sort_nodes(nodes: list[Node]) -> None:
@@ -259,6 +320,30 @@ def _nest(language: Language, collector: Collector) -> None:
     collector.symbols = drafts
 
 
+def _confine(drafts: list[Draft], span: tuple[int, int]) -> None:
+    """Whatever a language made of odd code: spans lie in the document, and definitions in their parents."""
+    first, last = span
+    for number, d in enumerate(drafts):
+        if not (first <= d.start <= d.head <= d.name_start <= d.name_end <= d.end <= last):
+            d.start = min(max(d.start, first), last)
+            d.end = min(max(d.end, d.start), last)
+            d.head = min(max(d.head, d.start), d.end)
+            d.name_start = min(max(d.name_start, d.head), d.end)
+            d.name_end = min(max(d.name_end, d.name_start), d.end)
+        if d.body_start >= 0 and not (d.start <= d.body_start <= d.body_end <= d.end):
+            d.body_start = min(max(d.body_start, d.start), d.end)
+            d.body_end = min(max(d.body_end, d.body_start), d.end)
+        parent = d.parent
+        if parent < 0:
+            continue
+        while parent >= 0 and (parent >= number or d.start < drafts[parent].start or drafts[parent].end < d.end):
+            parent = drafts[parent].parent
+        depth = drafts[parent].depth + 1 if parent >= 0 else 0
+        if (parent, depth) != (d.parent, d.depth):
+            d.parent, d.depth = parent, depth
+            d.qualified_name = f"{drafts[parent].qualified_name}.{d.name}" if parent >= 0 else d.name
+
+
 def _draft_order(draft: Draft) -> tuple[int, int, int]:
     return draft.start, -draft.end, draft.name_start
 
@@ -277,27 +362,28 @@ def _find_owner(language: Language, drafts: list[Draft], stack: list[tuple[int, 
     return -1
 
 
-def _build_calls(collector: Collector, scopes: Scopes, *, has_code: bool) -> tuple[list[Call], list[Site]]:
+def _build_calls(collector: Collector, scopes: Scopes, has_code: bool) -> tuple[list[Call], list[Site]]:
     """Calls in the order of the text, and their sites where the language gives them any."""
-    loose: list[Any] = collector.calls
+    first, last = collector.span
+    loose = [call for call in collector.calls if first <= call[0] <= call[1] <= last]
     loose.sort(key=itemgetter(0, 1, 2))
     owners = scopes.find([call[0] for call in loose])
     calls: list[Call] = []
     sites: list[Site] = []
-    if not has_code:
-        for (start, end, name_start, kind, callee, name, receiver, *summary), scope in zip(loose, owners, strict=True):
-            calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, *summary[:3]))
-        return calls, sites
     for (
         (start, end, name_start, kind, callee, name, receiver, args, count, keywords, target, values, named), scope
     ) in zip(loose, owners, strict=True):  # fmt: skip
         calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords))
-        sites.append(Site(scope, start, end, target, values, named, kind, name))
+        if has_code:
+            # The parser makes up a callee that is not written yet: nothing is known of it.
+            sites.append(Site(scope, start, end, target or None, values, named, kind, name))
     return calls, sites
 
 
 def _build_imports(collector: Collector, scopes: Scopes) -> tuple[Import, ...]:
-    imports = sorted(collector.imports, key=lambda item: (item[0], item[3], item[2]))
+    first, last = collector.span
+    imports = [item for item in collector.imports if first <= item[0] <= item[3] <= last]
+    imports.sort(key=lambda item: (item[0], item[3], item[2]))
     owners = scopes.find([item[0] for item in imports])
     return tuple(
         Import(kind, module, start, end, scope, tuple(Binding(*b) for b in bindings), level, type_only)
@@ -305,15 +391,17 @@ def _build_imports(collector: Collector, scopes: Scopes) -> tuple[Import, ...]:
     )
 
 
-def _sorted_exports(collector: Collector) -> list[tuple[str, str, int, int, str, bool]]:
-    return [
-        (name, exported, start, end, module, type_only)
+def _build_exports(collector: Collector) -> tuple[Export, ...]:
+    return tuple(
+        Export(name, exported, start, end, module, type_only)
         for start, name, exported, end, module, type_only in sorted(set(collector.exports))
-    ]
+        if collector.span[0] <= start <= end <= collector.span[1]
+    )
 
 
 def _build_flows(collector: Collector, scopes: Scopes) -> tuple[Flow, ...]:
-    flows = sorted(collector.flows)
+    first, last = collector.span
+    flows = sorted(flow for flow in collector.flows if first <= flow[0] <= flow[1] <= last)
     owners = scopes.find([flow[0] for flow in flows])
     return tuple(
         Flow(kind, target, value, value_kind, start, end, value_start, scope)
@@ -467,11 +555,9 @@ def _find_problems(collector: Collector, root: Node) -> tuple[Problem, ...]:
     return tuple(problems)
 
 
-def _make_unique(drafts: list[Draft]) -> None:
-    """Symbols without a chunk of their own must differ by qualified name: a second `f.x` becomes `f.x~2`."""
+def _number_alike(drafts: list[Draft]) -> None:
+    """Symbols without a chunk of their own that bear the same name are told apart by their order."""
     seen: dict[tuple[int, str, str], int] = {}
     for draft in drafts:
         key = (draft.chunk, draft.qualified_name, KIND_GROUPS.get(draft.kind, "other"))
-        count = seen[key] = seen.get(key, 0) + 1
-        if count > 1:
-            draft.qualified_name = f"{draft.qualified_name}~{count}"
+        draft.ordinal = seen[key] = seen.get(key, 0) + 1

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from tree_sitter import Query, QueryCursor
 
+from cq.syntax.ancestors import Ancestors
 from cq.syntax.language import CALLEE_TEXT, PARSE_MICROS
 from cq.syntax.registry import get_language
 
@@ -126,8 +127,9 @@ def find_handlers(text: bytes, language: str, ranges: tuple[tuple[int, int], ...
     raised = [*_find_panics(text, found.get("panic", [])), *_find_unwraps(text, found.get("call", []))]
     guards: list[Guard] = []
     again: set[int] = set()  # handlers that raise what they caught, by start
+    ancestors = Ancestors(tree.root_node)
     for node in found.get("raise", []):
-        handler = _handler_around(node)
+        handler = _handler_around(ancestors.around(node.start_byte))
         raised.append(_read_raise(text, node, handler))
         if handler is not None and raised[-1].kind == "reraise":
             again.add(handler.start_byte)
@@ -187,15 +189,13 @@ def _name(text: bytes, node: Node | None) -> Named | None:
     return Named("".join(piece.decode("utf-8", "replace").split()), node.start_byte)
 
 
-def _handler_around(node: Node) -> Node | None:
+def _handler_around(around: list[Node]) -> Node | None:
     """The innermost handler of the same function."""
-    at = node.parent
-    for _ in range(MAX_UP):
-        if at is None or at.type in _FUNCTIONS:
+    for at in around[: -MAX_UP - 1 : -1]:
+        if at.type in _FUNCTIONS:
             return None
         if at.type in ("except_clause", "catch_clause"):
             return at
-        at = at.parent
     return None
 
 

@@ -38,6 +38,7 @@ from cq.syntax.excerpt import clip
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
+    from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
 
 # A parse is bounded by the size of its text; the clock only stops what no size explains: error recovery can
@@ -83,6 +84,7 @@ class Draft(msgspec.Struct, gc=False):
     depth: int = 0
     qualified_name: str = ""
     chunk: int = 0
+    ordinal: int = 1
 
 
 class Language:
@@ -110,6 +112,7 @@ class Language:
     once_kinds: ClassVar[frozenset[str]] = frozenset()  # a scope defines such a name once; later ones are assignments
     constructor_names: ClassVar[frozenset[str]] = frozenset()
     has_code: ClassVar[bool] = False  # fills collector.code
+    straight_kinds: ClassVar[frozenset[str]] = frozenset()  # nodes that always run with what holds them
     type_kinds: ClassVar[frozenset[str]] = frozenset()  # definitions that only types can name, bound under `<name>`
     dot_attributes: ClassVar[bool] = False  # an identifier after a dot is an attribute, whatever its node is called
     # With keywords given, references are words of the text outside @opaque spans (strings, comments) and
@@ -305,7 +308,7 @@ class Language:
         """Whether the document says anything that resolution could use."""
         return self.has_code
 
-    def block_end(self, text: bytes, root: Node, start: int) -> int:
+    def block_end(self, blocks: Blocks, start: int) -> int:
         """Where the innermost block around a statement ends, -1 at the end: what is bound there hides what was
         bound before. 0 for what may not run: it hides nothing."""
         return -1

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
 from tree_sitter import Query, QueryCursor
 
+from cq.syntax.ancestors import Ancestors
 from cq.syntax.language import PARSE_MICROS
 from cq.syntax.registry import get_language
 
@@ -52,7 +54,9 @@ def find_late(text: bytes, language: str, ranges: tuple[tuple[int, int], ...] = 
         cursor = QueryCursor(_query(language), match_limit=_MAX_STATES, timeout_micros=PARSE_MICROS)
     found = cursor.captures(tree.root_node)
     late = list(found.get("late", ()))
-    late += [body for body in found.get("called", ()) if not _is_called(body)]
+    ancestors = Ancestors(tree.root_node)
+    bodies = sorted(found.get("called", ()), key=lambda body: body.start_byte)
+    late += [body for body in bodies if not _is_called(body, ancestors.above(body))]
     late += [node for node in found.get("field", ()) if not any(child.type == "static" for child in node.children)]
     for node in found.get("if", ()):
         condition = node.child_by_field_name("condition")
@@ -72,14 +76,13 @@ def _query(language: str) -> Query:
     return Query(spoken.grammar, _QUERIES[language])
 
 
-def _is_called(body: Node) -> bool:
+def _is_called(body: Node, around: Iterator[Node]) -> bool:
     """`(function () { … })()`, `(() => { … }).call(this)`"""
-    function = body.parent
-    at = None if function is None else function.parent
+    function, at = next(around, None), next(around, None)
     while at is not None and at.type == "parenthesized_expression":
-        at = at.parent
+        at = next(around, None)
     if at is not None and at.type == "member_expression":
         name = at.child_by_field_name("property")
-        at = at.parent if name is not None and name.text in (b"call", b"apply") else None
+        at = next(around, None) if name is not None and name.text in (b"call", b"apply") else None
     callee = at.child_by_field_name("function") if at is not None and at.type == "call_expression" else None
     return callee is not None and function is not None and callee.start_byte <= function.start_byte < callee.end_byte

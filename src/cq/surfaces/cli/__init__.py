@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "every mention that means a definition, by links and language servers",
     ),
     "hover": ("cq.surfaces.cli.hover", "the signature, type and documentation of a name"),
+    "lsp": ("cq.surfaces.cli.lsp", "what else a language server says: actions, macros, signatures, symbols, …"),
     "diagnostics": ("cq.surfaces.cli.diagnostics", "what is wrong with code: its syntax, and what type checkers say"),
     "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
     "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),

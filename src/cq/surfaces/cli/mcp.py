@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cq.model.errors import UsageError
+from cq.opening import read_file
 from cq.surfaces.cli.options import describe_end
 from cq.surfaces.client import connect, find_socket, read_mode, spawn_daemon
 
@@ -77,7 +78,7 @@ def _read_address(text: str) -> tuple[str, int]:
 
 def _read_token(name: str) -> str:
     try:
-        token = Path(name).read_text("utf-8").strip()
+        token = read_file(name, 4096).decode().strip()
     except (OSError, ValueError) as error:
         raise UsageError(f"--token-file {name} cannot be read: {error}") from None
     if len(token) < 16 or not token.isascii() or not token.isprintable():

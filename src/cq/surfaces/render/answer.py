@@ -19,6 +19,7 @@ from cq.model.answer import (
     NodeDetails,
     ReferenceDetails,
     Section,
+    ServerDetails,
     SourceDetails,
 )
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
@@ -76,7 +77,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails,
 )  # fmt: skip
 
 
@@ -89,6 +90,10 @@ def _render_card(answer: Answer, insight: Insight) -> list[str]:
         where = target.location
         place = f"{show_path(where.path)}:{where.start_line}:{where.start_col}"
         rows.append(f"            {place}: {target.signature}")
+        if target.others:
+            more = f" and {target.of - 1 - len(target.others)} more" if target.of > 1 + len(target.others) else ""
+            named = (f"{show_path(other.path)}:{other.line} {other.name}" for other in target.others)
+            rows.append(f"others      {', '.join(named)}{more}")
     if insight.neighborhood:
         parts = [f"{part.total} {part.what}" for part in insight.neighborhood.values() if part.total]
         rows += [f"around it   {'; '.join(parts)}"] if parts else []
@@ -164,6 +169,9 @@ def render_finding(finding: Finding) -> list[str]:
         return [f"{_INDENT}{place} {details.severity}, {details.source}{code}: {one_line(text)}"]
     if isinstance(details, HoverDetails):
         return _render_contract(place, details, text)
+    if isinstance(details, ServerDetails) and details.text:
+        rows = [f"{place}: {one_line(text)}", *(f"  | {line}".rstrip() for line in details.text.splitlines())]
+        return [_INDENT + row for row in rows]
     if isinstance(details, SourceDetails):
         return [*_render_source(place, where.end_line, details)]
     if not isinstance(details, MatchDetails):

@@ -62,7 +62,8 @@ class Elixir(Language):
         draft.modifiers = ("private",) if word in _PRIVATE else ()
         draft.exported = word not in _PRIVATE
         if what in ("function", "macro"):
-            collector.targets.add((name.parent.start_byte if name.parent else -1, name.start_byte))
+            around = collector.ancestors.holder(name)
+            collector.targets.add((-1 if around is None else around.start_byte, name.start_byte))
         collector.symbols.append(draft)
 
     def on_typed(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:

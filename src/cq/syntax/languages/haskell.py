@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cq.model.facts import Argument
-from cq.syntax.collect import DEFINED
+from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
 from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
 
@@ -37,8 +37,10 @@ class Haskell(Language):
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         name, start, end = captures["name"][0], node.start_byte, node.end_byte
-        if kind in ("function", "signature") and (node.parent is None or node.parent.type not in _PLACES):
-            return None  # of a `where` or `let`
+        if kind in ("function", "signature"):
+            around = collector.ancestors.holder(node)
+            if around is None or around.type not in _PLACES:
+                return None  # of a `where` or `let`
         draft = Draft(
             kind,
             collector.slice(name.start_byte, name.end_byte).strip("()` "),
@@ -72,9 +74,8 @@ class Haskell(Language):
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`f a b` applies f to a, and what that gives to b: one call with two arguments. `f $ a` is one too."""
         arguments, whole = [node.child_by_field_name("argument") or node.child_by_field_name("right_operand")], node
-        while whole.type == "apply" and whole.parent is not None and whole.parent.type == "apply":
-            around = whole.parent
-            if around.child_by_field_name("function") != whole:
+        for around in collector.ancestors.above(node) if node.type == "apply" else ():
+            if around.type != "apply" or around.child_by_field_name("function") != whole:
                 break
             arguments.append(around.child_by_field_name("argument"))
             whole = around
@@ -87,7 +88,19 @@ class Haskell(Language):
             for item in given[:MAX_ARGS]
         )
         collector.calls.append(
-            (whole.start_byte, whole.end_byte, name_start, "call", raw, name, receiver, summary, len(given), ())
+            (
+                whole.start_byte,
+                whole.end_byte,
+                name_start,
+                "call",
+                raw,
+                name,
+                receiver,
+                summary,
+                len(given),
+                (),
+                *NO_SITE,
+            )
         )
 
     def _argument_kind(self, node: Node, kinds: dict[int, str]) -> str:

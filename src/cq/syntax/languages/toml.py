@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cq.model.code import Text
 from cq.syntax.excerpt import clip
 from cq.syntax.language import Draft
 from cq.syntax.languages.json import KeyedData
@@ -39,7 +40,7 @@ class Toml(KeyedData):
             return None
         if len(parts) > 1:
             # Dotted while it is nested; `finish_nested` keeps the last part.
-            draft.name = ".".join(collector.slice(p.start_byte, p.end_byte).strip("\"'") for p in parts)
+            draft.name = ".".join(clip(collector.text, p.start_byte, p.end_byte, 200).strip("\"'") for p in parts)
         if node.type != "pair":
             # The grammar lets a table run to the next header; comments before that belong to what follows.
             close = collector.text.find(b"\n", name.end_byte, node.end_byte)
@@ -57,7 +58,7 @@ class Toml(KeyedData):
     def finish_nested(self, collector: Collector) -> None:
         super().finish_nested(collector)
         for draft in collector.symbols:
-            draft.name = collector.slice(draft.name_start, draft.name_end)
+            draft.name = clip(collector.text, draft.name_start, draft.name_end, 200)
 
 
 def _bind_dependencies(collector: Collector, table: Node, path: list[str]) -> None:
@@ -79,7 +80,7 @@ def _bind_dependencies(collector: Collector, table: Node, path: list[str]) -> No
         for pair in entry.named_children:
             children = pair.named_children if pair.type == "pair" else []
             if len(children) == 2 and collector.slice(children[0].start_byte, children[0].end_byte) == "package":
-                text = "'" + collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'")
+                text = Text(collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'"))
                 label = name.strip("\"'").replace("-", "_")
                 collector.code.binds.append((pair.end_byte, pair.start_byte, f"{kind} {label}", text, -1))
 
@@ -93,5 +94,5 @@ def _bind_name(collector: Collector, table: Node, name: Node) -> None:
         children = pair.named_children if pair.type == "pair" else []
         key = collector.slice(children[0].start_byte, children[0].end_byte) if len(children) == 2 else ""
         if key in labels and children[1].type == "string":
-            text = "'" + collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'")
+            text = Text(collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'"))
             collector.code.binds.append((pair.end_byte, pair.start_byte, labels[key], text, -1))

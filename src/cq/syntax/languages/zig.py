@@ -49,8 +49,10 @@ class Zig(Language):
             draft.kind = "variable" if b"var" in collector.text[start : name.start_byte].split() else "constant"
             if body is not None:
                 draft.kind = _CONTAINERS[body.type]
-        elif kind == "field" and node.parent is not None and node.parent.type == "enum_declaration":
-            draft.kind = "enum_member"
+        elif kind == "field":
+            around = collector.ancestors.holder(node)
+            if around is not None and around.type == "enum_declaration":
+                draft.kind = "enum_member"
         if body is None:
             draft.signature = clip(collector.text, start, end, 120).rstrip(" ;{")
         else:

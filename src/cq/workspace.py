@@ -986,7 +986,9 @@ class Workspace:
     def doctor(self) -> tuple[Check, ...]:
         """The environment, the cache, the tools and the configuration, with what to do about each problem."""
         from cq.indexing.doctor import find_checks
+        from cq.providers.programs import forget_failures
 
+        forget_failures()
         return find_checks(self.root, self.config, lambda: self.providers, index_dir=self._index_dir)
 
     @contextmanager

@@ -269,15 +269,16 @@ def summarize(replies: Sequence[Reply[Any]], *, available: bool = True, skipped:
 
 
 def find_degraded(replies: Sequence[Reply[Any]]) -> tuple[Degraded, ...]:
-    """One event per provider, plane and reason, for whatever is not complete."""
-    found: dict[tuple[str, str, str, str], int] = {}
+    """One event per provider and reason, for whatever is not complete: a server that does not run is said once, not
+    once a plane. The event is filed under the first of the planes."""
+    found: dict[tuple[str, str, str], str] = {}
     for reply in replies:
         if reply.coverage.state != "complete":
-            key = reply.provider, reply.plane, reply.coverage.state, reply.coverage.reason
-            found[key] = found.get(key, 0) + 1
+            key = reply.provider, reply.coverage.state, reply.coverage.reason
+            found[key] = min(found.get(key, reply.plane), reply.plane)
     return tuple(
         Degraded(f"providers.{provider or 'none'}", "info" if state == "partial" else "warning", plane, reason)
-        for provider, plane, state, reason in sorted(found)
+        for (provider, state, reason), plane in sorted(found.items(), key=lambda item: (item[0][0], item[1], item[0]))
     )
 
 

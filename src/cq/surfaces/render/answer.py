@@ -171,7 +171,7 @@ def render_finding(finding: Finding) -> list[str]:
         return _render_contract(place, details, text)
     if isinstance(details, ServerDetails) and details.text:
         rows = [f"{place}: {one_line(text)}", *(f"  | {line}".rstrip() for line in details.text.splitlines())]
-        return [_INDENT + show_source(row) for row in rows]
+        return [_INDENT + row for row in rows]
     if isinstance(details, SourceDetails):
         return [*_render_source(place, where.end_line, details)]
     if not isinstance(details, MatchDetails):

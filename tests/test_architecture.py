@@ -34,7 +34,7 @@ WALKING = {
     "next_sibling", "prev_sibling", "next_named_sibling", "prev_named_sibling", "child_with_descendant",
     "descendant_for_byte_range", "named_descendant_for_byte_range",
 }  # fmt: skip
-_HAVE_PARENTS = {"draft", "d", "symbol", "piece", "holder"}  # that are no nodes
+_HAVE_PARENTS = {"draft", "d", "s", "symbol", "piece", "holder"}  # that are no nodes
 BANNED_MODULES = {"utils", "common", "shared", "helpers", "base", "manager", "runtime", "contracts", "types"}
 BANNED_CLASSES = re.compile(r"(V\d+|Dto|Payload|Impl|Factory|Manager)$")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cq.features.references import ReferencesOptions
 from cq.model.answer import CallDetails
 from cq.model.errors import StoreError
 from cq.workspace import Workspace
@@ -120,3 +121,25 @@ def test_files_that_are_none(shop: Workspace, tmp_path: Path):
     for name in ("bad.scip", "none.scip"):
         with pytest.raises(StoreError, match="SCIP"):
             shop.ingest(tmp_path / name)
+
+
+def test_our_own_index_handed_back_changes_no_references(tmp_path: Path):
+    files = {
+        "a.ts": "export class Base { constructor(x?: number) {} go() {} }\n"
+        "export class Sub extends Base { constructor() { super(1); } go() { super.go(); } }\n"
+        "export function make() { return new Sub(); }\n",
+        "b.py": "class Base:\n    def __init__(self): ...\nclass Sub(Base):\n    def __init__(self):\n"
+        "        super().__init__()\ndef make():\n    return Sub()\n",
+    }
+    root = write_files(tmp_path / "repo", files)
+    targets = ("a.ts:Base", "a.ts:Sub", "b.py:Base", "b.py:Sub", "a.ts:make")
+
+    def count(workspace: Workspace) -> dict[str, tuple[int, int]]:
+        options = {target: ReferencesOptions(target, servers=False) for target in targets}
+        return {name: (workspace.references(one).found, workspace.calls(name).found) for name, one in options.items()}
+
+    with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
+        before = count(workspace)
+        workspace.export_scip(tmp_path / "own.scip")
+        workspace.ingest(tmp_path / "own.scip")
+        assert count(workspace) == before

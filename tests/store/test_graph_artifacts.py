@@ -43,6 +43,7 @@ class App(Base):
         thing.close()
         os.getcwd()
         unknown()
+        x = (NOWHERE, len)
         return App()
 #- shop/web.ts
 import { helper } from "./util";
@@ -99,6 +100,7 @@ def test_every_place_that_means_something_is_an_occurrence(out: Path):
         ("import", "os", "external"), ("import", "Base", "resolved"), ("import", "Other", "resolved"),
         ("import", "base", "resolved"), ("reference", "Base", "resolved"), ("type", "Other", "resolved"),
         ("reference", "LIMIT", "resolved"), ("reference", "LIMIT", "resolved"), ("reference", "os", "external"),
+        ("reference", "NOWHERE", "unresolved"), ("reference", "len", "external"),
     ]  # fmt: skip
     limit = next(row for row in rows if row["targetName"] == "LIMIT")
     assert key(limit["ref"]["candidates"][0]) == "LIMIT::value"
@@ -274,3 +276,11 @@ def test_odd_code_of_every_language_is_exported_whole(tmp_path: Path, make_index
         assert validate_index(reader, tree).findings == ()
     index.export(tmp_path / "out")
     assert check(tmp_path / "out").checked["symbol_edges"] > 100
+
+
+def test_a_callback_edge_bears_the_name_of_what_is_called_back(tmp_path: Path, make_index: Callable[..., Index]):
+    text = "function each(x) { return x; }\nexport function all(rows) { rows.map(each); [1].forEach(each); }\n"
+    index = make_index(write_files(tmp_path / "repo", {"a.js": text}))
+    index.export(tmp_path / "out")
+    called = [row["to"] for row in read_rows(tmp_path / "out", "symbol_edges") if row["to"]["resolved"]]
+    assert {(to["targetName"], key(to["candidates"][0])) for to in called} == {("each", "each::function")}

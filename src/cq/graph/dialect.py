@@ -76,6 +76,7 @@ class Dialect:
     root_members: ClassVar[frozenset[str]] = frozenset()  # what every instance and class has from the language itself
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding
     core: ClassVar[str] = "builtins"  # the module of the language's own names
+    own_kinds: ClassVar[dict[str, str]] = {}  # what the language calls the linker's own kinds of values: Array for list
     # A language whose types are written: names, members and results are found by its own rules (`find_name`,
     # `find_member`, `find_method`, `give`, `find_parameter`), and an unknown beside a known type is that type.
     is_static: ClassVar[bool] = False

@@ -693,12 +693,16 @@ class Edges:
                     ref = SymbolRef(name, "resolved", "import", 0.99, (Candidate(found, 0, ""),)) if found else ref
         return ref
 
-    def find_names(self, path: str, document: int, facts: FileFacts) -> Iterator[tuple[Reference, int, SymbolRef]]:
+    def find_names(
+        self, path: str, document: int, facts: FileFacts, *, unknown: bool = False
+    ) -> Iterator[tuple[Reference, int, SymbolRef]]:
         """Every name of a document that scopes bind, with the definition whose code it stands in and what it means.
-        Of an import those names that are taken from the module, not those of the module."""
+        Of an import those names that are taken from the module, not those of the module. With `unknown`, names too
+        that nothing here binds, and that no parameter bears."""
         if self._unit(path, document) is None:
             return
         known, text = dict(self.find_imports(path, document)), self._index.text(path)
+        parameters = _find_parameters(facts.symbols) if unknown else []
         bindings = [binding for item in facts.imports for binding in item.bindings]
         bindings.sort(key=lambda binding: binding.start)
         for reference in facts.references:
@@ -712,7 +716,12 @@ class Edges:
                 ref = known.get(local)
             else:
                 ref = self._find_name(path, document, scope, name, start, role)
-            if ref is not None and ref.status != "unresolved":
+            if (ref is not None and ref.status != "unresolved") or (
+                unknown
+                and ref is not None  # of an import what it binds, not the words that name the module
+                and role not in ("attribute", "keyword", "label")
+                and not _has_parameter(parameters, facts.symbols, start, name)
+            ):
                 yield reference, scope, ref
 
     def find_imports(self, path: str, document: int) -> list[tuple[str, SymbolRef]]:
@@ -1031,6 +1040,30 @@ def _around(symbols: Sequence[Symbol], names: dict[int, str], offset: int) -> st
     while number >= 0 and not (number in names and offset < symbols[number].end):
         number = symbols[number].parent
     return names.get(number, "")
+
+
+_TYPE_PARAMETERS = re.compile(r"[<,]\s*(?:(?:const|in|out)\s+)*([\w$]+)")
+
+
+def _find_parameters(symbols: Sequence[Symbol]) -> list[set[str]]:
+    """By symbol the names of its parameters, those of types included."""
+    found = [
+        set(_TYPE_PARAMETERS.findall(symbol.signature)) if "<" in symbol.signature else set[str]() for symbol in symbols
+    ]
+    for symbol in symbols:
+        if symbol.kind in ("parameter", "type_parameter") and symbol.parent >= 0:
+            found[symbol.parent].add(symbol.name)
+    return found
+
+
+def _has_parameter(parameters: list[set[str]], symbols: Sequence[Symbol], start: int, name: str) -> bool:
+    """Whether a definition around a place takes a parameter of that name, also one without code of its own."""
+    number = bisect_right(symbols, start, key=lambda symbol: symbol.start) - 1
+    while number >= 0:
+        if start < symbols[number].end and name in parameters[number]:
+            return True
+        number = symbols[number].parent
+    return False
 
 
 def _innermost(symbols: Sequence[Symbol], offset: int) -> int:

@@ -14,8 +14,8 @@ from cq.graph.names import Method, find_by_name, find_imported, find_methods, fi
 from cq.graph.resolve import UNRESOLVED, Meaning, Resolver
 from cq.graph.things import Keys
 from cq.graph.unit import ROOT, Unit, part_key
-from cq.model.code import Imported
-from cq.model.edge import CONFIDENCE, Candidate, Links, Shape, SymbolRef
+from cq.model.code import Imported, Site
+from cq.model.edge import CONFIDENCE, Candidate, Links, Shape, SymbolRef, show_name
 
 BY_NAME = "name"  # evidence of a call whose candidates are looked up when somebody asks
 
@@ -108,7 +108,7 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
             called = resolver.callbacks(unit, number, cell.values) if number in calling else None
             runs = [] if ran is None else [make_ref(site.name, ran[0])]
             runs += found[1][1:]
-            runs += () if called is None else (make_ref(site.name, each) for each in called[1])
+            runs += () if called is None else (make_ref(_name_callback(site, each), each) for each in called[1])
             # In the order of `beside`, and only what is kept of them: as where they are kept from before.
             for kind, each in (("constructors", found[1]), ("runs", runs)):
                 if each:
@@ -116,7 +116,7 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
             if ran is not None and ran[1]:
                 replaced.append(number)
             if called is not None:
-                beside["callbacks"][number] = add(make_ref(site.name, called[0]))
+                beside["callbacks"][number] = add(make_ref(_name_callback(site, called[0]), called[0]))
         if calls[-1] in by_name:
             shapes[number] = find_shape(site)
     relations = _find_relations(resolver, unit, homes)
@@ -215,6 +215,13 @@ class _Old:
 
     def next_import(self, home: int) -> SymbolRef:
         return self.refs[self._imports[home].popleft()]
+
+
+def _name_callback(site: Site, meaning: Meaning) -> str:
+    """What is called back, where that is one name; else what it is handed to."""
+    names = {unit.qualified_names.get(symbol, "") for unit, symbol in meaning.places}
+    last = {show_name(name).rpartition(".")[2] for name in names}
+    return last.pop() or site.name if len(last) == 1 else site.name
 
 
 def make_ref(name: str, meaning: Meaning) -> SymbolRef:

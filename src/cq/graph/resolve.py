@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from cq.graph.callers import is_own
 from cq.graph.corpus import called_key
+from cq.graph.dialect import Dialect
 from cq.graph.link import Cell, Linker
 from cq.graph.things import (
     UNKNOWN,
@@ -105,6 +106,8 @@ class Resolver:
         if dialect.is_static and len(values) > 1 and UNKNOWN in values:
             values = {thing: level for thing, level in values.items() if thing is not UNKNOWN}
         meaning = self.mean(values)
+        if meaning.module:
+            meaning = meaning._replace(module=_name_own(meaning.module, dialect))
         if meaning.status == "unresolved":
             site = unit.code.sites[number]
             if site.name in _TEXT_METHODS and any(
@@ -667,6 +670,14 @@ def _numbers(definition: Definition) -> list[int]:
 
 def _single(thing: Thing | None) -> Values:
     return {} if thing is None else {thing: IMPORT}
+
+
+def _name_own(module: str, dialect: Dialect) -> str:
+    """`builtins.list` is the linker's word: an array of JavaScript is an `Array`."""
+    parts = module.split(".", 2)
+    if len(parts) > 1 and parts[0] == "builtins" and parts[1] in dialect.own_kinds:
+        parts[1] = dialect.own_kinds[parts[1]]
+    return ".".join(parts)
 
 
 def _module_of(name: str) -> str:

@@ -129,6 +129,11 @@ class TypeScriptDialect(Dialect):
         **{f"builtins.{name}": 0 for name in _CALLING},
     }
     builtins = frozenset(_GLOBALS.split())
+    own_kinds: ClassVar[dict[str, str]] = {
+        "list": "Array", "tuple": "Array", "dict": "Object", "set": "Set", "map": "Map", "promise": "Promise",
+        "str": "String", "int": "Number", "float": "Number", "bool": "Boolean", "bytes": "Uint8Array",
+        "generator": "Generator",
+    }  # fmt: skip
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._modules = Modules(paths)

@@ -177,12 +177,16 @@ class _Ingest:
             inner, number, name = call
             statement = Statement(inner, number, target)
             owner, _, last = target.name.rpartition(".")
-            if owner and last in _CONSTRUCTORS and name != last:
+            if owner and last in _CONSTRUCTORS and name not in (last, *_DELEGATING):
                 statement = Statement(inner, number, Candidate(target.path, target.document, owner), constructor=target)
             # Two things at one place are no evidence of either.
             key = inner, number
             found[key] = statement if found.get(key, statement) == statement else None
         return [statement for statement in found.values() if statement is not None]
+
+
+# Calls of a constructor that make no instance of its class: `super(x)` runs it for an instance of a subclass.
+_DELEGATING = ("super", "this", "self", "base")
 
 
 class _Positions:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from cq.opening import read_file
 from cq.source.program import OUTSIDE, choose_environment, find_in_path, kill_group
 from cq.source.repository import find_cache_dir
 
@@ -107,7 +108,7 @@ def _find_memory() -> Path | None:
 def _load_failures() -> dict[str, tuple[float, str]]:
     path = _find_memory()
     try:
-        return {} if path is None else msgspec.json.decode(path.read_bytes(), type=dict[str, tuple[float, str]])
+        return {} if path is None else msgspec.json.decode(read_file(path), type=dict[str, tuple[float, str]])
     except (OSError, msgspec.DecodeError):
         return {}
 

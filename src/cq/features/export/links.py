@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from cq.features.export.document import Document
+from cq.graph.link import find_dialect
 from cq.identity import module_symbol_id
 from cq.model.artifact import (
     SCHEMA_VERSION,
@@ -52,11 +55,15 @@ def make_occurrence_rows(document: Document) -> Iterator[Row]:
             call_site_id=document.locate(call)[1],
             ref=document.refer(ref, call.name, None, document.hint(number, ref)),
         )
-    for reference, scope, ref in edges.find_names(*at, facts):
+    own = find_dialect(facts.language)
+    for reference, scope, ref in edges.find_names(*at, facts, unknown=True):
         if reference.start in called:
             continue
+        if ref.status == "unresolved" and reference.name in own.builtins:
+            ref = msgspec.structs.replace(ref, status="external", module=f"{own.core}.{reference.name}")
         meaning = document.refer(ref, reference.name, None, document.hint(-1, ref))
-        if meaning.candidates or meaning.status == "external":
+        # A name that means a parameter or a local refers to no definition.
+        if meaning.candidates or not ref.candidates:
             yield SymbolOccurrenceRow(
                 schema_version=SCHEMA_VERSION,
                 from_chunk_uid=document.chunk_of(scope),

@@ -15,6 +15,7 @@ and in types ["=>", result, parameter, …], ["new", result, …], ["object", ke
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -178,7 +179,8 @@ class EcmaScriptCode(Language):
     def _new_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`new Map<string, Row>()` says what it holds."""
         name = first_child(node)
-        if name is not None and collector.text[name.start_byte : name.end_byte] in _CONTAINERS:
+        is_short = name is not None and name.end_byte - name.start_byte < _PATH_TEXT
+        if name is not None and is_short and collector.text[name.start_byte : name.end_byte] in _CONTAINERS:
             kinds = node.child_by_field_name("type_arguments")
             if kinds is not None:
                 label = collector.slice(name.start_byte, name.end_byte)
@@ -585,6 +587,7 @@ class EcmaScriptCode(Language):
             if call[5] in _DERIVING and len(call) > 11 and len(call[11]) == 2:
                 _derive(notes, *call[11], is_whole=call[5] != "setPrototypeOf")
         prototypes = self._find_prototypes(collector, notes)
+        own = [found.start() for found in _THIS_WORD.finditer(text, *collector.span)]
         for start in sorted(notes.functions):
             written = notes.functions[start]
             draft = named.get(written.body_start)
@@ -626,7 +629,7 @@ class EcmaScriptCode(Language):
                 code.returns.append((written.body_start - 1, written.value))
             place = (start, start) if draft is None else (written.body_start, written.body_start)
             inner = written.end if draft is None else -1
-            if not is_own and not written.is_arrow and text.find(b"this", start, written.end) >= 0:
+            if not is_own and not written.is_arrow and bisect_left(own, start) < bisect_left(own, written.end):
                 code.binds.append((*place, "this", this, inner))
             if written.name:
                 code.binds.append((*place, written.name, ["def" if key in code.definitions else "lambda", key], inner))
@@ -908,6 +911,7 @@ def read_type(raw: bytes) -> Value:
 
 
 _THIS = Parameter("this")
+_THIS_WORD = re.compile(rb"this")
 _EXPORTS = (b"exports.", b"module.exports.")
 # From what is assigned to the block that always runs it; functions are there before that.
 _DERIVING = frozenset({"inherits", "setPrototypeOf", "__extends"})  # functions that put one under another

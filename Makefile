@@ -6,11 +6,13 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint types layers docs docs-check bench train-embeddings format wheel sbom clean
+.PHONY: help install demo test quick hostile check lint types layers docs docs-check bench train-embeddings format wheel sbom clean
 
 help:
 	@echo "make demo     install, index this repository, show what it knows"
-	@echo "make test     run the tests"
+	@echo "make test     run the tests, on all cores"
+	@echo "make quick    run most of them, in a minute"
+	@echo "make hostile  run the attacks at full size: an hour"
 	@echo "make check    format, lint, types, layers, docs, tests: the one gate"
 	@echo "make bench    measure (PARTS='syntax …' for some of it)"
 	@echo "make train-embeddings  make the models again: minutes with a GPU, hours without"
@@ -61,7 +63,14 @@ demo: $(STAMP)
 # The compiler that some tests ask is fetched first; without it they are skipped, and the line says why.
 test: $(STAMP)
 	@$(BIN)/cq doctor --install typescript >/dev/null || echo "the tests that ask TypeScript are skipped" >&2
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not alone and not full"
+	@$(BIN)/python -m pytest -m "alone and not full"
+
+quick: $(STAMP)
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not alone and not full"
+
+hostile: $(STAMP)
+	@$(BIN)/python -m pytest -m full tests/hostile
 
 check: lint types layers docs-check test
 

@@ -36,6 +36,7 @@ PARTS = {
         "query",
         "graph",
         "graph_typescript",
+        "digests",
         "labels",
         "calls",
         "providers",

@@ -75,7 +75,8 @@ def _read_options(command: str) -> tuple[list[tuple[str, str]], str]:
             value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
             name = " ".join(filter(None, [", ".join(action.option_strings), str(value)]))
             rows.append((name, str(action.help or "")))
-    return rows, (parser.epilog or "").removeprefix("examples:\n")
+    # The keys of a query are a table of their own in docs/query.md.
+    return rows, (parser.epilog or "").removeprefix("examples:\n").partition("\n\nevery key")[0]
 
 
 def _render_manual() -> str:

@@ -17,6 +17,9 @@ from hypothesis import HealthCheck, settings
 from cq.graph import cells
 from cq.syntax import extract
 
+# A shell that starts the tests in the background makes them ignore Ctrl-C, and so would every program they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 settings.register_profile(
     "cq", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -25,8 +28,8 @@ cells.is_strict = extract.is_strict = True
 os.environ["XDG_RUNTIME_DIR"] = os.environ["XDG_CONFIG_HOME"] = tempfile.gettempdir() + "/cq-tests-use-no-daemon"
 
 
-_MARK = f"TESTS_OF_CQ={os.getpid()}\0"
-os.environ["TESTS_OF_CQ"] = str(os.getpid())
+_MARK = f"XDG_TESTS_OF_CQ={os.getpid()}\0"  # named so that daemons, which get few variables, are given it
+os.environ["XDG_TESTS_OF_CQ"] = str(os.getpid())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,6 +16,8 @@ import pytest
 from bench import corpora, questions, sdist_backend
 from bench.corpora import Corpus, CorpusError, fetch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -17,6 +17,8 @@ import pytest
 
 import cq
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 

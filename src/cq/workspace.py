@@ -6,15 +6,16 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from threading import Event
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
 
 import msgspec
 
 from cq.model.config import Configuration
-from cq.model.errors import SourceError, StoreError, UsageError
+from cq.model.errors import CqError, SourceError, StoreError, UsageError
 from cq.model.facts import Call, Chunk, FileFacts, Symbol
 from cq.model.location import Location
 from cq.model.source import Problem, Skip, SourceFile
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from cq.features.hover import HoverOptions
     from cq.features.impact import ImpactOptions
     from cq.features.imports import ImportsOptions
+    from cq.features.lsp import LspOptions
     from cq.features.neighborhood import Found, NeighborhoodOptions
     from cq.features.page import Page
     from cq.features.rank import RankOptions
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from cq.store.read import Reader, Tree
 
 _T = TypeVar("_T")
+_W = TypeVar("_W", bound="Workspace")
 _SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
 _MOST_ANSWERS = 50  # kept from one question to the next
 _READY_SECONDS = 600.0  # after a question, for the next one
@@ -125,6 +128,35 @@ class Completion(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
+def _mends(cls: type[_W]) -> type[_W]:
+    """What a damaged index says may fail anywhere in a question: the index is looked at then, made anew if it is
+    damaged, and asked again."""
+
+    def wrap(ask: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(ask)
+        def asking(self: Workspace, *args: Any, **options: Any) -> Any:
+            try:
+                return ask(self, *args, **options)
+            except MemoryError:
+                raise
+            except Exception as error:
+                if (isinstance(error, CqError) and not isinstance(error, StoreError)) or not self._mend():
+                    raise
+            return ask(self, *args, **options)
+
+        return asking
+
+    for name, ask in list(vars(cls).items()):
+        if isinstance(ask, FunctionType) and not name.startswith("_") and name not in _UNASKED:
+            setattr(cls, name, wrap(ask))
+    return cls
+
+
+# Methods that ask nothing of the index, or mend it themselves.
+_UNASKED = frozenset({"close", "facts", "languages", "config", "refresh", "watch", "doctor", "artifacts", "artifact"})
+
+
+@_mends
 class Workspace:
     """A root and what can be asked about it.
 
@@ -153,6 +185,7 @@ class Workspace:
         self._place: Place | None = None
         self._closed = False
         self._last: Report | None = None
+        self._rebuilt = ""  # why the index was made anew meanwhile
         self._shared: tuple[Reader, Tree, Relations] | None = None  # while a plan runs
         self._trusted = False
         self._registry: Registry | None = None
@@ -274,9 +307,15 @@ class Workspace:
         return self._registry
 
     def refresh(
-        self, *, full: bool = False, wait: bool = False, on_progress: Callable[[Progress], None] | None = None
+        self,
+        *,
+        full: bool = False,
+        wait: bool = False,
+        verify: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> Report:
-        """Brings the index up to date, whatever the policy. `full` reads and parses everything again.
+        """Brings the index up to date, whatever the policy. `full` reads and parses everything again; `verify` looks
+        for damage even where nothing points to it.
 
         Where another process is writing, `wait` waits for it; else the report says `busy` and the last generation
         stands. Safe to interrupt or to kill: what was there before is there after.
@@ -288,8 +327,9 @@ class Workspace:
         settings, started = self._settings(), time.time_ns()
         place = self._open_place()
         report = refresh(
-            place.file, self.root, settings, full=full, wait=wait, on_progress=on_progress or self._on_progress
-        )
+            place.file, self.root, settings, full=full, wait=wait, verify=verify,
+            on_progress=on_progress or self._on_progress,
+        )  # fmt: skip
         if not report.busy:
             _touch(self._stamp_file(settings), started)
             if self.config().find.profile == "lexical_only":
@@ -297,7 +337,14 @@ class Workspace:
 
                 drop_vectors(place.file, self.root)
         self._last = report
+        self._rebuilt = report.rebuilt or self._rebuilt
         return report
+
+    def _mend(self) -> bool:
+        """After a question that failed: whether that was damage, which is mended then."""
+        if self._shared is not None or not self._auto_refresh or self._closed:
+            return False  # the plan that this is a step of begins again, or nothing may be written
+        return self.refresh(verify=True).rebuilt.startswith("damaged")
 
     def resolve(
         self, *, seconds: float = 0.0, most: int = 0, on_progress: Callable[[Progress], None] | None = None
@@ -393,8 +440,10 @@ class Workspace:
 
     def _name_state(self, tree: Tree) -> tuple[object, ...]:
         """Differs where anything in the tree, or the index itself, is another."""
+        from cq.store import database
+
         index = self._open_place().file
-        return os.fspath(index), index.stat().st_ino, tree.id, tree.generation
+        return os.fspath(index), *database.identify(index), tree.id, tree.generation
 
     def _find_before_index(self, options: FindOptions) -> FindAnswer | None:
         """An answer from the disk where a first index would take long; it is begun by a process of its own. None where
@@ -554,6 +603,12 @@ class Workspace:
             "hover", options.servers, lambda relations, servers: find_hover(relations, servers, options)
         )
 
+    def lsp(self, question: LspOptions) -> Answer:
+        """What else a language server says: actions, macro expansion, signatures, symbols, … See LspOptions."""
+        from cq.features.lsp import find_said
+
+        return self._consult("lsp", question.servers, lambda _, servers: find_said(servers, question))
+
     def references(self, question: str | ReferencesOptions) -> Answer:
         """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""
         from cq.features.references import ReferencesOptions, find_references
@@ -600,6 +655,7 @@ class Workspace:
         from cq.features.neighborhood.reuse import find_again
         from cq.features.relations import note_unlinked
         from cq.source.git import find_head
+        from cq.store import database
 
         options = NeighborhoodOptions(question) if isinstance(question, str) else question
         options = msgspec.structs.replace(
@@ -611,7 +667,7 @@ class Workspace:
             near = self._find_near(reader, tree, files)
             sources = Sources(self._read_history, near, self._ask_servers(files) if on else None)
             index = self._open_place().file
-            place = (os.fspath(index), index.stat().st_ino, os.fspath(self.root))
+            place = (os.fspath(index), database.identify(index), os.fspath(self.root))
             head = f"{find_head(os.fspath(self.root))} {near and reader.last_vector(tree.id)}"
             found, _ = find_again(reader, tree, place, options, sources, head=head, version=__version__)
             refs = self._save(found.overflow)
@@ -719,10 +775,9 @@ class Workspace:
         self, preset: str, target: str, *, budget: int = 8000, measure: str = "text", place: tuple[str, ...] = ()
     ) -> Answer:
         """A plan by its name, for `function:…`, `class:…`, `module:…` or `path:…`."""
-        from cq.features.graph import describe_target
         from cq.features.plan import run_plan
         from cq.features.presets import find_subject, make_report, parse_subject
-        from cq.features.target import say_nothing
+        from cq.features.target import describe_target, say_nothing
 
         kind, name = parse_subject(target)
         with self._asking("report") as finish:
@@ -775,8 +830,8 @@ class Workspace:
 
         return list(overflow.find(self._artifact_store()))
 
-    def artifact(self, name: str) -> Any:
-        """The content of one of them; UsageError for a name that is none."""
+    def artifact(self, name: str, *, page: int = 0, limit: int = 50) -> Any:
+        """The content of one of them, or of a list so many rows; UsageError for a name or a page that is none."""
         from difflib import get_close_matches
 
         from cq.store import overflow
@@ -787,7 +842,7 @@ class Workspace:
             close = get_close_matches(name, store.names(), n=1)
             hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq artifact list` lists them"
             raise UsageError(f"there is no artifact {name!r}", hint=hint)
-        return value
+        return overflow.take_page(value, page, limit) if page else value
 
     def files(self) -> Iterator[IndexedFile]:
         """Every indexed file, by path."""
@@ -906,13 +961,26 @@ class Workspace:
         """Keeps the index fresh until `stop` is set; a report for every refresh that changed something."""
         from cq.indexing.watch import watch_tree
 
+        tell = on_note or (lambda _: None)
+
+        def refresh() -> Report:
+            known, self._configuration = self._configuration, None
+            try:
+                self.config()
+            except CqError as error:
+                tell(f"{error}; what was set before holds")
+                self._configuration = known
+            return self.refresh()
+
+        self.config()  # what is wrong from the beginning is an error
         return watch_tree(
             self.root,
-            self.refresh,
+            refresh,
             stop or Event(),
             ignore=self._open_place().file.parent,
+            find_outside=self._find_outside,
             debounce_ms=debounce_ms,
-            on_note=on_note or (lambda _: None),
+            on_note=tell,
         )
 
     def doctor(self) -> tuple[Check, ...]:
@@ -1058,6 +1126,14 @@ class Workspace:
         folders = {name.rpartition("/")[0] for name in names} | listed.directories.keys()
         return {f"{self.root}/{folder}".rstrip("/") or "/" for folder in folders} | listed.watched.keys()
 
+    def _find_outside(self) -> list[str]:
+        """The files that decide what is listed and lie beside the tree."""
+        if not self._has_tree():
+            return []
+        with self._reading() as (_, tree):
+            watched = msgspec.msgpack.decode(tree.listing, type=_Listed).watched
+        return [path for path in watched if not path.startswith(f"{self.root}/")]
+
     def _is_recent(self) -> bool:
         import time
 
@@ -1163,6 +1239,8 @@ class Workspace:
                 message = f"{self._disk.unread:,} files were not read in time"
                 events.append(Degraded("index", "warning", "unread", message, "index"))
             return events + _note_partial({} if self._disk is None else self._disk.partial)
+        from cq.store.kept import explain_lost, find_lost
+
         config, place = self.config(), self._open_place()
         events = [Degraded("config", "info", "configuration", note) for note in config.notes]
         if place.note:
@@ -1171,8 +1249,10 @@ class Workspace:
         category = "file_cap" if listed.truncated else "listing"
         events += [Degraded("listing", "warning", category, note) for note in listed.notes]
         events += _note_partial(tree.partial)
-        if self._last and self._last.rebuilt:
-            events.append(Degraded("refresh", "info", "rebuilt", f"the index was made anew: {self._last.rebuilt}"))
+        if self._rebuilt:
+            events.append(Degraded("refresh", "info", "rebuilt", f"the index was made anew: {self._rebuilt}"))
+        lost = [": ".join(explain_lost(source)) for source in find_lost(place.file)]
+        events += [Degraded("evidence", "warning", "lost", message) for message in lost]
         if self._last and self._last.busy:
             message = "another process is writing the index; this is the last generation"
             events.append(Degraded("refresh", "info", "busy", message))
@@ -1199,14 +1279,16 @@ def stay_ready() -> Generator[float, None, None]:
     for. Piece by piece; yields how many seconds nothing has to be done."""
     from copy import copy
 
-    from cq.model.errors import CqError
-
     for key, asked in _asked:
         again = copy(asked)
         again._closed, again._configuration, again._registry = False, None, None
         again._on_progress = again._last = again._place = None
         with suppress(CqError, OSError), again:
-            yield from again._stay_ready(key)
+            try:
+                yield from again._stay_ready(key)
+            except Exception:
+                if not again._mend():
+                    raise
 
 
 _asked: list[tuple[tuple[str, str, str], Workspace]] = []

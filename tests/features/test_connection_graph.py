@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
+import pytest
+
+from cq import Workspace
+from cq.features.find import FindOptions
 from cq.features.find.connect import connect
 from cq.features.find.layout import render_graph
+from cq.features.references import ReferencesOptions
+from cq.graph.edges import Edges
 from cq.model.answer import SCHEMA_VERSION, Run
 from cq.model.find import CallNode, FindAnswer, Node, Result, ScoreParts, TypeUse
-from tests.support.find import find_fixture
+from tests.support.find import find_fixture, write_fixture
 
 JWT = TypeUse("JwtPayload", origin="src/models/auth.ts")
 VALIDATE = Node(
@@ -221,3 +229,116 @@ def test_types_lead_to_their_definitions(tmp_path: Path):
         ("text", "str", ""), ("more", "Payload", "models.py"),
     ]  # fmt: skip
     assert [(use.type, use.origin) for use in node.types_out] == [("Payload", "models.py")]
+
+
+ALIASES = """
+    //- types.ts
+    export type Rect = { kind: "rect" };
+    export type Shape = Rect | { kind: "text" };
+    export type Both = Rect & { more: number };
+    export type Draw = (shape: Shape) => void;
+    export type Id = string;
+    export enum Side { Left, Right }
+    export const LIMIT = 5;
+    const own = (shape: Shape, rest: [...Id[]]) => LIMIT;
+    //- more.ts
+    export * from "./types";
+    //- use.ts
+    import { Shape as Form, Id } from "./types";
+    import * as all from "./more";
+    export function draw(form: Form, id: Id): Both { return form as all.Both; }
+    const side: all.Side = all.LIMIT;
+    //- other.ts
+    import type { Draw } from "./more";
+    type Shape = number;
+    export let drawn: Draw, shape: Shape;
+    """
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("types.ts > Shape", {"types.ts", "use.ts"}),
+        ("other.ts > Shape", {"other.ts"}),
+        ("Rect", {"types.ts"}),
+        ("Both", {"use.ts"}),
+        ("Draw", {"other.ts"}),
+        ("Id", {"types.ts", "use.ts"}),
+        ("Side", {"use.ts"}),
+        ("LIMIT", {"types.ts", "use.ts"}),
+    ],
+)
+def test_aliases_of_types_are_referred_to_as_references_says(tmp_path: Path, name: str, files: set[str]):
+    write_fixture(tmp_path, ALIASES)
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        graph = workspace.find(FindOptions(f"symbol = {name}")).graph
+        assert graph is not None
+        target = name.replace(" > ", ":")
+        answer = workspace.references(ReferencesOptions(target, certain=True, servers=False))
+    (node,) = graph.nodes
+    assert (set(node.references), node.by_name) == (files, False)
+    listed = {finding.location.path for finding in answer.sections[0].findings if finding.location is not None}
+    assert listed == files
+
+
+def test_types_of_parameters_that_are_aliases_have_a_place(tmp_path: Path):
+    source = ALIASES.replace("Form, id: Id): Both", "Form, id: Id): Id")
+    graph = find_fixture(tmp_path, source, "symbol = draw").graph
+    assert graph is not None
+    (node,) = graph.nodes
+    assert [(use.type, use.origin) for use in node.types_in] == [("Form", "types.ts"), ("Id", "types.ts")]
+    assert [(use.type, use.origin) for use in node.types_out] == [("Id", "types.ts")]
+
+
+FORWARD = """
+    #- model.py
+    from typing import Annotated, Literal, Union
+    class Node: ...
+    class Leaf: ...
+    Either = Union[Node, Leaf]
+    type Both = Node | Leaf
+    #- use.py
+    from __future__ import annotations
+    from typing import TYPE_CHECKING, Annotated, Literal, Optional
+    if TYPE_CHECKING:
+        from model import Both, Either, Leaf, Node
+    def walk(node: "Node", inner: "Optional[Either]", mode: Literal["Leaf"]) -> "list[Both]": ...
+    """
+
+
+def test_annotations_written_as_strings_are_references(tmp_path: Path):
+    write_fixture(tmp_path, FORWARD)
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        found: dict[str, list[int]] = {}
+        for name in ("Node", "Leaf", "Either", "Both"):
+            answer = workspace.references(ReferencesOptions(name, certain=True, servers=False))
+            places = [finding.location for finding in answer.sections[0].findings if finding.location is not None]
+            found[name] = sorted(place.start_line for place in places if place.path == "use.py")
+        graph = workspace.find(FindOptions("symbol = walk")).graph
+    assert found == {"Node": [4, 5], "Leaf": [4], "Either": [4, 5], "Both": [4, 5]}
+    assert graph is not None
+    assert {use.type: use.origin for use in (*graph.nodes[0].types_in, *graph.nodes[0].types_out)} == {
+        "Node": "model.py", "Either": "model.py", "Both": "model.py", 'Literal["Leaf"]': "",
+    }  # fmt: skip
+
+
+def test_star_exports_of_one_another_are_each_asked_once(tmp_path: Path):
+    """Sixteen modules that all export all of one another: the ways through them are countless."""
+    for number in range(16):
+        others = "".join(f'export * from "./m{other}";\n' for other in range(16) if other != number)
+        (tmp_path / f"m{number}.ts").write_text(others)
+    (tmp_path / "use.ts").write_text('import * as m from "./m0";\nexport let it: m.Nowhere, that: m.Somewhere;\n')
+    (tmp_path / "m9.ts").write_text((tmp_path / "m9.ts").read_text() + "export type Somewhere = string;\n")
+    asked = 0
+    find_name = Edges._find_name
+
+    def count(*args: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return find_name(*args)
+
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace, patch.object(Edges, "_find_name", count):
+        graph = workspace.find(FindOptions("symbol = Somewhere")).graph
+    assert graph is not None
+    assert list(graph.nodes[0].references) == ["use.ts"]
+    assert asked < 100

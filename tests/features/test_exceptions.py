@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cq import Workspace
 from cq.features.exceptions import ExceptionsOptions
 from cq.model.answer import ExceptionDetails
 from cq.model.errors import UsageError
@@ -255,6 +256,17 @@ def test_typescript_and_rust(tmp_path: Path):
         """,
     )
     assert answer.summary["passed"] == 1
+
+
+def test_a_language_that_is_not_covered_is_said(tmp_path: Path):
+    (tmp_path / "main.go").write_text('package main\nfunc main() { panic("x") }\n')
+    (tmp_path / "data.json").write_text("{}")
+    with Workspace.open(tmp_path, index_dir=tmp_path.with_name("index")) as workspace:
+        for target in ("main.go", "main", ""):
+            (event,) = workspace.exceptions(target).degraded
+            assert (event.category, "go (1 file)" in event.message) == ("language", True)
+        (event,) = workspace.side_effects("main.go").degraded
+        assert event.category == "language"  # and not that loading it only defines things
 
 
 def test_the_same_as_pythons_own_tree():

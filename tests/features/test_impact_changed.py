@@ -11,7 +11,8 @@ from cq import Answer, Workspace
 from cq.features.impact import ImpactOptions
 from cq.model.answer import NodeDetails
 from cq.model.history import Change
-from cq.source.git import GitError, find_changes
+from cq.source.checkout import GitError
+from cq.source.git import find_changes
 
 A = """LIMIT = 3
 

@@ -417,10 +417,10 @@ def bundle_of(answer: Answer) -> Bundle:
         ("app.use.main", "symbol_fallback", "app/use.py:main", []),
         ("app.use", "symbol_fallback", "app/use.py", []),
         ("symbol = Store > check", "symbol_fallback", "app/store.py:Store.check", []),
-        ("save", "symbol_fallback", "app/use.py:save", ["ambiguous"]),
+        ("save", "symbol_fallback", "app/store.py:Store.save", ["ambiguous"]),
         ("app/use.py:check", "symbol_fallback", "app/store.py:Store.check", ["not_found"]),
         ("gone.py:check", "symbol_fallback", "app/store.py:Store.check", ["not_found"]),
-        ("app/store.py:99", "file_anchor_unresolved", "app/store.py", ["not_found"]),
+        ("app/store.py:99", "invalid", None, ["invalid"]),
         ("app/use.py:1", "file_anchor_unresolved", "app/use.py", ["not_found"]),
         ("gone.py:3", "unresolved", None, ["not_found"]),
         ("nothing_of_that_name", "unresolved", None, ["not_found"]),
@@ -441,7 +441,7 @@ def test_an_ambiguous_target_names_the_others(workspace: Workspace):
     answer = ask(workspace, "save")
     bundle = bundle_of(answer)
     assert (bundle.meta.index, bundle.meta.of) == (1, 2)
-    assert [node.node_id for node in bundle.meta.others] == ["app/store.py:Store.save"]
+    assert [node.node_id for node in bundle.meta.others] == ["app/use.py:save"]
     assert "1 of 2" in bundle.diagnostics[0].message
 
 
@@ -478,6 +478,37 @@ def test_counts_are_true_and_the_rest_is_an_artifact(workspace: Workspace):
     assert [node["name"] for node in whole["preview"]] == ["Store", "step", "last"]
     assert [ref.id for ref in answer.artifacts] == [p.artifact_id for p in bundle_of(answer).artifacts]
     assert {cut.scope: (cut.limit, cut.omitted) for cut in answer.truncated}["children"] == (1, 2)
+
+
+def test_json_shows_about_what_text_does_and_the_rest_in_pages(tmp_path: Path):
+    (tmp_path / "repo").mkdir()
+    callers = "".join(f"def caller_{number:03}():\n    return target({number})\n" for number in range(333))
+    (tmp_path / "repo" / "app.py").write_text(f"def target(x):\n    return x\n{callers}")
+    with Workspace.open(tmp_path / "repo", index_dir=tmp_path / "index") as workspace:
+        found = {
+            measure: workspace.neighborhood(NeighborhoodOptions("target", page=Page(0, budget, measure=measure)))
+            for measure, budget in (("text", 8000), ("json", 8000))
+        }
+        small = workspace.neighborhood(NeighborhoodOptions("target", page=Page(0, 4000, measure="json")))
+        wide = workspace.neighborhood(NeighborhoodOptions("target", 333, slices=("callers",), page=Page(0, 0)))
+        shown = {name: sum(len(part.preview) for part in bundle_of(answer).slices) for name, answer in found.items()}
+        assert shown["json"] >= shown["text"]
+        assert len(msgspec.json.encode(found["json"])) // 4 <= 8000
+        assert len(msgspec.json.encode(small)) // 4 <= 4000
+        ids = {bundle_of(answer).bundle_id for answer in (*found.values(), small)}
+        assert len(ids) == 1  # what is shown of it makes no other bundle
+        assert [len(part.preview) for part in bundle_of(wide).slices] == [333]
+        (pointer,) = [p for p in bundle_of(found["json"]).artifacts if p.metadata["slice"] == "callers"]
+        whole = workspace.artifact(pointer.artifact_id)
+        assert (len(whole["preview"]), len(whole["edges"])) == (333, 333)
+        paged = [workspace.artifact(pointer.artifact_id, page=number) for number in range(1, 8)]
+        assert [(len(page["preview"]), len(page["edges"]), page["pages"]) for page in paged[-2:]] == [
+            (50, 50, 7),
+            (33, 33, 7),
+        ]
+        assert [node for page in paged for node in page["preview"]] == whole["preview"]
+        with pytest.raises(UsageError, match="there is no page 8"):
+            workspace.artifact(pointer.artifact_id, page=8)
 
 
 def test_what_could_not_be_stored_is_not_pointed_to(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
@@ -525,7 +556,8 @@ def test_the_order_of_sections_can_be_configured(tmp_path: Path):
 
 def test_every_node_has_a_place_and_a_signature(workspace: Workspace):
     for target in ("Store", "Store.save", "app/use.py", "write"):
-        for node in bundle_of(ask(workspace, target)).node_index.values():
+        bundle = bundle_of(ask(workspace, target))
+        for node in (*bundle.node_index.values(), *(node for part in bundle.slices for node in part.preview)):
             assert node.file_path
             assert node.line > 0
             assert node.signature
@@ -534,7 +566,10 @@ def test_every_node_has_a_place_and_a_signature(workspace: Workspace):
 def test_every_edge_leads_between_nodes_that_are_told(workspace: Workspace):
     bundle = bundle_of(ask(workspace, "Store.save", expand=(("callers", 3), ("callees", 3))))
     ends = {e for part in bundle.slices for edge in part.edges for e in (edge.source_node_id, edge.target_node_id)}
-    assert ends <= set(bundle.node_index)
+    shown = {node.node_id for part in bundle.slices for node in part.preview}
+    assert bundle.subject is not None
+    assert ends <= shown | {bundle.subject.node_id, *bundle.node_index}
+    assert shown.isdisjoint(bundle.node_index)  # what a slice shows is not told twice
     assert all(edge.evidence_source for part in bundle.slices for edge in part.edges)
     names = {node.name for part in bundle.slices if part.kind == "siblings" for node in part.preview}
     assert names == {"check"}

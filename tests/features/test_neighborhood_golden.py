@@ -14,6 +14,8 @@ from cq.features.neighborhood import NeighborhoodOptions
 from cq.features.page import Page
 from cq.model.neighborhood import Bundle
 
+pytestmark = pytest.mark.slow
+
 
 def find(tmp_path: Path, corpus: str, folder: str, target: str) -> dict[str, list[str]]:
     """Slice -> `path:line name` of its nodes, `?` behind those that are only possible."""

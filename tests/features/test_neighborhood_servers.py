@@ -21,6 +21,8 @@ from cq.providers.registry import SERVER_KINDS, Provider, Registry, serve
 from cq.providers.session import ServerSpec
 from tests.support.servers import QUICK, STUB, Tree, write_tree
 
+pytestmark = pytest.mark.slow
+
 TREE = """
 #- app.py
 def ta$0rget(x):
@@ -119,18 +121,52 @@ def test_deep_signals(tree: Tree):
                 "hover": [Hover("def target(x: int) -> int", signature="def target(x: int) -> int")],
                 "hints": [Hint(12, ": int", "type"), Hint(900, "elsewhere")],
                 "diagnostics": [Diagnostic(Place("app.py", 25, 26), "error", "no such operator", "op")],
-                "tokens": [Token(4, 10, "function"), Token(11, 12, "parameter"), Token(25, 26, "parameter")],
+                "tokens": [
+                    Token(4, 10, "function", ("definition",)),
+                    Token(11, 12, "parameter"),
+                    Token(26, 27, "parameter"),
+                    Token(900, 910, "function"),
+                ],
             }
         ),
     )
     part = slice_of(bundle, "lsp_deep_signals")
-    assert [(node.kind, node.line, node.signature) for node in part.preview] == [
-        ("type", 1, "def target(x: int) -> int"),
-        ("hint", 1, ": int"),
-        ("diagnostic", 2, "error: no such operator"),
+    assert [(node.kind, node.line, node.signature, node.display_label) for node in part.preview] == [
+        ("type", 1, "def target(x: int) -> int", ""),
+        ("hint", 1, ": int", "type"),
+        ("diagnostic", 2, "error: no such operator", "error"),
+        ("token", 1, "target", "function definition"),
+        ("token", 1, "x", "parameter"),
+        ("token", 2, "x", "parameter"),
     ]
+    assert [node.byte_span for node in part.preview][3:] == [(4, 10), (11, 12), (26, 27)]
     assert part.metadata["tokens"] == {"function": 1, "parameter": 2}
     assert all(edge.evidence_source == "lsp.fake" for edge in part.edges)
+
+
+def test_servers_that_name_the_subject_add_nothing(tree: Tree):
+    start = tree.fixture.files["app.py"].index("def target") + 4
+    itself = Place("app.py", start, start + 6)
+    item = HierarchyItem("target", "function", itself)
+    bundle = ask(tree, make_provider({"incoming_calls": [item], "outgoing_calls": [item]}))
+    assert set(edges_of(bundle, "callers")) == {"known"}
+    assert slice_of(bundle, "callees").total == 0
+    box = tree.fixture.files["app.py"].index("def target(self") + 4
+    method = ask(tree, make_provider({"implementation": [Place("app.py", box, box + 6)]}), "app.py:Box.target")
+    assert slice_of(method, "implementations").total == 0
+
+
+def test_how_a_server_stands_is_in_the_document(tree: Tree):
+    def spec(_site: Any, _detection: Any) -> ServerSpec:
+        return ServerSpec("stub", (sys.executable, "-I", os.fspath(STUB), "good"), {"python": "python"})
+
+    stub = Provider(
+        "stub", "stub", 1, ("python",), SERVER_KINDS, "stub", lambda _: Detection(True, "stub 1"), serve(spec)
+    )  # fmt: skip
+    (told,) = ask(tree, stub).meta.lsp_servers
+    assert {name: told[name] for name in ("position_encoding", "health", "quiescent")} == {
+        "position_encoding": "utf-16", "health": "unknown", "quiescent": True,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", ["crash", "silent", "dies", "garbage"])

@@ -62,6 +62,20 @@ def states(answer: Answer) -> dict[str, str]:
     return {step["id"]: step["status"] for step in answer.summary["steps"]}
 
 
+def test_one_text_stands_for_a_list_of_one():
+    plan = parse_plan(
+        b"[[steps]]\ntype = 'q'\nquery = 'entity=class'\nlang = 'python'\n"
+        b"[[steps]]\ntype = 'neighborhood'\ntarget = 'save'\nexpand = 'callers(depth=2)'\nlang = ['rust', 'go']\n"
+        b"[[steps]]\ntype = 'search'\ntext = 'save'\nin = 'src'\nkind = 'definition'\n"
+    )
+    assert [getattr(step, "lang", ()) for step in plan.steps] == [("python",), ("rust", "go"), ()]
+    assert getattr(plan.steps[1], "expand", ()) == ("callers(depth=2)",)
+    assert (getattr(plan.steps[2], "inside", ()), getattr(plan.steps[2], "kind", ())) == (("src",), ("definition",))
+    for wrong in ({"lang": ""}, {"lang": 3}, {"query": ["entity=class"]}):
+        with pytest.raises(UsageError):
+            steps({"type": "q", "query": "entity=class", **wrong})
+
+
 def test_steps_take_from_earlier_ones(workspace: Workspace):
     plan = steps(
         {"type": "search", "text": "save", "kind": ["definition"]},

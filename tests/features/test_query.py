@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ast_grep_py import SgRoot
 
+from bench.patterns import compare, make_patterns
 from cq import Workspace, query
 from cq.features.structural import documents
 from cq.features.structural.run import run_plans
@@ -90,7 +91,7 @@ def test_files(tree: Open, tokens: str, paths: list[str]):
 
 def test_tests_come_after_source(tree: Open):
     workspace = tree(tests__a_py="def f(): pass\n", zoo_py="def f(): pass\n", b_test_ts="function f() {}\n")
-    assert places(workspace.q("entity=function")) == ["zoo.py:1:1", "b_test.ts:1:1", "tests/a.py:1:1"]
+    assert places(workspace.q("entity=function")) == ["zoo.py:1:1", "tests/a.py:1:1", "b_test.ts:1:1"]
 
 
 def test_options_beside_a_query_narrow_it(tree: Open):
@@ -140,7 +141,7 @@ def test_relations_capture_too(tree: Open):
 def test_documents_inside_files(tree: Open):
     page = "# Title\n\n```python\ndef f(): g(1)\n```\n\n> ```python\n> g(2)\n> ```\n"
     workspace = tree(a_md=page, b_vue="<template>x</template>\n<script lang='ts'>\ng(3)\n</script>\n")
-    assert places(workspace.q("pattern='g($X)'")) == ["a.md:4:10", "a.md:8:3", "b.vue:3:1"]
+    assert places(workspace.q("pattern='g($X)'")) == ["b.vue:3:1", "a.md:4:10", "a.md:8:3"]
     assert places(workspace.q("entity=function")) == ["a.md:4:1"]
 
 
@@ -318,7 +319,10 @@ def test_languages_that_cannot_serve_are_named(tree: Open):
     [
         "pattern='def ('",
         "pattern='kind=no_such_kind'",
-        "pattern='f($$$A, 2, $$$B)'",
+        "pattern='('",
+        "pattern='f($X'",
+        "pattern='f($X)' not='a b c'",
+        "any='f($X)','g('",
         "pattern='$x + 1' lang=python",
         "pattern='f($X)' has='(' ",
         "pattern='f($X)' inside='class $C' inside.field=no_such_field",
@@ -335,6 +339,124 @@ def test_alternatives_of_several_languages(tree: Open):
     workspace = tree(a_py="print(1)\n", b_rs="fn f() { println!(1); }\n")
     assert places(workspace.q("any='print($X)','println!($$$)'")) == ["a.py:1:1", "b.rs:1:10"]
     assert places(workspace.q("pattern='def $F($$$)' or pattern='impl $T'")) == []
+
+
+def test_an_error_says_where_a_pattern_ends(tree: Open):
+    # YAML and prose take any words for text: that is no reading of code.
+    workspace = tree(a_py="f(1)\n", b_md="---\ntitle: x\n---\n\n```json\n{}\n```\n", c_yaml="a: b\n")
+    for pattern, place in (("def (", 5), ("(", 1), ("f($X", 2), ("a b c", 3), ("x = = 3", 5), ("f(1))", 5)):
+        with pytest.raises(QueryError, match=f"means nothing .* at character {place} ") as raised:
+            workspace.q(f"pattern='{pattern}'")
+        line, caret, *_ = raised.value.details
+        assert (line.strip(), caret.index("^") - 2) == (pattern, place - 1)
+
+
+def test_a_pattern_that_is_read_in_part_says_so(tree: Open):
+    workspace = tree(a_rs="struct P { a: u8, b: u16 }\n")
+    answer = workspace.q("pattern='$N: $T'")
+    assert places(answer) == ["a.rs:1:12", "a.rs:1:19"]
+    assert [event.category for event in answer.degraded] == ["read_in_part"]
+    with pytest.raises(QueryError, match="means nothing in rust"):
+        tree(a_rs="fn f() {}\n").q("pattern='$N: $T'")
+
+
+def test_a_language_without_a_grammar_is_left_out(tree: Open):
+    # The matcher panics on a language that it does not know.
+    workspace = tree(a_toml="a = 1\n", b_sql="CREATE FUNCTION f() RETURNS int;\n", c_py="def f(): pass\n")
+    for text in (
+        "entity=function nthChild=1",
+        "entity=function nthChild=1 nthChild.ofRule='kind=identifier'",
+        "pattern='$X'",
+    ):
+        assert all(place.startswith("c.py") for place in places(workspace.q(text)))
+
+
+def test_what_matches_everything_says_so(tree: Open):
+    workspace = tree(a_py="f(1)\n")
+    for pattern in ("$X", "$_"):
+        answer = workspace.q(f"pattern='{pattern}'")
+        assert [event.category for event in answer.degraded] == ["matches_everything"]
+    assert workspace.q("pattern='$X' nthChild=1 inside='f($$$)'").degraded == ()
+
+
+def test_code_comes_before_data_and_prose(tree: Open):
+    page = "---\ntitle: x\n---\n\n```python\nz = 1\n```\n"
+    workspace = tree(
+        a_md=page, b_toml="a = 1\n", c_yaml="k: v\n", d_json='{"a": 1}\n', m_ts="a: 1;\n", n_py="b: c\n", o_py="d: e\n",
+        tests__p_py="f: g\n",
+    )  # fmt: skip
+    assert [p.partition(":")[0] for p in places(workspace.q("pattern='$A: $B'"))] == [
+        "n.py", "o.py", "m.ts", "tests/p.py", "a.md", "c.yaml",
+    ]  # fmt: skip
+    modules = [p.partition(":")[0] for p in places(workspace.q("entity=module"))]
+    assert modules[:4] == ["n.py", "o.py", "m.ts", "tests/p.py"]
+    assert set(modules[4:]) == {"a.md", "b.toml", "c.yaml", "d.json"}
+
+
+def test_matches_of_a_pattern_lead_to_their_definitions(tree: Open):
+    source = (
+        "class K:\n    @property\n    def p(self): return low(1)\n    def q(self): return self.p\n"
+        "def low(x):\n    raise ValueError(x)\ndef top():\n    return low(2), K().q()\nlow(3)\n"
+    )
+    workspace = tree(a_py=source)
+    answer = workspace.q("pattern='return $X' expand=callers")
+    assert messages(answer, "expand.callers") == ["top → K.q"]
+    assert messages(workspace.q("pattern='def low($X): $$$' expand=callers"), "expand.callers") == [
+        "K.p → low", "top → low", "a.py → low",
+    ]  # fmt: skip
+    assert messages(workspace.q("pattern='raise $X' expand=raises,scope"), "expand.raises") == ["low raises ValueError"]
+    assert messages(workspace.q("pattern='low($X)' fields=def,callees"), "expand.callees")[0] == "K.p → low"
+    assert places(workspace.q("pattern='low($X)' decorated_by=property")) == ["a.py:3:25"]
+    assert places(workspace.q("pattern='low($X)' decorator_count_max=0")) == ["a.py:8:12"]
+    assert (
+        messages(workspace.q("pattern='low(3)' expand=callers,raises,scope,bytecode_surface"), "expand.callers") == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("entity=function in=scr", "in=scr: no file is below it (did you mean 'src'?)"),
+        ("entity=function (in=scr or in=src)", "in=scr: no file is below it (did you mean 'src'?)"),
+        ("entity=function globs='*.go'", "globs=*.go: no file fits it"),
+        ("entity=function exclude='tets/**'", "exclude=tets/**: no file fits it"),
+        ("entity=function lang=go", "lang=go: no file here is of it"),
+        (
+            "entity=function used_by=halper",
+            "used_by=halper: no definition here is called that (did you mean 'helper'?)",
+        ),
+        ("entity=function name=halper", "name=halper: nothing here fits that (did you mean 'helper'?)"),
+        ("entity=function name=~^zz", "name=~^zz: nothing here fits that"),
+        ("entity=method name=Stor.save", "name=Stor.save: nothing here fits that (did you mean 'Store.save'?)"),
+        ("entity=function decorated_by=cached", "decorated_by=cached: nothing here fits that (did you mean 'cache'?)"),
+        ("entity=decorator name=cach", "name=cach: nothing here fits that (did you mean 'cache'?)"),
+        ("entity=import name=functool", "name=functool: nothing here fits that (did you mean 'functools'?)"),
+        ("entity=callsite name=sve", "name=sve: nothing here fits that (did you mean 'save'?)"),
+        ("entity=function not in=scr", "in=scr: no file is below it (did you mean 'src'?)"),
+        ("pattern='$X' decorated_by=no_such", "decorated_by=no_such: nothing here fits that"),
+        ("entity=function raises=ValueEror", "raises=ValueEror: nothing here fits that"),
+        ("entity=class defines=sav", "defines=sav: nothing here fits that (did you mean 'save'?)"),
+        ("entity=function captures=nobody", "captures=nobody: nothing here fits that"),
+        ("entity=module exports=nobody", "exports=nobody: nothing here fits that"),
+        ("pattern='nowhere($X)'", "no file here holds nowhere, which pattern= needs"),
+        ("entity=function has='nowhere($X)'", "no file here holds nowhere, which has= needs"),
+        ("entity=function inside='class Store'", "no function fits, but 1 with entity=method"),
+        ("entity=class name=helper", "no class fits, but 1 with entity=function"),
+    ],
+)
+def test_a_value_that_nothing_fits_is_said(tree: Open, text: str, said: str):
+    workspace = tree(
+        src__a_py="import functools\nclass Store:\n    def save(self): ...\n@functools.cache\ndef helper(x): raise E\n",
+        b_py="def other(): pass\n",
+    )
+    assert said in [event.message for event in workspace.q(text).degraded]
+
+
+def test_what_is_there_is_not_said_to_be_missing(tree: Open):
+    workspace = tree(src__a_py="class Store:\n    def save(self): f(1)\ndef helper(x): raise E\n")
+    for text in ("entity=method in=src", "entity=method inside='class Store'", "entity=function raises=E",
+                 "entity=function name=helper has='g'", "entity=function (name=helper or raises=E)"):  # fmt: skip
+        assert [e for e in workspace.q(text).degraded if "helper" in e.message or "Store" in e.message] == []
 
 
 # -- one scan, bounds, the same bytes --------------------------------------------------------------
@@ -433,6 +555,42 @@ def test_equal_to_a_rule_given_to_the_matcher(tree: Open, language: str, text: s
     found = sorted((f.location.start, f.location.end) for f in answer.sections[0].findings if f.location)
     nodes = SgRoot(source, language).root().find_all({"rule": rule})  # pyright: ignore[reportArgumentType]
     assert found == sorted((node.range().start.index, node.range().end.index) for node in nodes)
+
+
+SNIPPETS = dict(re.findall(r"^```(\w+)\n(.*?)^```$", (TESTS / "cases" / "patterns.md").read_text(), re.M | re.S))
+ENDINGS = {"python": "py", "typescript": "ts", "rust": "rs", "go": "go", "java": "java", "cpp": "cpp"}
+
+
+@pytest.mark.parametrize("language", ENDINGS)
+def test_generated_patterns_find_what_the_matcher_finds(tree: Open, language: str):
+    source = SNIPPETS[ending := ENDINGS[language]]
+    again = source.replace("1", "7").replace("x", "xs")
+    workspace = tree(**{f"a_{ending}": source, f"b_{ending}": again})
+    workspace.refresh()
+    found = compare(workspace, language, make_patterns([source], language, 40), program=False)
+    assert found.patterns == 40
+    assert found.matches > 20
+    assert [d for d in found.differences if not d.explained] == []
+
+
+# How the matcher's own error recovery and grammar read these, ours did not.
+@pytest.mark.parametrize(
+    ("language", "pattern"),
+    [
+        ("rust", "impl $T for $S { $$$ }"), ("rust", "macro_rules! $M { $$$ }"), ("rust", "struct $N { $$$ }"),
+        ("rust", "fn $F($$$A) { $$$B }"), ("rust", "$A: $B"), ("typescript", "import { $$$ } from $M"),
+        ("typescript", "class $C { $$$ }"), ("python", "lambda $$$: $X"), ("python", "def $F($$$A)"),
+        ("python", "class $C($$$B)"), ("python", "class $C: $$$"), ("go", "if $E != nil { $$$ }"),
+        ("python", "try:\n    $$$A\nexcept $E:\n    $$$B\nelse:\n    $$$C"),
+        ("python", "try:\n    $$$\nexcept $E:\n    $$$"),
+        ("java", "class $C extends $B { $$$ }"), ("cpp", "$A->$B"), ("cpp", "class $C { $$$ }"),
+    ],
+)  # fmt: skip
+def test_a_pattern_means_what_the_matcher_makes_of_it(tree: Open, language: str, pattern: str):
+    source = SNIPPETS[ending := ENDINGS[language]]
+    workspace = tree(**{f"a_{ending}": source})
+    workspace.refresh()
+    assert compare(workspace, language, [pattern], program=False).differences == ()
 
 
 def test_every_example_of_the_docs_is_taken(tree: Open, tmp_path: Path):

@@ -12,6 +12,8 @@ import pytest
 from bench.corpora import CorpusError, fetch
 from cq import Workspace
 
+pytestmark = pytest.mark.slow
+
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef)
 Above = list[ast.AST]

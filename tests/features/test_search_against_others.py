@@ -28,6 +28,8 @@ from cq.workspace import Workspace
 from tests.support.samples import read_corpus
 from tests.support.search import hold
 
+pytestmark = pytest.mark.slow
+
 _WORD = re.compile(rb"(?<![\w.\x80-\xff])[A-Za-z_]\w*(?![\w\x80-\xff])")
 
 

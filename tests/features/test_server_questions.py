@@ -22,6 +22,8 @@ from cq.providers.registry import SERVER_KINDS, Provider, Registry, serve
 from cq.providers.session import ServerSpec
 from tests.support.servers import QUICK, STUB, Tree, write_tree
 
+pytestmark = pytest.mark.slow
+
 TREE = """
 #- shapes.py
 class Shape:
@@ -105,6 +107,18 @@ def test_hover_of_a_use_is_about_what_stands_there(workspace: Workspace, tree: T
     assert (row.type, row.source) == ("shapes.Shape", "lsp.pyrefly")
     (row,) = details(workspace.hover(f"use.py:{line}:{text[line - 1].index('area') + 1}"), HoverDetails)
     assert (row.name, row.returns) == ("Shape.area", "float")
+
+
+def test_hover_inside_a_name_is_about_all_of_it(workspace: Workspace, tree: Tree):
+    text = (tree.root / "use.py").read_text().split("\n")
+    line = next(number for number, row in enumerate(text, 1) if "made.area" in row)
+    col = text[line - 1].index("made") + 1
+    answer = workspace.hover(f"use.py:{line}:{col + 2}")
+    ((finding,),) = (section.findings for section in answer.sections if section.kind == "contracts")
+    assert finding.location is not None
+    assert (finding.location.start_col, finding.location.end_col) == (col, col + 4)
+    (row,) = details(answer, HoverDetails)
+    assert (row.name, row.type) == ("made", "shapes.Shape")
 
 
 def test_hover_of_a_keyword_is_about_the_definition_around_it(workspace: Workspace):

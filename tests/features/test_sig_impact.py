@@ -259,6 +259,39 @@ def test_every_call_site_has_its_verdict(snippet: str, target: str, to: str, tmp
         assert said in found[site], (site, found[site])
 
 
+def test_the_same_sites_as_calls_lists(tmp_path: Path):
+    (tmp_path / "app.py").write_text(
+        "import functools\n"
+        "def wrap(f):\n    @functools.wraps(f)\n    def inner(*a):\n        return f(*a)\n    return inner\n"
+        "class Box:\n    @property\n    def size(self):\n        return 1\n"
+        "    @wrap\n    def run(self, x):\n        return x\n"
+        "class Other(Box):\n    def run(self, x):\n        return super().run(x)\n"
+        "def main(thing):\n    box = Box()\n    box.run(1)\n    thing.run(2)\n    return box.size + Other().size\n"
+    )
+    (tmp_path / "ui.js").write_text(
+        "const o = { parent: function (a, b) { return a; } };\nDate.prototype.two = function () { return 2; };\n"
+        "o.parent(1, 2);\nnew Date().two();\n"
+    )
+    (tmp_path / "over.ts").write_text(
+        "export class Over {\n  pick(a: string): string;\n  pick(a: number): number;\n"
+        "  pick(a: any) { return a; }\n}\nnew Over().pick(1);\nnew Over().pick('a');\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path.with_name("index")) as workspace:
+        for target, to in (
+            ("Box.size", "size(self, a)"), ("Box.run", "run(self)"), ("Other.run", "run(self)"),
+            ("o.parent", "parent(a)"), ("two", "two(a)"), ("Over.pick", "pick(a: any, b: any)"),
+        ):  # fmt: skip
+            calls, impact = workspace.calls(target), workspace.sig_impact(SignatureOptions(target, to))
+            sites = [
+                {(f.location.path, f.location.start_line) for s in answer.sections for f in s.findings if wanted(f)}
+                for answer, wanted in (
+                    (calls, lambda f: f.category == "callsite"), (impact, lambda f: isinstance(f.details, NodeDetails)),
+                )
+            ]  # fmt: skip
+            assert (calls.found, sites[0]) == (impact.found, sites[1]), target
+            assert calls.found or target == "two", target
+
+
 def test_the_signature_of_a_class_is_that_of_its_constructor(tmp_path: Path):
     (tmp_path / "a.py").write_text(
         "class Base:\n    def __new__(cls, *args, **kwargs): ...\n"

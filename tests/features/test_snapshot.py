@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cq import Workspace
+from cq.features.find import FindOptions
 from tests.support.find import check_random_snapshots, check_snapshot
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,8 +86,7 @@ import { RefreshTokenStore } from './refreshStore';
 export class TokenService extends BaseValidator {
   private store: RefreshTokenStore;
 
-  async validateToken(token: string): Promise<JwtPayload | null> {
-  }
+  async validateToken(token: string): Promise<JwtPayload | null> { /* ... */ }
 
   async refreshToken(token: string): Promise<string> {
     const payload = await this.validateToken(token);
@@ -216,8 +219,7 @@ pub struct Foo {
 }
 
 impl Foo {
-    pub fn new(a: u32) -> Self {
-    }
+    pub fn new(a: u32) -> Self { /* ... */ }
 
     /// The sum.
     fn get(&self) -> u32 {
@@ -266,3 +268,130 @@ def test_what_follows_dots_is_a_name_of_its_own(tmp_path: Path):
 @pytest.mark.parametrize("languages", [{"python"}])
 def test_random_symbols_of_this_repository(tmp_path: Path, languages: set[str]):
     assert check_random_snapshots(ROOT / "src", tmp_path, languages, 150) == 150
+
+
+CONSTANTS = """
+    //- sizes.ts
+    export const SIZES = {
+      small: 1,
+      large: 2,
+    } as const;
+    const CHECKED = {
+      small: 1,
+    } satisfies Record<string, number>;
+    const STATED: Record<string, number> = {
+      small: 1,
+    };
+    const HANDLERS = {
+      onClick() {
+        return 1;
+      },
+      other: 3,
+    };
+    export function measure() {
+      return [SIZES, CHECKED, STATED, HANDLERS.other];
+    }
+    """
+
+
+def test_constants_are_never_shown_empty(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        CONSTANTS,
+        "measure",
+        """
+export const SIZES = {
+  small: 1,
+  large: 2,
+} as const;
+const CHECKED = {
+  small: 1,
+} satisfies Record<string, number>;
+const STATED: Record<string, number> = {
+  small: 1,
+};
+const HANDLERS = {
+  onClick() {
+    return 1;
+  },
+  other: 3,
+};
+export function measure() {
+  return [SIZES, CHECKED, STATED, HANDLERS.other];
+}
+""",
+    )
+
+
+def test_a_body_that_is_left_out_is_marked(tmp_path: Path):
+    check_snapshot(
+        tmp_path,
+        """
+        //- area.js
+        const double = (side) => {
+          return side * 2;
+        };
+        function square(side) {
+          return side * side;
+        }
+        export function area(side) {
+          return double(square(side));
+        }
+        """,
+        "area",
+        """
+const double = (side) => { /* ... */ };
+function square(side) { /* ... */ }
+export function area(side) {
+  return double(square(side));
+}
+""",
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "entry", "tail", "mark"),
+    [
+        ("a.ts", "const TABLE = {", "  key{}: {},", "} as const;", "/* ... {} more lines */"),
+        ("a.ts", "const TABLE = Object.freeze([", "  [{}, {}],", "]);", "/* ... {} more lines */"),
+        ("a.ts", "interface TABLE {", "  key{}: {};", "}", "/* ... {} more lines */"),
+        ("a.py", "TABLE: dict[str, int] = {", "    'key{}': {},", "}", "# ... {} more lines"),
+        ("a.py", "TABLE = [", "    ('key{}', {}),", "]", "# ... {} more lines"),
+        ("a.rs", "const TABLE: &[(i32, i32)] = &[", "    ({}, {}),", "];", "/* ... {} more lines */"),
+    ],
+)
+def test_a_long_value_is_shown_by_its_first_lines(
+    tmp_path: Path, path: str, head: str, entry: str, tail: str, mark: str
+):
+    user = {
+        "ts": "function user(it: TABLE) {\n  return TABLE;\n}\n",
+        "py": "def user():\n    return TABLE\n",
+        "rs": "fn user() -> i32 {\n    TABLE[0].0\n}\n",
+    }[path[2:]]
+    entries = [entry.format(number, number) for number in range(100)]
+    indent = " " * (len(entry) - len(entry.lstrip()))
+    (tmp_path / path).write_text("\n".join([head, *entries, tail, user]))
+    expected = "\n".join([head, *entries[:8], indent + mark.format(92), tail, user])
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        answer = workspace.find(FindOptions("symbol = user"))
+    assert [shot.source for shot in answer.snapshots] == [expected]
+
+
+LONG_BODIES = {
+    "a.ts": "".join(
+        ["function run() {\n", *(f"  const v{n} = {n};\n" for n in range(999)), "  function inner() {}\n}\n"]
+    ),
+    "a.py": "".join(["def run():\n", *(f"    v{n} = {n}\n" for n in range(999)), "    def inner(): ...\n"]),
+}
+
+
+@pytest.mark.parametrize("path", LONG_BODIES)
+@pytest.mark.parametrize("budget", [800, 300, 150])
+def test_a_function_that_the_budget_does_not_hold_is_not_shown_empty(tmp_path: Path, path: str, budget: int):
+    (tmp_path / path).write_text(LONG_BODIES[path])
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        answer = workspace.find(FindOptions("symbol = run", budget=budget))
+    assert int(answer.summary["tokens"]) <= budget
+    (shot,) = answer.snapshots
+    assert "v0 = 0" in shot.source
+    assert "more lines" in shot.source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -19,6 +20,7 @@ from cq.indexing import refresh as pipeline
 from cq.model.errors import StoreError
 from cq.store import database
 from cq.store import write as store
+from cq.store.head import find_data
 from cq.store.read import Reader
 from tests.support.index import build, dump
 
@@ -184,7 +186,7 @@ def test_one_worker_and_two_write_the_same_bytes(tmp_path: Path) -> None:
     build(one, root, jobs=1)
     build(two, root, jobs=2)
     assert dump(one, root) == dump(two, root)
-    with sqlite3.connect(one) as a, sqlite3.connect(two) as b:
+    with sqlite3.connect(find_data(one)) as a, sqlite3.connect(find_data(two)) as b:
         assert list(a.execute("SELECT id, hash FROM content")) == list(b.execute("SELECT id, hash FROM content"))
 
 
@@ -265,7 +267,7 @@ def test_full_is_full_also_where_another_tree_shares_the_index(root: Path, index
     assert dump(index, twin) == before
 
 
-@pytest.mark.parametrize("how", ["empty", "garbage", "truncated", "other schema", "not ours"])
+@pytest.mark.parametrize("how", ["empty", "garbage", "truncated", "another's", "a table more", "no data"])
 def test_damage_is_repaired_without_being_told(root: Path, index: Path, how: str) -> None:
     build(index, root)
     before = dump(index, root)
@@ -274,13 +276,13 @@ def test_damage_is_repaired_without_being_told(root: Path, index: Path, how: str
     elif how == "garbage":
         index.write_bytes(b"garbage" * 1000)
     elif how == "truncated":
-        index.write_bytes(index.read_bytes()[:9000])
-    elif how == "other schema":
-        with sqlite3.connect(index) as connection:
-            connection.execute(f"PRAGMA user_version={database.SCHEMA + 1}")
+        index.write_bytes(index.read_bytes()[:90])
+    elif how == "no data":
+        find_data(index).unlink()
     else:
-        index.unlink()
-        with sqlite3.connect(index) as connection:
+        if how == "another's":
+            index.unlink()
+        with sqlite3.connect(index if how == "another's" else find_data(index)) as connection:
             connection.execute("CREATE TABLE theirs (x)")
     report = build(index, root)
     assert report.rebuilt
@@ -388,8 +390,8 @@ def test_killed_at_random_points_the_next_run_is_right(tmp_path: Path, index: Pa
         time.sleep(0.12 + attempt * 0.09)
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-        if index.exists() and database.damage(index) is None:
-            with sqlite3.connect(f"file:{index}?mode=ro", uri=True) as connection:
+        if database.damage(index, root) is None:
+            with contextlib.closing(database.connect(index)) as connection:
                 assert connection.execute("PRAGMA quick_check").fetchone()[0] == "ok"
     build(index, root)
     assert dump(index, root) == expected
@@ -428,7 +430,7 @@ def test_dead_contents_are_forgotten_in_the_end(root: Path, index: Path, monkeyp
     for number in range(20):
         write(root, "a.py", f"value_{number} = {number}\n")
         build(index, root, jobs=1)
-    with sqlite3.connect(index) as connection:
+    with contextlib.closing(database.connect(index)) as connection:
         dead = connection.execute("SELECT count(*) FROM content WHERE id NOT IN (SELECT content FROM file)").fetchone()[
             0
         ]

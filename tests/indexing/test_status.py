@@ -238,6 +238,12 @@ def test_watching_does_not_forget_what_moved_while_another_process_wrote(root: P
     monkeypatch.setattr(watch, "_find_events", lambda *_: iter([True, False, False, False]))
     answers = iter([Report(1, added=1), Report(1, busy=True), Report(1, busy=True), Report(2, changed=1)])
     reports = watch.watch_tree(
-        root, lambda: next(answers), Event(), ignore=root / "own", debounce_ms=1, on_note=pytest.fail
+        root,
+        lambda: next(answers),
+        Event(),
+        ignore=root / "own",
+        find_outside=tuple,
+        debounce_ms=1,
+        on_note=pytest.fail,
     )
     assert [report.generation for report in reports] == [1, 2]

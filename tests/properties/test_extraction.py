@@ -13,6 +13,8 @@ from cq.syntax import LANGUAGES, extract_facts
 from tests.support.invariants import check_document, check_facts
 from tests.support.samples import find_snippets
 
+pytestmark = pytest.mark.slow
+
 every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 WORDS = st.sampled_from(

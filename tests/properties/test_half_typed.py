@@ -25,6 +25,8 @@ from cq.syntax.languages.python import Python
 from tests.support.invariants import check_facts
 from tests.support.samples import find_snippets
 
+pytestmark = pytest.mark.slow
+
 LARGE = 3000  # bytes of a sample, about
 MOST = 40  # variants of a language and a kind of change
 

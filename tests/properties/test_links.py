@@ -22,6 +22,8 @@ from cq.indexing.read import extract_source
 from cq.model.source import SourceFile
 from tests.support.index import build, dump
 
+pytestmark = pytest.mark.slow
+
 PATHS = ["a.py", "b.py", "c.py", "pkg/__init__.py", "pkg/d.py", "setup.py", "doc.md"]
 PIECES = [
     "from a import *\n",

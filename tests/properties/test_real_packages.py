@@ -9,6 +9,8 @@ from cq.source.segments import find_segments
 from tests.support.invariants import check_document
 from tests.support.samples import read_corpus, read_installed
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_installed_packages():
     check_all(read_installed(limit=400), at_least=300)

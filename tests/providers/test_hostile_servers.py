@@ -24,6 +24,8 @@ from cq.providers.planes import ask
 from cq.providers.session import Budget, Session
 from tests.support.servers import PATIENT, QUICK, STUB, is_gone, stub_session
 
+pytestmark = pytest.mark.alone  # servers have tenths of a second to answer
+
 TEXT = b"".join(b"line number %d\n" % number for number in range(200))
 SLACK = 5.0  # for a loaded machine; a hang would be longer
 

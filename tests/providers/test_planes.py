@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cq.model.provider import Expansion, Hint, Hover, Parameter, Place, Reply, Runnable, Token
+from cq.model.provider import Expansion, Hint, Hover, Parameter, Place, Reply, Runnable, Signature, Token
 from cq.providers.answers import Target, apply_token_edits, decode_tokens
 from cq.providers.documents import Document
 from cq.providers.hover import parse_hover
@@ -69,6 +69,7 @@ CAPABILITIES = {
     },
     "workspaceSymbolProvider": {"resolveProvider": True},
     "codeActionProvider": {"resolveProvider": True},
+    "signatureHelpProvider": {},
     "inlayHintProvider": {"resolveProvider": True},
     "diagnosticProvider": {"workspaceDiagnostics": True},
 }
@@ -116,6 +117,14 @@ def test_a_hint_is_resolved_where_the_server_leaves_something_for_later():
     assert read("hints", found).items == (Hint(6, ": int", "type", "a **whole** number"),)
     found = Methods({"textDocument/inlayHint": [bare], "inlayHint/resolve": ServerError("no")})
     assert read("hints", found).items == (Hint(6, ": int", "type"),)
+
+
+def test_a_signature_names_its_parameters_and_the_active_one():
+    one = {"label": "f(a, b)", "parameters": [{"label": [2, 3]}, {"label": "b"}], "documentation": {"value": "Does."}}
+    found = {"signatures": [{"label": "f()"}, one, 7], "activeSignature": 1, "activeParameter": 1}
+    reply = read("signature_help", found)
+    assert reply.items == (Signature("f()"), Signature("f(a, b)", ("a", "b"), 1, "Does.", True))
+    assert (reply.dropped, read("signature_help", None).coverage.state) == (1, "unresolved")
 
 
 def test_what_rust_analyzer_alone_offers():

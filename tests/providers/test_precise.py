@@ -17,6 +17,8 @@ from cq.providers.programs import Detection
 from cq.providers.registry import SERVER_KINDS, Provider, Registry
 from tests.support.servers import write_tree
 
+pytestmark = pytest.mark.slow
+
 TREE = """
 #- box.py
 class Box:

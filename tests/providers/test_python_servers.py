@@ -18,6 +18,8 @@ from cq.providers.sessions import find_sessions
 from cq.source.segments import find_segments
 from tests.support.servers import Tree, write_tree
 
+pytestmark = pytest.mark.slow
+
 BOTH = pytest.mark.parametrize("provider", ["pyrefly", "ty"])
 
 

@@ -28,6 +28,8 @@ from cq.source.language import EXTENSIONS
 from cq.source.segments import find_segments
 from tests.support.servers import Tree, write_tree
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 //- tsconfig.json
 {"compilerOptions": {"strict": true, "module": "esnext", "moduleResolution": "bundler"}}

@@ -15,7 +15,9 @@ import pytest
 from cq.model.errors import SourceError, UsageError
 from cq.model.source import SourceFile
 from cq.source import git as git_module
+from cq.source.checkout import GitError
 from cq.source.files import Listing, find_files
+from cq.source.git import find_commits
 from cq.source.ignore import MAX_RULES
 from cq.source.read import read_source
 
@@ -364,7 +366,7 @@ def test_sparse_checkout(tmp_path: Path):
     assert paths(find_files(root)) == ["in/a.py", "top.py"]
 
 
-def test_bare_damaged_or_missing_git_falls_back_to_walking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_bare_or_damaged_git_falls_back_to_walking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     git(tmp_path, "init", "-q", "--bare", str(tmp_path / "bare"))
     bare = find_files(tmp_path / "bare")
     assert (bare.via, len(bare.notes)) == ("walk", 1)
@@ -372,9 +374,9 @@ def test_bare_damaged_or_missing_git_falls_back_to_walking(tmp_path: Path, monke
     (root / ".gitignore").write_text("b.py\n")
     write(root, "b.py")
     with monkeypatch.context() as patch:
-        patch.setenv("PATH", "")
+        patch.setenv("PATH", "")  # no program is asked
         listing = find_files(root)
-        assert (listing.via, paths(listing), len(listing.notes)) == ("walk", [".gitignore", "a.py"], 1)
+        assert (listing.via, paths(listing), listing.notes) == ("git", [".gitignore", "a.py"], ())
     (root / ".git" / "index").write_bytes(b"garbage")
     listing = find_files(root)
     assert (listing.via, paths(listing), len(listing.notes)) == ("walk", [".gitignore", "a.py"], 1)
@@ -389,9 +391,8 @@ def test_git_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setattr(git_module, "TIMEOUT", 0.3)
-    listing = find_files(root)
-    assert (listing.via, paths(listing)) == ("walk", ["a.py"])
-    assert "no answer" in listing.notes[0]
+    with pytest.raises(GitError, match="no answer"):
+        find_commits(root, 10)
 
 
 def test_hostile_configuration_runs_nothing_and_nothing_is_written(tmp_path: Path):

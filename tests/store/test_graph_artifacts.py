@@ -21,6 +21,8 @@ from tests.store.test_validate import codes, edit_lines, run_sql, seal
 from tests.support.fixture import parse_fixture
 from tests.support.samples import find_snippets
 
+pytestmark = pytest.mark.slow
+
 LINKED = """
 #- shop/base.py
 class Base:
@@ -95,8 +97,8 @@ def test_every_place_that_means_something_is_an_occurrence(out: Path):
     usages = [(row["role"], row["targetName"], row["ref"]["status"]) for row in rows if row["callSiteId"] is None]
     assert usages == [
         ("import", "os", "external"), ("import", "Base", "resolved"), ("import", "Other", "resolved"),
-        ("import", "base", "resolved"), ("reference", "Base", "resolved"), ("reference", "LIMIT", "resolved"),
-        ("reference", "LIMIT", "resolved"), ("reference", "os", "external"),
+        ("import", "base", "resolved"), ("reference", "Base", "resolved"), ("type", "Other", "resolved"),
+        ("reference", "LIMIT", "resolved"), ("reference", "LIMIT", "resolved"), ("reference", "os", "external"),
     ]  # fmt: skip
     limit = next(row for row in rows if row["targetName"] == "LIMIT")
     assert key(limit["ref"]["candidates"][0]) == "LIMIT::value"

@@ -20,6 +20,7 @@ from cq.model.errors import StoreError
 from cq.model.facts import FileFacts, Symbol
 from cq.store.artifacts import MANIFEST, Caps, json_checksum
 from cq.store.codec import decode_facts, encode_facts, pack
+from cq.store.head import find_data
 from cq.store.read import PARTS
 from cq.store.validate import validate_artifacts
 from cq.surfaces.render.validate import render_validation
@@ -262,7 +263,7 @@ def test_a_sound_index(index: Index):
 
 
 def run_sql(index: Index, sql: str, *values: Any) -> None:
-    with closing(sqlite3.connect(index.file)) as connection:
+    with closing(sqlite3.connect(find_data(index.file))) as connection:
         assert connection.execute(sql, values).rowcount > 0, sql
         connection.commit()
 
@@ -301,7 +302,7 @@ def test_damage_to_the_search_tables(index: Index):
     assert "counts" in validate(index).counts
     run_sql(index, "UPDATE content SET chunk_base=1")
     assert "overlap" in validate(index).findings[0].what
-    with closing(sqlite3.connect(index.file)) as connection:
+    with closing(sqlite3.connect(find_data(index.file))) as connection:
         connection.execute("INSERT INTO name (name) VALUES ('delete-all')")
         connection.execute("UPDATE trigram SET bits=zeroblob(8)")
         connection.commit()
@@ -309,12 +310,13 @@ def test_damage_to_the_search_tables(index: Index):
 
 
 def test_pages_of_the_file_that_were_overwritten(index: Index):
-    with closing(sqlite3.connect(index.file)) as connection:
+    with closing(sqlite3.connect(find_data(index.file))) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    data = bytearray(index.file.read_bytes())
-    for at in range(8192 * 6, len(data) - 8192, 8192 * 3):
+    file = find_data(index.file)
+    data = bytearray(file.read_bytes())
+    for at in range(8192 * 7, len(data) - 8192, 8192 * 3):
         data[at : at + 4096] = b"\xff" * 4096
-    index.file.write_bytes(data)
+    file.write_bytes(data)
     assert not validate(index).ok
 
 

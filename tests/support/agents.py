@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -29,6 +30,35 @@ def environment(root: Path, daemon: str = "off") -> dict[str, str]:
     (config / "cq" / "settings.toml").write_text(f'daemon = "{daemon}"\n')
     own = {f"XDG_{name}": str(root.parent / name) for name in ("CACHE_HOME", "RUNTIME_DIR")}
     return clean | own | {"XDG_CONFIG_HOME": str(config)}
+
+
+def hear_ctrl_c() -> None:
+    """For `preexec_fn`: also where the tests themselves were started with Ctrl-C ignored (`make test &`)."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def ignore_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def on_terminal(root: Path, *arguments: str, **more: str) -> str:
+    """What a terminal gets, of standard output and standard error."""
+    import pty  # not on every system
+
+    main, child = pty.openpty()
+    clean = {name: value for name, value in environment(root).items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "cq", *arguments], cwd=root, env=clean | more, stdin=subprocess.DEVNULL,
+        stdout=child, stderr=child,
+    ) as process:  # fmt: skip
+        os.close(child)
+        said = b""
+        with suppress(OSError):  # the end of a terminal
+            while part := os.read(main, 1 << 16):
+                said += part
+        process.wait()
+    os.close(main)
+    return said.decode()
 
 
 @contextmanager

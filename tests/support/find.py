@@ -74,6 +74,9 @@ def _check_one(file: HeldFile, symbol: Any) -> None:
     chunk = file.chunks[0][symbol.chunk]
     span = (symbol.start, symbol.end) if symbol.body_start >= 0 else (chunk.start, chunk.end)
     shown, where = take_snapshot(file, 0, [span]), (file.path, symbol.qualified_name)
+    assert not re.search(r"^[^#/]*[=(] *\{\n\s*\}", shown, re.MULTILINE) or re.search(
+        r"^[^#/]*[=(] *\{\n\s*\}", file.text.decode(), re.MULTILINE
+    ), (where, "a value is shown empty")
     assert file.text[span[0] : span[1]].decode() in shown, where
     language = get_language(file.language)
     assert language is not None
@@ -81,7 +84,8 @@ def _check_one(file: HeldFile, symbol: Any) -> None:
     assert tree is not None
     assert not tree.root_node.has_error, where
     lines = {line.strip() for line in file.text.decode().splitlines()}
-    written = [line for line in shown.splitlines() if line.strip() not in {*lines, "", "..."}]
+    marked = re.sub(r"[ ]*(?:/\* \.\.\. (?:\d+ more lines )?\*/|# \.\.\. \d+ more lines)[ ]*[});,]*", "", shown)
+    written = [line for line in marked.splitlines() if line.strip() not in {*lines, "", "..."}]
     # A stretch that begins or ends inside a line is still one of the source.
     assert all(line.strip() in file.text.decode() for line in written), (where, written)
     words = re.findall(r"[\w$]+", shown)

@@ -4,77 +4,34 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import socket
 import stat
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from cq.surfaces.client import pack_request
+from cq import __version__
+from cq.surfaces.client import list_environment, pack_request
 from cq.surfaces.daemon import DaemonStatus, is_own, parse_request
+from tests.support.daemon import Place, make_place
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")]
 
 Cq = Callable[..., subprocess.CompletedProcess[bytes]]
 _ELAPSED = re.compile(rb'[\d,]+ ms$|"elapsed_ms":[\d.]+|"stages_ms":\{[^}]*\}|[\d.,]+ [kMG]B (are )?free', re.MULTILINE)
 
 
-class Place:
-    """A repository, and an environment of its own."""
-
-    def __init__(self, base: Path) -> None:
-        self.root = base / "repo"
-        (self.root / "src").mkdir(parents=True)
-        (self.root / "src" / "db.py").write_text("def save(row, *, deep=False):\n    return row[save]\n")
-        (self.root / "src" / "app.py").write_text("from db import save\n\n\ndef main():\n    save(1, deep=True)\n")
-        clean = {key: value for key, value in os.environ.items() if not key.startswith("CQ_")}
-        self.environment = clean | {f"XDG_{name}": str(base / name) for name in ("RUNTIME_DIR", "CACHE_HOME")}
-        self.environment["XDG_CONFIG_HOME"] = str(base / "config")
-        self.socket = base / "RUNTIME_DIR" / "cq" / "daemon" / "socket"
-
-    def start(self, *arguments: str, **more: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "cq", *arguments], cwd=self.root, env={**self.environment, **more},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-
-    def cq(self, *arguments: str, text: bytes = b"", **more: str) -> tuple[int, bytes, bytes]:
-        done = subprocess.run(
-            [sys.executable, "-m", "cq", *arguments], cwd=self.root, env={**self.environment, **more}, input=text,
-            capture_output=True, timeout=60, check=False,
-        )  # fmt: skip
-        return done.returncode, done.stdout, done.stderr
-
-    def status(self) -> DaemonStatus | None:
-        return msgspec.json.decode(self.cq("daemon", "status", "--format", "json")[1], type=DaemonStatus | None)
-
-    def served(self) -> int:
-        status = self.status()
-        assert status is not None
-        return status.served
-
-
 @pytest.fixture
 def place() -> Iterator[Place]:
-    base = Path(tempfile.mkdtemp(prefix="cq-test-"))  # a socket's path is short
-    place = Place(base)
-    yield place
-    status = place.status()
-    place.cq("daemon", "stop")
-    shutil.rmtree(base)
-    if status is not None:
-        assert not Path(f"/proc/{status.pid}").exists()
-        assert not any(Path(f"/proc/{worker['pid']}").exists() for worker in status.workers)
+    with make_place() as place:
+        yield place
 
 
 @pytest.fixture
@@ -187,7 +144,7 @@ def test_another_version_is_replaced(daemon: Place):
     assert old is not None
     with socket.socket(socket.AF_UNIX) as link:
         link.connect(str(daemon.socket))
-        body = pack_request("run", ["search", "save"])[4:].replace(b" ", b"9 ", 1)
+        body = pack_request("run", ["search", "save"])[4:].replace(__version__.encode(), b"9" * len(__version__), 1)
         link.sendall(len(body).to_bytes(4, "big") + body)
         assert link.recv(10) == b"r"
     _wait(lambda: not Path(f"/proc/{old.pid}").exists())
@@ -207,7 +164,7 @@ def test_garbage_is_hung_up_on(daemon: Place, sent: bytes):
 def test_requests_round_trip():
     request = parse_request(pack_request("run", ["search", "", "a b\udcff"])[4:])
     assert (request.verb, request.argv, request.cwd) == ("run", ["search", "", "a b\udcff"], os.getcwd())  # noqa: PTH109
-    assert request.environment == dict(os.environb)
+    assert request.environment == list_environment()
 
 
 def test_twenty_clients_at_once(daemon: Place):

@@ -71,3 +71,17 @@ def test_numpy_has_one_thread_unless_it_is_told_otherwise():
         for environment in (own, own | {"OPENBLAS_NUM_THREADS": "3"})
     ]
     assert said == ["1", "3"]
+
+
+def test_plain_is_one_line_a_result(tree: Path):
+    done = cq(tree, "symbol = validate", "--format", "plain")
+    assert (done.returncode, done.stdout) == (0, "auth.py:4:5: method Tokens.validate\n")
+    refused = cq(tree, "validate a token", "--format", "plain", "--explain")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--explain" in refused.stderr
+
+
+def test_what_is_not_here_is_exit_code_one_and_says_why(tree: Path):
+    done = cq(tree, "kubernetes pod autoscaling")
+    assert done.returncode == 1
+    assert "no code here mentions 'kubernetes', 'pod', 'autoscaling'" in done.stdout

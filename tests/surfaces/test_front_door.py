@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import shlex
 import shutil
 import socket
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ import pytest
 from cq.query import Query, parse
 from cq.query.vocabulary import TOKENS
 from cq.surfaces.cli.completion import SCRIPTS
+from tests.support.agents import on_terminal
 
 
 @pytest.fixture
@@ -164,23 +163,6 @@ def test_colours_change_nothing_but_the_colour(root: Path):
         drop = re.compile(r"\x1b\[[\d;]*m|[\d,.]+ ms")
         assert drop.sub("", painted) == drop.sub("", plain)
     assert "\x1b[1;34mdef\x1b[0m odd" in cq(root, "--color", "always", "read", "odd").stdout
-
-
-def on_terminal(root: Path, *arguments: str, **more: str) -> str:
-    """What a terminal gets."""
-    main, child = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "cq", *arguments], cwd=root, env=environment(root) | more, stdout=child,
-        stderr=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
-        os.close(child)
-        said = b""
-        with suppress(OSError):  # the end of a terminal
-            while part := os.read(main, 1 << 16):
-                said += part
-        process.wait()
-    os.close(main)
-    return said.decode()
 
 
 def test_a_terminal_that_follows_links_gets_them(root: Path):

@@ -9,13 +9,16 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from cq.indexing.refresh import Progress
+from cq.surfaces.printer import Printer
 from cq.surfaces.render.progress import ProgressLine, draw_bar, measure_speed
+from tests.support.agents import hear_ctrl_c, ignore_ctrl_c
 
 
 @pytest.fixture
@@ -39,7 +42,9 @@ def large(tmp_path: Path) -> Path:
     return root
 
 
-def start(*arguments: str, root: Path, **options: int) -> subprocess.Popen[str]:
+def start(
+    *arguments: str, root: Path, ctrl_c: Callable[[], None] = hear_ctrl_c, **options: int
+) -> subprocess.Popen[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("CQ_")}
     return subprocess.Popen(
         [sys.executable, "-m", "cq", *arguments],
@@ -49,6 +54,7 @@ def start(*arguments: str, root: Path, **options: int) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=ctrl_c,
         **options,
     )
 
@@ -212,6 +218,19 @@ def _wait_for_reading(process: subprocess.Popen[str]) -> None:
             return
 
 
+def test_watch_that_is_started_with_ctrl_c_ignored_says_what_ends_it(root: Path):
+    process = start("watch", root=root, ctrl_c=ignore_ctrl_c)
+    assert process.stderr is not None
+    try:
+        assert process.stderr.readline().endswith("SIGTERM ends it: it was started with Ctrl-C ignored\n")
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    finally:
+        _end_group(process)
+    assert (process.returncode, err) == (0, "")
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_watch_follows_the_files_and_ends_when_told(root: Path, ending: signal.Signals):
     (root / ".git").mkdir()
@@ -245,6 +264,7 @@ def test_a_bar_is_drawn_on_a_terminal_after_a_second_only(
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", Printer(sys.stderr))
     line = ProgressLine()
     line(Progress("list", 0, 0))
     line(Progress("read", 0, 100, 0, 1000))

@@ -16,6 +16,8 @@ from cq.indexing.location import find_cache_dir
 from cq.surfaces.mcp.tools import TOOLS
 from tests.support.agents import environment, make_repository, serving
 
+pytestmark = pytest.mark.slow
+
 PACKAGES = ("@modelcontextprotocol/conformance@0.1.16", "@modelcontextprotocol/inspector@2.12.0", "node@22")
 # One call for every tool.
 CALLS = {
@@ -96,4 +98,3 @@ def test_the_inspector_lists_and_calls_every_tool(modules: Path, root: Path, por
         words = ["--tool-arg", *arguments] if arguments else []
         answer = inspect("tools/call", "--tool-name", name, *words)
         assert answer["content"]
-        assert answer["structuredContent"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cq.model.answer import Answer
-from cq.query.vocabulary import TOKENS
+from cq.query.vocabulary import METAVARIABLE, TOKENS
 from cq.surfaces import cli
 
 SOURCE = """\
@@ -55,14 +55,14 @@ pattern=''
 pattern='def ('
 pattern='f($X'
 pattern='f($X)' name=f
-pattern='f($X)' decorated_by=x
 pattern='f($X)' $Y=~a
 pattern='f($X)' $x=~a
 pattern='f($X)' $X=~(
 pattern='f($X)' $$X=~a
 pattern='f($_X)' $_X=a
 pattern='f($X, $$$X)'
-pattern='f($$$A, 2, $$$B)'
+pattern='('
+pattern='a b c'
 pattern='$$$'
 pattern='f($X)' pattern.strictness=strict
 pattern='f($X)' pattern.context='g($X)' pattern.selector=call
@@ -73,6 +73,10 @@ pattern='kind=call' pattern.strictness=ast
 pattern='kind=nothing'
 entity=function has=
 entity=function has.stopBy=end
+entity=function has='x' has.stopBy=foo
+entity=function name=Stream*
+entity=function decorated_by=functools.*
+entity=class in=src/*
 entity=function has='x' has.stopBy=end has.stopBy=neighbor
 entity=function has='x' has.field='a b'
 entity=function precedes='x' precedes.field=body
@@ -117,11 +121,9 @@ entity=function expand=callers(depth=99)
 entity=function expand=callers(2)
 entity=function expand=scope(depth=2)
 entity=class expand=bytecode_surface
-pattern='f($X)' expand=callers
 entity=module expand=callers
 entity=function fields=deff
 entity=function fields=decorated_functions
-pattern='f($X)' fields=callers
 entity=function limit=0
 entity=function limit=-1
 entity=function limit=ten
@@ -210,6 +212,14 @@ shop.py:6:1 function buy
 shop.py:8:12 buy → total
 ```
 """)
+
+
+def test_help_shows_every_key(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["q", "--help"]) == 0
+    shown = capsys.readouterr().out.partition("every key, with an example:\n")[2]
+    assert [line.partition("  ")[0] for line in map(str.strip, shown.splitlines())] == [
+        rule.example for rule in (*TOKENS.values(), METAVARIABLE)
+    ]
 
 
 def test_formats(capsys: pytest.CaptureFixture[str], shop: Path):

@@ -44,6 +44,7 @@ class Reranker(Protocol):
     identity: str
     tokens: int  # that a service has counted so far
     weights: tuple[float, float]  # of its score and of the first stage, unless the user says otherwise
+    even: float | None  # the score of what is as likely right as not; None: scores are 0 to 1 already
 
     def score(self, query: str, passages: Sequence[Passage]) -> NDArray[float32]:
         """Higher is better; any scale."""

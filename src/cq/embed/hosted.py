@@ -276,6 +276,7 @@ class HostedEmbedder:
 
 class HostedReranker:
     weights = (0.65, 0.35)
+    even: float | None = None
 
     def __init__(self, client: Client):
         self.client, self.tokens = client, 0

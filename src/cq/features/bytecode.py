@@ -8,10 +8,9 @@ import builtins
 import msgspec
 
 from cq.features.files import Files, HeldFile
-from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.scopes import find_code, list_names, open_document
-from cq.features.target import say_nothing
+from cq.features.target import describe_target, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, FactDetails, Finding, Insight, Run, Section, Slice, Truncation
 from cq.model.facts import Symbol
 from cq.model.provider import Code

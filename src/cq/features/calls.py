@@ -6,6 +6,7 @@ A site is `certain` where resolution leaves one meaning, `possible` where severa
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ import msgspec
 
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.target import ROLE_ORDER, Definition, find_targets, last_name, say_nothing
+from cq.features.target import ROLE_ORDER, Definition, describe_target, find_targets, last_name, rank_twins, say_nothing
 from cq.identity import call_site_id
 from cq.model.answer import (
     EVIDENCE,
@@ -35,6 +36,7 @@ from cq.model.answer import (
     Target,
     bucket,
 )
+from cq.model.errors import UsageError
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
 from cq.source.files import PathFilter
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 10
 MAX_CANDIDATES = 5
+MAX_GROUPS = 8  # of a kind that are told apart
 _CALLABLE = frozenset({"function", "method", "class", "type"})
 # Calls that may run a function which they are given by name or as a value.
 _HAZARDS = frozenset({"attrgetter", "eval", "exec", "getattr", "methodcaller", "partial", "partialmethod"})
@@ -65,6 +68,16 @@ class CallsOptions(msgspec.Struct, frozen=True):
     page: Page = Page()
     servers: bool | None = None  # language servers about the target; None: those that run already
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
+    receiver: str = ""  # what it is called on: the last name, `objects`, `using()`, or all of it, `Entry.objects`
+
+    def command(self, page: Page, *more: str) -> str:
+        """The same question, of another page or narrowed."""
+        lists = {"in": self.inside, "include": self.include, "exclude": self.exclude}
+        given = [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
+        given += [f"--lang {','.join(self.languages)}"] if self.languages else []
+        given += [flag for flag, on in (("--family", self.family), ("--certain", self.certain)) if on]
+        given += [f"--receiver {shlex.quote(self.receiver)}"] if self.receiver else []
+        return " ".join(["cq calls", shlex.quote(self.target), *given, *more, *page.flags(), *self.place])
 
 
 class Site:
@@ -133,7 +146,7 @@ def _find_family(relations: Relations, targets: list[Definition]) -> list[Defini
             if row is not None and row.key not in found:
                 found[row.key] = row
                 todo.append(row)
-    return sorted(found.values(), key=lambda row: row.order)
+    return rank_twins(relations.files, found.values())
 
 
 def _find_sites(
@@ -155,7 +168,9 @@ def _find_sites(
 
     if relations is not None:
         for row in targets:
-            for edge in relations.edges.find_into(relations.node(row)):
+            # What has no place of its own, as an overload without code, is called through what has the code.
+            node = relations.edges.find_place(row.file.path, row.document, row.number)
+            for edge in relations.edges.find_into(node) if node is not None else ():
                 held = relations.hold(edge.source.path)
                 if edge.call < 0 or held is None or not accepts(held, edge.source.document):
                     continue  # `usages` of a call: it names the function and runs a wrapper of it
@@ -163,10 +178,10 @@ def _find_sites(
                 site.status = "certain" if edge.ref.status == "resolved" else "possible"
                 site.evidence, site.confidence = edge.ref.evidence, edge.ref.confidence
                 add(site, row)
-            for read in relations.edges.find_reads(relations.node(row)):
+            for read in relations.edges.find_reads(node) if node is not None else ():
                 held = relations.hold(read.source.path)
                 if held is not None and accepts(held, read.source.document):
-                    site = Site(held, read.source.document, -1 - read.start, _as_call(relations, held, read))
+                    site = Site(held, read.source.document, -1 - read.start, make_call(relations, held, read))
                     site.status = "certain" if read.ref.status == "resolved" else "possible"
                     site.evidence, site.confidence = read.ref.evidence, read.ref.confidence
                     add(site, row)
@@ -188,10 +203,41 @@ def _find_sites(
                             site.confidence = EVIDENCE["resolved" if linked else "heuristic"]
                             add(site, None)
     sites = [site for site in found.values() if not options.certain or site.status != "possible"]
+    if options.receiver and sites:
+        fitting = [site for site in sites if _is_called_on(site.call, options.receiver)]
+        if not fitting:
+            names = [name for name, _ in _most(Counter(_name_receiver(site.call) for site in sites))][:6]
+            raise UsageError(
+                f"nothing of that name is called on {options.receiver!r} here", hint=f"but on {', '.join(names)}"
+            )
+        sites = fitting
     return sorted(sites, key=lambda site: site.order)
 
 
-def _as_call(relations: Relations, held: HeldFile, read: Read) -> Call:
+_NO_RECEIVER = "nothing"  # a bare `f()`
+
+
+def _name_receiver(call: Call) -> str:
+    """The last name of what is called on: `objects` of `Entry.objects`, `using()` of `Entry.objects.using(alias)`."""
+    text = call.receiver
+    depth = end = 0
+    if text.endswith((")", "]")):  # back over the brackets at the end
+        for end in range(len(text) - 1, -1, -1):
+            depth += (text[end] in ")]") - (text[end] in "([")
+            if not depth:
+                break
+        brackets = "()" if text.endswith(")") else "[]"
+        found = re.search(r"([\w$]+)\s*\Z", text[:end])
+        return f"{found[1]}{brackets}" if found else brackets
+    found = re.search(r"[\w$]+\Z", text)
+    return found[0] if found else text[-20:] or _NO_RECEIVER
+
+
+def _is_called_on(call: Call, receiver: str) -> bool:
+    return receiver in (call.receiver, _name_receiver(call)) or call.receiver.endswith(f".{receiver}")
+
+
+def make_call(relations: Relations, held: HeldFile, read: Read) -> Call:
     """`self.total` as a call without arguments."""
     around = relations.definition(read.source)
     callee, receiver, name = (
@@ -256,7 +302,7 @@ class _Assembly:
         self.name = targets[0].symbol.name if targets else last_name(options.target)
         # A target may name one of several; who reads wants to know of the others.
         rows = [Definition(*row) for row in files.definitions(self.name)]
-        self.all = sorted((row for row in rows if row.symbol.kind_group in _CALLABLE), key=lambda row: row.order)
+        self.all = rank_twins(files, (row for row in rows if row.symbol.kind_group in _CALLABLE))
         self.counts = Counter((row.key, site.status) for site in sites for row in site.candidates)
         self.hazards = find_hazards(files, options, self.name)
 
@@ -313,7 +359,14 @@ class _Assembly:
             return (listed, follow_ups)
         sites = self.sites
         sections = [
-            Section("Definitions", "definitions", len(self.all), self._definitions(), note=_left_out(len(self.all))),
+            Section(
+                "Definitions",
+                "definitions",
+                len(self.all),
+                self._definitions(),
+                note=_left_out(len(self.all), self._listed),
+            ),
+            *self._groups(),
             listed,
             Section(
                 "Argument Shapes",
@@ -326,28 +379,75 @@ class _Assembly:
                 "Forwarding", "forwarding", findings=_count_rows(f for site in sites for f in _forwards(site.call))
             ),
             Section(
-                "Dynamic Hazards", "hazards", len(self.hazards), self._hazard_rows(), note=_left_out(len(self.hazards))
+                "Dynamic Hazards",
+                "hazards",
+                len(self.hazards),
+                self._hazard_rows(),
+                note=_left_out(len(self.hazards), MAX_LISTED),
             ),
             Section("Calling Contexts", "contexts", len(sites), _count_rows(self._context(site) for site in sites)),
             follow_ups,
         ]
         return tuple(section for section in sections if section.findings)
 
+    @property
+    def _possible(self) -> list[Site]:
+        """What is told in groups: possible sites that do not fit on the page."""
+        possible = [site for site in self.sites if site.status == "possible"]
+        size = self.options.page.size
+        return possible if size and len(possible) > size else []
+
+    @property
+    def _listed(self) -> int:
+        """Groups need the room of definitions that are not asked about."""
+        return MAX_LISTED // 2 if self._possible else MAX_LISTED
+
+    def _groups(self) -> list[Section]:
+        """What many possible sites have in common, and what leaves how many of them."""
+        possible = self._possible
+        if not possible:
+            return []
+        parts = (
+            ("receiver", "called on", Counter(_name_receiver(site.call) for site in possible)),
+            ("directory", "in", Counter(_find_directory(site.file.path) for site in possible)),
+            ("why", "possible because", Counter(_say_why(site.evidence) for site in possible)),
+        )
+        rows: list[Finding] = []
+        for kind, words, counts in parts:
+            ranked = _most(counts)
+            told = [f"{name} {count:,}" for name, count in ranked[:MAX_GROUPS]]
+            left = sum(count for _, count in ranked[MAX_GROUPS:])
+            told += [f"{len(ranked) - MAX_GROUPS:,} others {left:,}"] if left else []
+            rows.append(Finding(kind, f"{words}: {', '.join(told)}", count=len(ranked)))
+        narrow = self._find_narrowest()
+        note = f"narrow them with {narrow}; also --receiver NAME, --in DIR" if narrow else ""
+        return [Section("Possible Sites, Grouped", "groups", len(possible), tuple(rows), note=note)]
+
+    def _find_narrowest(self) -> str:
+        """The one option that leaves most out and still something."""
+        possible = self._possible
+        if not possible:
+            return ""
+        if len(possible) < len(self.sites):
+            return "--certain"
+        sources = [site for site in possible if site.file.role not in ("test", "doc")]
+        name, count = _most(Counter(_find_directory(site.file.path) for site in sources or possible))[0]
+        if count < len(possible) and name != "." and name not in self.options.inside:
+            return f"--in {shlex.quote(name)}"
+        name, count = _most(Counter(_name_receiver(site.call) for site in possible))[0]
+        return f"--receiver {shlex.quote(name)}" if count < len(possible) and name != _NO_RECEIVER else ""
+
     def _definitions(self) -> tuple[Finding, ...]:
         wanted = {row.key for row in self.targets}
-        ranked = sorted(self.all, key=lambda row: (row.key not in wanted, *self._rank(row)))
+        ranked = sorted(self.all, key=lambda row: row.key not in wanted)
         rows: list[Finding] = []
-        for number, row in enumerate(ranked[:MAX_LISTED], 1):
+        for number, row in enumerate(ranked[: self._listed], 1):
             symbol = row.symbol
             certain, possible = self.counts[row.key, "certain"], self.counts[row.key, "possible"]
             mark = f"{certain} certain, {possible} possible" if row.key in wanted else "not asked about"
             message = f"{number} of {len(self.all)}: {symbol.kind} {symbol.qualified_name}: {mark}"
             rows.append(Finding("definition", message, row.location, count=certain + possible))
         return tuple(rows)
-
-    def _rank(self, row: Definition) -> tuple[object, ...]:
-        """The one that is surely called most comes first; then as a name would be understood."""
-        return -self.counts[row.key, "certain"], -self.counts[row.key, "possible"], *row.order
 
     def _finding(self, site: Site) -> Finding:
         call, file = site.call, site.file
@@ -397,13 +497,7 @@ class _Assembly:
     def _target(self) -> Target | None:
         if not self.targets:
             return None
-        row = min(self.targets, key=self._rank)
-        reason = "called most" if len(self.targets) > 1 else "the only one that fits"
-        symbol = row.symbol
-        return Target(
-            symbol.qualified_name, symbol.kind, row.location, symbol.signature[:200], reason, 1, len(self.targets),
-            *row.file.name_symbol(row.document, row.number),
-        )  # fmt: skip
+        return describe_target(self.targets)
 
     def _neighborhood(self, certain: int) -> dict[str, Slice]:
         callers = {self._caller_key(site) for site in self.sites}
@@ -434,12 +528,9 @@ class _Assembly:
         options, page = self.options, self.options.page
         commands: list[str] = []
         if (page.number - 1) * page.size + shown < len(self.sites):
-            lists = {"in": options.inside, "include": options.include, "exclude": options.exclude}
-            given = [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
-            given += [f"--lang {','.join(options.languages)}"] if options.languages else []
-            given += [flag for flag, on in (("--family", options.family), ("--certain", options.certain)) if on]
-            words = ["cq calls", shlex.quote(options.target), *given, *page.next().flags(), *options.place]
-            commands.append(" ".join(words))
+            if narrow := self._find_narrowest():
+                commands.append(options.command(msgspec.structs.replace(page, number=1), narrow))
+            commands.append(options.command(page.next()))
         commands.append(" ".join(["cq search", shlex.quote(self.name), *options.place]))
         asked = {row.key for row in self.targets}
         others = [row for row in self.all if row.key not in asked and row.file.path.isprintable()][:1]
@@ -452,13 +543,29 @@ class _Assembly:
         return site.file.path, site.document, site.call.scope
 
 
+def _find_directory(path: str) -> str:
+    """The first two folders: deep enough to tell packages apart."""
+    return "/".join(path.split("/")[:-1][:2]) or "."
+
+
+def _say_why(evidence: str) -> str:
+    return _WHY.get(evidence, f"several fit by {evidence}")
+
+
+_WHY = {
+    "name": "only the name fits",
+    "parameter": "a parameter may hold it",
+    "element": "an element of something may be it",
+}
+
+
 def _candidate(row: Definition) -> Candidate:
     symbol = row.symbol
     return Candidate(symbol.qualified_name, symbol.kind, row.file.path, row.location.start_line)
 
 
-def _left_out(total: int) -> str:
-    return f"the first {MAX_LISTED}" if total > MAX_LISTED else ""
+def _left_out(total: int, listed: int) -> str:
+    return f"the first {listed}" if total > listed else ""
 
 
 def _shape(call: Call) -> str:

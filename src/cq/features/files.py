@@ -17,6 +17,8 @@ from cq.store.codec import Document, as_parts
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cq.features.target import Definition
+    from cq.graph.edges import Edges
     from cq.model.edge import Mistake
     from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
     from cq.source.files import FileEntry
@@ -119,7 +121,7 @@ class HeldFile:
             return identity.symbol_ids[number], identity.chunk_uids[chunk]
         symbol = self.symbols[0][number]
         uid = self.name_chunk(0, symbol.chunk)
-        scoped = scoped_id(self.path, symbol.qualified_name, symbol.kind_group, symbol.signature, uid)
+        scoped = scoped_id(self.path, symbol.identity_name, symbol.kind_group, symbol.signature, uid)
         return symbol_id(scoped), uid
 
     def name_chunk(self, document: int, number: int) -> str:
@@ -163,6 +165,7 @@ class Files(Protocol):
     def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]: ...
     def get(self, path: str) -> HeldFile | None: ...
     def near_names(self, name: str) -> list[str]: ...
+    def count_links(self, row: Definition) -> tuple[int, int]: ...
     def skipped(self) -> dict[str, int]: ...
 
 
@@ -177,8 +180,28 @@ class IndexedFiles:
         self._held: dict[tuple[str, int, str], HeldFile] | None = (
             None if reader.memory is None else reader.memory["files"]
         )
+        self._edges: Edges | None = None
         self.generation = tree.generation
         self.ids: dict[str, tuple[HeldFile, int, int] | None] = {}
+
+    @property
+    def edges(self) -> Edges:
+        """The links of this tree; what was read of them is kept as long as the reader is."""
+        if self._edges is None:
+            from cq.graph.edges import Edges
+            from cq.store.read import LinkedTree
+
+            memory: dict[str, Edges] = {} if self._reader.memory is None else self._reader.memory
+            self._edges = memory.get("edges") or Edges(LinkedTree(self._reader, self._tree.id, self.load))
+            memory["edges"] = self._edges
+        return self._edges
+
+    def count_links(self, row: Definition) -> tuple[int, int]:
+        """How many links surely lead to a definition, and how many may; calls that share only its name apart."""
+        place = self.edges.find_place(row.file.path, row.document, row.number)
+        edges = self.edges.find_into(place, possible=False) if place is not None else ()
+        certain = sum(edge.ref.resolved == place for edge in edges)
+        return certain, len(edges) - certain
 
     def stats(self) -> dict[str, tuple[str, int, int]]:
         """path -> (name on disk, size, mtime_ns), as they were indexed."""
@@ -368,6 +391,11 @@ class DiskFiles:
 
     def get(self, path: str) -> HeldFile | None:
         return next((file for file in self.candidates(None) if file.path == path), None)
+
+    def count_links(self, row: Definition) -> tuple[int, int]:
+        """Links are in an index and nowhere else."""
+        del row
+        return 0, 0
 
     def near_names(self, name: str) -> list[str]:
         del name

@@ -8,7 +8,7 @@ import msgspec
 
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import KINDS, POSSIBLE, Relations, check_walk, say_doubt
-from cq.features.target import Definition, find_targets, say_nothing
+from cq.features.target import Definition, describe_target, find_targets, say_nothing
 from cq.graph.walk import Link, Reached, Walk, find_paths, walk
 from cq.model.answer import (
     SCHEMA_VERSION,
@@ -21,7 +21,6 @@ from cq.model.answer import (
     Run,
     Section,
     Slice,
-    Target,
     bucket,
 )
 from cq.model.edge import Candidate
@@ -184,15 +183,6 @@ def find_centers(relations: Relations, rows: Sequence[Definition]) -> list[Candi
         if row.symbol.kind_group in ("class", "type"):
             found |= dict.fromkeys(relations.members(node))
     return list(found)
-
-
-def describe_target(rows: Sequence[Definition]) -> Target:
-    row = rows[0]
-    reason = "the only one that fits" if len(rows) == 1 else "the first by role, kind and depth"
-    return Target(
-        row.symbol.qualified_name, row.symbol.kind, row.location, row.symbol.signature[:200], reason, 1, len(rows),
-        *row.file.name_symbol(row.document, row.number),
-    )  # fmt: skip
 
 
 def describe_links(relations: Relations, links: Iterable[Link[Candidate]]) -> tuple[GraphEdge, ...]:

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
-from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
 from cq.features.servers import Servers, find_definition, find_document
-from cq.features.target import Definition, find_point, find_targets, say_nothing
+from cq.features.target import Definition, describe_target, find_point, find_targets, say_nothing
 from cq.model.answer import (
     SCHEMA_VERSION,
     Answer,
@@ -96,11 +95,12 @@ def _describe(servers: Servers, target: Target, row: Definition | None, reply: R
         return None
     held = servers.files.get(target.document.path)
     assert held is not None
-    text = held.text
-    end = target.offset
-    while end < len(text) and (text[end : end + 1].isalnum() or text[end] in b"_$" or text[end] >= 0x80):
+    text, start, end = held.text, target.offset, target.offset
+    while start > 0 and _is_word(text[start - 1]):  # a place may be inside a name
+        start -= 1
+    while end < len(text) and _is_word(text[end]):
         end += 1
-    name = text[target.offset : end].decode("utf-8", "replace")
+    name = text[start:end].decode("utf-8", "replace")
     written = symbol.signature if symbol else ""
     details = HoverDetails(
         symbol.qualified_name if symbol else name,
@@ -113,7 +113,11 @@ def _describe(servers: Servers, target: Target, row: Definition | None, reply: R
         ((said.doc if said else "") or (symbol.doc if symbol else ""))[:MAX_DOC],
     )
     message = details.type or details.signature or (said.text if said else "") or details.name
-    return Finding("contract", message, held.locate(target.offset, end), details=details)
+    return Finding("contract", message, held.locate(start, end), details=details)
+
+
+def _is_word(byte: int) -> bool:
+    return byte >= 0x80 or byte in b"_$" or chr(byte).isalnum()
 
 
 def _show(parameter: Parameter) -> str:

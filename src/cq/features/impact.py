@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from posixpath import normpath
 from textwrap import dedent
 
 import msgspec
 
-from cq.features.graph import describe_links, describe_target, find_centers, walk_from
+from cq.features.graph import describe_links, find_centers, walk_from
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import KINDS, Relations, check_walk
-from cq.features.target import Definition, find_file, find_part, find_targets, module_name, say_nothing
+from cq.features.target import Definition, describe_target, find_file, find_part, find_targets, module_name, say_nothing
 from cq.graph.walk import Link, Reached
 from cq.model.answer import (
     EVIDENCE,
@@ -63,8 +64,10 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
     removed = _find_removed(relations, options.changed)
     left = [place for name in removed for place in _find_left(relations, name)]
     parts: list[str] = []  # files that are targets as a whole
+    twins: list[Definition] = []
     for text in options.targets:
-        found = [] if find_file(relations.files, text) else find_targets(relations.files, text)[:1]
+        twins = [] if find_file(relations.files, text) else find_targets(relations.files, text)
+        found = twins[:1]
         part = [] if found else find_part(relations.files, relations.paths(), text)
         if not found and not part:
             return say_nothing(relations.files, "impact", text)
@@ -72,7 +75,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
         parts += part
     defined = _find_defined(relations, parts)
     rows += defined[:MAX_DEFINED]
-    events = _note_changes(loose, removed)
+    events = _note_changes(loose, removed, [change.note for change in options.changed.values() if change.note])
     if not rows and not parts and not left:
         said = "changed lines" if options.changed else "nothing changed"
         return Answer(
@@ -121,7 +124,7 @@ def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
         {"query": ", ".join(options.targets) or "changed lines", "definitions": len(rows), "depth": options.depth},
         found=len(reached) + len(left),
         insight=Insight(
-            describe_target(rows) if len(rows) == 1 and not parts else None,
+            describe_target(twins or rows) if len(rows) == 1 and not parts else None,
             {
                 "dependents": Slice(len(reached), f"definitions within {options.depth}"),
                 "files": Slice(len(files), "files"),
@@ -233,9 +236,10 @@ def _leads_to(relations: Relations, path: str, language: str, item: Import, targ
     return target.startswith(f"{beside}.") or any(named.endswith(f".{source.module}") for source in sources)
 
 
-def _note_changes(loose: int, removed: list[_Removed]) -> tuple[Degraded, ...]:
+def _note_changes(loose: int, removed: list[_Removed], notes: list[str]) -> tuple[Degraded, ...]:
     said = [f"{loose} changed lines stand in no definition: who loads their files depends on them"] if loose else []
     said += [f"no longer defined: {', '.join(f'{r.name} ({r.path})' for r in removed[:10])}"] if removed else []
+    said += [f"of {count} changed files {note}" for note, count in sorted(Counter(notes).items())]
     return tuple(Degraded("impact", "info", "changed", message, "") for message in said)
 
 

@@ -78,7 +78,7 @@ def parse_plan(text: bytes, name: str = "the plan") -> Plan:
 def make_plan(data: Any, name: str = "the plan", source: str = "") -> Plan:
     """A plan from plain data, checked: keys, values, names of steps and what they refer to."""
     try:
-        plan = msgspec.convert(data, Plan)
+        plan = msgspec.convert(_list_single_words(data), Plan)
     except msgspec.ValidationError as error:
         raise _explain(str(error), data, name, source) from None
     except RecursionError:
@@ -95,6 +95,21 @@ def make_plan(data: Any, name: str = "the plan", source: str = "") -> Plan:
             _check_references(value, f"{where}.{key}{line}", known)
         known.append(step.id)
     return msgspec.structs.replace(plan, steps=tuple(steps))
+
+
+def _list_single_words(data: Any) -> Any:
+    """The plan with `lang = "python"` read as `lang = ["python"]`, wherever a step takes several."""
+    if not isinstance(data, dict) or not isinstance(steps := cast("dict[str, Any]", data).get("steps"), list | tuple):
+        return data
+    return {**data, "steps": [_list_single_word(step) for step in cast("list[Any]", steps)]}
+
+
+def _list_single_word(step: Any) -> Any:
+    kind = STEPS.get(str(cast("dict[str, Any]", step).get("type"))) if isinstance(step, dict) else None
+    if kind is None:
+        return step
+    several = {field.encode_name for field in msgspec.structs.fields(kind) if field.default == ()}
+    return {key: [value] if key in several and isinstance(value, str) else value for key, value in step.items()}
 
 
 def command_of(step: AnyStep, place: tuple[str, ...] = ()) -> str:

@@ -72,7 +72,7 @@ def make_question(
 
             return "calls", CallsOptions(
                 step.target, languages, step.inside, step.include, step.exclude, step.family, step.certain, page,
-                servers=False, place=place,
+                servers=False, place=place, receiver=step.receiver,
             ), {}  # fmt: skip
         case NeighborhoodStep():
             from cq.features.neighborhood import NeighborhoodOptions

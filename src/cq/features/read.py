@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.features.page import Page, take
-from cq.features.target import Definition, find_file, find_targets
+from cq.features.target import Definition, describe_target, find_file, find_targets
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -62,16 +62,8 @@ def read(files: Files, options: ReadOptions) -> Answer:
 def _read_symbol(files: Files, options: ReadOptions, targets: list[Definition]) -> Answer:
     chosen = targets[0]
     symbol, file = chosen.symbol, chosen.file
-    symbol_id, chunk_uid = file.name_symbol(chosen.document, chosen.number)
-    target = Target(
-        symbol.qualified_name, symbol.kind, chosen.location, symbol.signature,
-        "sources before tests, code before values" if len(targets) > 1 else "", 1, len(targets), symbol_id, chunk_uid,
-    )  # fmt: skip
-    others = tuple(
-        Candidate(row.symbol.qualified_name, row.symbol.kind, row.file.path, row.location.start_line)
-        for row in targets[1:6]
-    )
-    finding, cut = _source(file, symbol.start, symbol.end, options, symbol.qualified_name, others)
+    target = describe_target(targets)
+    finding, cut = _source(file, symbol.start, symbol.end, options, symbol.qualified_name, target.others)
     return _finish(files, options, [finding], cut, target, {"definitions": len(targets)})
 
 

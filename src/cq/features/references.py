@@ -7,15 +7,13 @@ name fits; one that links say means something else is left out, unless a server 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
-from cq.features.relations import Relations
+from cq.features.relations import Relations, can_mention
 from cq.features.servers import Servers, find_definition, find_document
-from cq.features.target import ROLE_ORDER, Definition, find_targets, say_nothing
+from cq.features.target import ROLE_ORDER, Definition, describe_target, find_targets, say_nothing
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -31,7 +29,7 @@ from cq.model.answer import (
     Truncation,
     bucket,
 )
-from cq.model.edge import Candidate, SymbolRef
+from cq.model.edge import Candidate
 from cq.source.files import PathFilter
 
 MAX_TARGETS = 20
@@ -164,9 +162,7 @@ def _add_known(relations: Relations, targets: list[Definition], found: dict[tupl
         found.setdefault((path, start), _Mention(path, document, start, end, set())).sources.add(source)
 
     for row in targets:
-        # A value is known to links by the scope that binds it.
-        place = relations.edges.find_place(row.file.path, row.document, row.number)
-        place = place or Candidate(row.file.path, row.document, row.symbol.qualified_name)
+        place = relations.named(row)
         places.setdefault(row.symbol.name, {})[place] = row.file.documents[row.document].language
         for edge in relations.edges.find_into(place):
             call = relations.call(edge) if edge.ref.resolved == place else None
@@ -175,32 +171,15 @@ def _add_known(relations: Relations, targets: list[Definition], found: dict[tupl
                 add(edge.source.path, edge.source.document, call.name_start, end, "links")
     for name, wanted in sorted(places.items()):
         for file in relations.files.candidates((name,)):
-            for document, start, end, ref in _find_mentions(relations, file.path, name, wanted):
+            for document, start, end, ref in relations.edges.find_mentions(file.path, name, wanted):
                 if ref is not None and ref.candidates and wanted.keys().isdisjoint(ref.candidates):
                     continue
                 if ref is not None and ref.resolved is not None:
                     add(file.path, document, start, end, "links")
                 elif ref is None or ref.status != "external":
                     language = file.documents[document].language
-                    if any(_can_mention(language, other) for other in wanted.values()):
+                    if any(can_mention(language, other) for other in wanted.values()):
                         add(file.path, document, start, end, "name")
-
-
-def _find_mentions(
-    relations: Relations, path: str, name: str, wanted: Iterable[Candidate]
-) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
-    """Of a name in a file, and of those that its imports give it instead."""
-    yield from relations.edges.find_named(path, name)
-    for other in sorted({local for place in wanted for local in relations.edges.find_locals(path, place)} - {name}):
-        mentions = relations.edges.find_named(path, other)
-        yield from (mention for mention in mentions if mention[3] is not None and mention[3].resolved is not None)
-
-
-_FAMILIES = ({"typescript", "tsx", "javascript", "jsx", "vue"}, {"c", "cpp"})
-
-
-def _can_mention(language: str, other: str) -> bool:
-    return language == other or any({language, other} <= family for family in _FAMILIES)
 
 
 def _describe(relations: Relations, mention: _Mention) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ import msgspec
 
 from cq.features.target import Definition, module_name
 from cq.graph.corpus import MAX_EMBEDDED
-from cq.graph.edges import Edges
 from cq.graph.links import target_key
 from cq.graph.walk import Link, Neighbors, Reached
 from cq.model.answer import Answer, Finding, NodeDetails
@@ -19,7 +19,6 @@ from cq.model.errors import UsageError
 from cq.model.facts import is_looked_up
 from cq.model.status import Degraded
 from cq.source.role import find_role
-from cq.store.read import LinkedTree
 
 if TYPE_CHECKING:
     from cq.features.files import HeldFile, IndexedFiles
@@ -31,6 +30,14 @@ KINDS = ("calls", "instantiates", "decorates", "imports", "usages", "inherits", 
 CALLS = ("calls", "instantiates", "decorates")
 MAX_DEPTH = 10
 POSSIBLE = 0.3  # a link at or below this confidence is only possible
+
+
+_FAMILIES = ({"typescript", "tsx", "javascript", "jsx", "vue"}, {"c", "cpp"})
+
+
+def can_mention(language: str, other: str) -> bool:
+    """Whether code of a language can name a definition of another."""
+    return language == other or any({language, other} <= family for family in _FAMILIES)
 
 
 def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
@@ -56,6 +63,25 @@ def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
     return msgspec.structs.replace(answer, degraded=(*answer.degraded, event))
 
 
+def note_uncovered(
+    relations: Relations, command: str, paths: Iterable[str], covered: Collection[str]
+) -> list[Degraded]:
+    """An event for code in languages that a question does not cover: nothing found there is not "none"."""
+    from cq.syntax import get_language
+
+    counts = Counter(held.language for path in paths if (held := relations.hold(path)) is not None)
+    lost = {
+        name: count
+        for name, count in sorted(counts.items())
+        if name not in covered and (language := get_language(name)) is not None and "calls" in language.capabilities
+    }
+    if not lost:
+        return []
+    said = ", ".join(f"{name} ({count:,} file{'s' * (count != 1)})" for name, count in lost.items())
+    message = f"not covered: {said}; `cq {command}` reads {', '.join(sorted(covered))}"
+    return [Degraded(command, "warning", "language", message)]
+
+
 def say_doubt(status: str) -> str:
     """What is added to a link that may mean something else."""
     return "" if status == "resolved" else f", {status}"
@@ -79,9 +105,7 @@ class Relations:
 
     def __init__(self, reader: Reader, tree: Tree, files: IndexedFiles) -> None:
         self.files = files
-        memory: dict[str, Edges] = {} if reader.memory is None else reader.memory
-        self.edges = memory.get("edges") or Edges(LinkedTree(reader, tree.id, files.load))
-        memory["edges"] = self.edges
+        self.edges = files.edges
         self._reader, self._tree = reader, tree.id
         self._held: dict[str, HeldFile | None] = {}
         self._symbols: dict[Candidate, Definition | None] = {}
@@ -91,6 +115,12 @@ class Relations:
     def node(self, definition: Definition) -> Candidate:
         """The name that links know a definition by; that of the function, class or module around it for a value."""
         symbols, number = definition.file.symbols[definition.document], definition.number
+        own = symbols[number]
+        if own.kind_group in ("function", "method") and own.body_start < 0:
+            # An overload without code: what has the code stands for it.
+            for at, other in enumerate(symbols):
+                if other.qualified_name == own.qualified_name and other.body_start >= 0:
+                    number = at
         while number >= 0:
             place = self.edges.find_place(definition.file.path, definition.document, number)
             if place is not None:
@@ -105,6 +135,20 @@ class Relations:
         if place is not None or not is_looked_up(symbol, symbols):
             return self.node(definition)
         return Candidate(definition.file.path, definition.document, symbol.qualified_name)
+
+    def named(self, definition: Definition) -> Candidate:
+        """What a mention of a definition leads to: its node, or its name where it is a value or an alias of a type."""
+        place = self.edges.find_place(definition.file.path, definition.document, definition.number)
+        return place or Candidate(definition.file.path, definition.document, definition.symbol.qualified_name)
+
+    def is_named_in(self, path: str, definition: Definition) -> bool:
+        """Whether the code of a file names a definition for certain, besides where it is defined."""
+        place, symbol = self.named(definition), definition.symbol
+        own = (definition.file.path, definition.document, symbol.name_start)
+        return any(
+            ref is not None and ref.resolved == place and (path, document, start) != own
+            for document, start, _, ref in self.edges.find_mentions(path, symbol.name, (place,))
+        )
 
     def definition(self, node: Candidate) -> Definition | None:
         """None for a module, which is no symbol, and for what is gone."""
@@ -220,8 +264,11 @@ class Relations:
                         yield Candidate(path, document, name), target
 
     def label(self, node: Candidate) -> str:
-        """`path:name`, as a TARGET is written."""
-        return f"{node.path}:{node.name}" if node.name else node.path
+        """`path:name`, as a TARGET is written; the place of one that shares its name with another of the file."""
+        row = self.definition(node) if node.shown_name != node.name else None
+        if row is not None:
+            return f"{node.path}:{row.location.start_line}:{row.location.start_col}"
+        return f"{node.path}:{node.shown_name}" if node.name else node.path
 
     def describe(self, reached: Reached[Candidate]) -> Finding:
         """A node with its distance and one way to it."""

@@ -10,9 +10,8 @@ import msgspec
 
 from cq.features.bodies import Bodies, find_holder
 from cq.features.files import Files, HeldFile
-from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
-from cq.features.target import Definition, find_file, find_targets, say_nothing
+from cq.features.target import Definition, describe_target, find_file, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, FactDetails, Finding, Insight, Run, Section, Slice
 from cq.model.location import Location
 from cq.model.provider import Scope
@@ -147,7 +146,8 @@ def _read_scope(scope: Scope, target: Target, held: HeldFile, top: set[str]) -> 
 def _read_facts(held: HeldFile, document: int, number: int) -> Iterator[Row]:
     """Named functions by what our facts say; a function without a name belongs to the one around it."""
     symbols = held.symbols[document]
-    found = find_captures(symbols, held.references[document], held.text)
+    items = held.documents[document].language == "rust"
+    found = find_captures(symbols, held.references[document], held.text, items=items)
     bodies = Bodies(symbols)
     for at, symbol in enumerate(symbols):
         inside = number < 0 or at == number or number in bodies.around(symbol.start)

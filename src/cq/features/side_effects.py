@@ -16,10 +16,10 @@ from cq.features.bodies import Bodies
 from cq.features.files import HeldFile
 from cq.features.known_effects import CHANGING, EFFECTS, PURE_DECORATORS, REGISTERING, find_outside
 from cq.features.page import Page, count_tokens, take
-from cq.features.relations import Relations
+from cq.features.relations import Relations, note_uncovered
 from cq.features.target import find_part, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, EffectDetails, Finding, Insight, Run, Section, Slice, Truncation
-from cq.model.code import Code, Value
+from cq.model.code import Code
 from cq.model.edge import Candidate, SymbolRef
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
@@ -99,6 +99,9 @@ def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
     slices = {effect: Slice(count, _SAID[effect]) for effect, count in counts.items()}
     slices["modules"] = Slice(modules, "modules that do more than define")
     budget = msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 100)
+    events = note_uncovered(relations, "side-effects", paths, LANGUAGES)
+    if not rows and not events:
+        events.append(Degraded("side-effects", "info", "nothing", "loading it only defines things"))
     return Answer(
         SCHEMA_VERSION,
         "side-effects",
@@ -107,7 +110,7 @@ def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
         found=len(listed),
         insight=Insight(None, slices, budget=budget) if rows else None,
         sections=tuple(sections),
-        degraded=() if rows else (Degraded("side-effects", "info", "nothing", "loading it only defines things"),),
+        degraded=tuple(events),
         truncated=tuple(cut),
     )
 
@@ -179,7 +182,7 @@ class _Module:
     @cached_property
     def writes(self) -> list[tuple[int, str]]:
         """(where, the dotted name that is written into) of every assignment to an attribute or an element."""
-        found = [(store.start, store.base) for store in self.code.stores if _is_dotted(store.base)]
+        found = [(s.start, str(s.base)) for s in self.code.stores if isinstance(s.base, str) and _is_dotted(s.base)]
         if self.language == "python":
             matches = list(_AUGMENTED.finditer(self.file.text))
             starts = {reference.start for reference in self.file.references[self.document]} if matches else set[int]()
@@ -320,11 +323,11 @@ class _Judge:
                 own = self._find_own(here)
                 if own is not None:
                     effect, what, site = own
-                    return effect, (*seen[here], f"{here.name or here.path}: {what} at {site}")
+                    return effect, (*seen[here], f"{here.shown_name or here.path}: {what} at {site}")
                 for edge in self.relations.edges.find_out(here, possible=False):
                     target = edge.ref.resolved
                     if edge.kind == "calls" and target is not None and target not in seen:
-                        step = f"{here.name} calls {target.name} at {self.relations.place(edge)}"
+                        step = f"{here.shown_name} calls {target.shown_name} at {self.relations.place(edge)}"
                         seen[target] = (*seen[here], step)
                         ahead.append(target)
             frontier = ahead
@@ -370,5 +373,5 @@ def _judge_name(ref: SymbolRef, call: Call, language: str) -> tuple[str, str]:
     return "registration" if kept else "pure" if ".__version__" in module else effect, "external"
 
 
-def _is_dotted(value: Value) -> bool:
-    return isinstance(value, str) and bool(value) and all(part.isidentifier() for part in value.split("."))
+def _is_dotted(value: str) -> bool:
+    return all(part.isidentifier() for part in value.split("."))

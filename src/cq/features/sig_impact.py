@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
 
-from cq.features.graph import describe_target
+from cq.features.calls import make_call
 from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
-from cq.features.target import Definition, find_targets, say_nothing
+from cq.features.target import Definition, describe_target, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice
-from cq.model.code import Parameter, Site
+from cq.model.code import NULL, Name, Parameter, Site, Spread
 from cq.model.edge import Candidate, Edge
 from cq.model.errors import UsageError
 from cq.model.facts import Call
@@ -52,16 +52,19 @@ def find_signature_impact(relations: Relations, options: SignatureOptions) -> An
         return say_nothing(relations.files, "sig-impact", options.target, message)
     row = rows[0]
     language = row.file.documents[row.document].language
-    old = parse_signature(row.symbol.signature.removeprefix("async "), language, row.symbol.name)
+    old = _find_parameters(relations, row)
+    if old is None:
+        old = parse_signature(row.symbol.signature.removeprefix("async "), language, row.symbol.name)
     new = parse_signature(options.to, language, row.symbol.name)
     if _takes_receiver(row) and old and not (new and new[0].name in (old[0].name, *_RECEIVERS)):
         new = (old[0], *new)  # `save(row)` for a method: who calls it need not name the receiver either
-    verdicts = [
-        verdict
-        for edge in relations.edges.find_into(relations.node(row))
-        if (verdict := _judge(relations, row, edge, old, new)) is not None
-    ]
-    verdicts.sort(key=lambda item: item.order)
+    # A call may lead to it in two ways, say as what a decorator wraps and as what it returns: the worse one counts.
+    judged: dict[tuple[Candidate, int], _Verdict] = {}
+    for verdict in (each for one in _find_overloads(rows) for each in _judge_all(relations, one, old, new)):
+        key = verdict.edge.source, verdict.call.name_start if verdict.edge.call < 0 else verdict.edge.call
+        if key not in judged or verdict.order < judged[key].order:
+            judged[key] = verdict
+    verdicts = sorted(judged.values(), key=lambda item: item.order)
     shown, budget, cut = take(verdicts, options.page, lambda item: _describe(relations, item))
     counts = {name: sum(1 for item in verdicts if item.verdict == name) for name in _ORDER}
     sections = tuple(
@@ -140,15 +143,66 @@ def parse_signature(text: str, language: str, name: str) -> tuple[Parameter, ...
     return parameters
 
 
+def _find_overloads(rows: Sequence[Definition]) -> list[Definition]:
+    """The first, and what only declares it: calls lead to either."""
+    row = rows[0]
+    home = row.file.path, row.document, row.symbol.qualified_name
+    others = (other for other in rows[1:] if (other.file.path, other.document, other.symbol.qualified_name) == home)
+    return [row, *(other for other in others if other.is_declared)]
+
+
+def _find_parameters(relations: Relations, row: Definition) -> tuple[Parameter, ...] | None:
+    """As its code has them; None where that is not known."""
+    codes = relations.codes(row.file.path)
+    code = codes[row.document] if row.document < len(codes) else None
+    found = (one for one in (code.definitions if code is not None else ()) if one.symbol == row.number)
+    return next((one.parameters for one in found if one.kind == "function"), None)
+
+
+def _judge_all(
+    relations: Relations, row: Definition, old: Sequence[Parameter], new: Sequence[Parameter]
+) -> Iterator[_Verdict]:
+    """Of every call, and of every place that runs an accessor: the call sites that `cq calls` lists."""
+    node = relations.edges.find_place(row.file.path, row.document, row.number)
+    if node is None:  # an overload without code: calls lead to what has the code
+        return
+    for edge in relations.edges.find_into(node):
+        verdict = _judge(relations, row, edge, old, new)
+        if verdict is not None:
+            yield verdict
+    for read in relations.edges.find_reads(node):
+        held = relations.hold(read.source.path)
+        if held is None:
+            continue
+        edge = Edge("reads", read.source, read.ref, -1)
+        call = make_call(relations, held, read)
+        if takes_all(old, new):
+            yield _Verdict(edge, call, "ok", "")
+        elif row.symbol.kind != "accessor" or read.kind == "update":
+            how = {"read": "read", "write": "set"}.get(read.kind, "read and set")
+            yield _Verdict(
+                edge, call, "ambiguous", f"it runs where an attribute is {how}: the language passes what it gets"
+            )
+        else:
+            values = (NULL,) if read.kind == "write" else ()
+            site = Site(call.scope, call.start, call.end, Name(call.callee), values)
+            verdict, reason = check_call(site, old, new, bound=_takes_receiver(row))
+            if verdict == "breaks" and read.ref.status != "resolved":
+                verdict, reason = "ambiguous", f"{reason}; but it may mean another definition"
+            yield _Verdict(edge, call, verdict, reason)
+
+
 def _judge(
     relations: Relations, row: Definition, edge: Edge, old: Sequence[Parameter], new: Sequence[Parameter]
 ) -> _Verdict | None:
     """None for an edge that is no call."""
     call = relations.call(edge)
     source, target = edge.source, relations.node(row)
-    site = relations.edges.find_site(source.path, source.document, edge.call) if call is not None else None
-    if call is None or site is None:
+    if call is None:
         return None
+    site = relations.edges.find_site(source.path, source.document, edge.call)
+    if site is None:
+        return _Verdict(edge, call, "ambiguous", "what it passes is not known")
     bound = _takes_receiver(row) and not _passes_receiver(relations, row, edge, call)
     why = _find_indirection(relations, row, edge, call, target)
     if why and takes_all(old, new):
@@ -217,9 +271,9 @@ def check_call(site: Site, old: Sequence[Parameter], new: Sequence[Parameter], *
     """(verdict, reason). `bound`: the receiver takes the first parameter."""
     skip = 1 if bound else 0
     before, after = list(old)[skip:], list(new)[skip:]
-    star = any(type(value) is list and value[0] == "*" for value in site.args)
+    star = any(isinstance(value, Spread) for value in site.args)
     double = any(name == "**" for name, _ in site.keywords)
-    count = sum(1 for value in site.args if not (type(value) is list and value[0] == "*"))
+    count = sum(not isinstance(value, Spread) for value in site.args)
     keywords = [name for name, _ in site.keywords if name != "**"]
     by_place = [p for p in after if p.kind in ("", "/")]
     takes_rest, takes_keys = (any(p.kind == kind for p in after) for kind in ("*", "**"))
@@ -275,8 +329,8 @@ def _describe(relations: Relations, item: _Verdict) -> Finding:
     held = relations.hold(edge.source.path)
     place = max(call.name_start, call.start)
     details = NodeDetails(
-        edge.source.name, "call", find_role(edge.source.path), 1, edge.ref.status, edge.kind, verdict=item.verdict,
-        reason=item.reason,
+        edge.source.shown_name, "call", find_role(edge.source.path), 1, edge.ref.status, edge.kind,
+        verdict=item.verdict, reason=item.reason,
     )  # fmt: skip
     location = held.locate(place, call.end) if held else None
     line = held.line_at(place).strip() if held else ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cq.identity import call_site_id, module_symbol_id
-from cq.model.answer import SCHEMA_VERSION, Answer, Run
+from cq.model.answer import SCHEMA_VERSION, Answer, Candidate, Run, Target
 from cq.model.errors import UsageError
 from cq.model.facts import Symbol, is_looked_up
 from cq.model.status import Degraded
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<col>\d+))?\Z")
 _NAMED = re.compile(r"(?P<path>[^:]+):(?P<name>[^:].*)\Z", re.DOTALL)
-_SYMBOL = re.compile(r"symbol\s*=\s*(?P<chain>.+)\Z", re.DOTALL)
+_SYMBOL = re.compile(r"(?:symbol\s*=\s*|(?=[^>]+ > ))(?P<chain>.+)\Z", re.DOTALL)  # `A > b` alone says as much
 _ID = re.compile(r"sym1:[a-z]+:(?P<symbol>\w+)|ck64:v1:[^:]*:(?P<chunk>.+)|(?P<call>sha1:\w+)")
 _VALUES = frozenset({"parameter", "type_parameter", "variable", "constant", "field", "property", "key", "enum_member"})
 ROLE_ORDER = {"src": 0, "lib": 1, "generated": 2, "test": 3, "doc": 4}
@@ -38,7 +38,12 @@ class Definition(msgspec.Struct, frozen=True):
 
     @property
     def symbol(self) -> Symbol:
-        return self.file.symbols[self.document][self.number]
+        return self.siblings[self.number]
+
+    @property
+    def siblings(self) -> Sequence[Symbol]:
+        """All symbols of its document."""
+        return self.file.symbols[self.document]
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -51,14 +56,16 @@ class Definition(msgspec.Struct, frozen=True):
     @property
     def parent(self) -> Symbol | None:
         symbol = self.symbol
-        return self.file.symbols[self.document][symbol.parent] if symbol.parent >= 0 else None
+        return self.siblings[symbol.parent] if symbol.parent >= 0 else None
 
     @property
     def order(self) -> tuple[int, bool, int, str, bool, int]:
-        """What people mean most likely first: sources before tests, code before values, outer before inner; of
-        overloads in a file the one that has the code."""
+        """By what a definition says itself: sources before tests, code before values, outer before inner; of overloads
+        in a file the one that has the code. `rank_twins` also knows who is called."""
         symbol = self.symbol
         role, is_value = ROLE_ORDER.get(self.file.role, 2), symbol.kind in _VALUES
+        if symbol.kind == "heading":  # a README is no code, wherever it lies
+            role = ROLE_ORDER["doc"]
         return role, is_value, symbol.depth, self.file.path, self.is_declared, symbol.name_start
 
     @property
@@ -67,10 +74,70 @@ class Definition(msgspec.Struct, frozen=True):
         symbol = self.symbol
         return symbol.body_start < 0 or any(name.endswith("overload") for name in symbol.decorators)
 
+    @property
+    def is_stub(self) -> bool:
+        """Whether it only says what another definition of its name does: in a file of declarations, with `...` for a
+        body, below `if TYPE_CHECKING`."""
+        symbol, text = self.symbol, self.file.text
+        if self.is_declared or self.file.path.endswith(_DECLARING):
+            return True
+        if _ELLIPSIS.fullmatch(text, symbol.body_start, symbol.body_end):
+            return True
+        return _is_for_checkers(self.file, self.siblings, self.number)
+
     def is_called(self, dotted: str) -> bool:
         """Whether `a.b.c` names it: by the end of its qualified name behind the module's."""
         full = f"{module_name(self.file.path)}.{self.symbol.qualified_name}"
         return f".{full}".endswith(f".{dotted}")
+
+
+_DECLARING = (".pyi", ".d.ts", ".d.mts", ".d.cts")
+_ELLIPSIS = re.compile(rb"""\s*(?:(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')\s*)?\.\.\.\s*""", re.DOTALL)
+_CHECKING = re.compile(rb"if\s+(?:\w+\.)?TYPE_CHECKING\s*:")
+
+
+def _is_for_checkers(file: HeldFile, symbols: Sequence[Symbol], number: int) -> bool:
+    """Whether it, or what holds it, stands below `if TYPE_CHECKING:` of Python."""
+    while symbols[number].parent >= 0:
+        number = symbols[number].parent
+    text, start = file.text, symbols[number].start
+    line = text.rfind(b"\n", 0, start) + 1
+    if line == start or text[line:start].strip():
+        return False
+    while line > 0:  # the nearest line above that stands further to the left
+        end, line = line - 1, text.rfind(b"\n", 0, line - 1) + 1
+        code = text[line:end].lstrip()
+        if code and end - line - len(code) < start - text.rfind(b"\n", 0, start) - 1 and code[:1] != b"#":
+            return _CHECKING.match(code) is not None
+    return False
+
+
+def rank_twins(files: Files, rows: Iterable[Definition]) -> list[Definition]:
+    """Definitions that a TARGET may all mean, the one that is meant most likely first, for every question the same:
+    code before values, what most links surely lead to, what does a thing before what only declares it, sources before
+    tests, outer before inner."""
+    twins = list(rows)
+    if len(twins) < 2:
+        return twins
+    counts = {row.key: files.count_links(row) for row in twins}
+    groups: dict[tuple[str, str], list[Definition]] = {}
+    for row in twins:
+        module = module_name(row.file.path).removesuffix(".d")
+        groups.setdefault((module, row.symbol.qualified_name), []).append(row)
+    stubs: set[tuple[str, int, int]] = set()
+    for group in groups.values():
+        declared = {row.key for row in group if row.is_stub} if len(group) > 1 else set[tuple[str, int, int]]()
+        if len(declared) < len(group):
+            stubs |= declared
+            most = max(counts[row.key] for row in group) if declared else (0, 0)
+            # What leads to a stub means the code behind it.
+            counts |= {row.key: max(most, counts[row.key]) for row in group}
+
+    def order(row: Definition) -> tuple[object, ...]:
+        certain, possible = counts[row.key]
+        return row.symbol.kind in _VALUES, -certain, -possible, row.key in stubs, *row.order
+
+    return sorted(twins, key=order)
 
 
 class Resolution(msgspec.Struct, frozen=True):
@@ -97,11 +164,11 @@ def resolve_target(files: Files, text: str) -> Resolution:
         if held is None:
             return _unresolved("unresolved", "error", "not_found", f"{path} is not indexed", text)
         try:
-            rows, why = _find_at(files, path, int(place["line"]), int(place["col"] or 0)), ""
+            rows = _find_at(files, path, int(place["line"]), int(place["col"] or 0))
         except UsageError as error:
-            rows, why = [], error.message
+            return _unresolved("invalid", "error", "invalid", error.message, text)
         if not rows:
-            message = f"{why or f'no definition stands at {text}'}: this is about the whole file"
+            message = f"no definition stands at {text}: this is about the whole file"
             return _unresolved("file_anchor_unresolved", "warning", "not_found", message, text, held)
         return Resolution("anchor", tuple(rows), events=_say_ambiguous(rows, text))
     try:
@@ -177,7 +244,7 @@ def find_targets(files: Files, text: str) -> list[Definition]:
         if held is None:
             raise UsageError(f"{path} is not indexed", hint="paths are named from the root, e.g. src/app.py:main")
         name, _, ordinal = name.partition("#")  # `f#2`: the second of that name, as links tell them apart
-        rows = sorted((d for d in _find_dotted(files, name) if d.file.path == held.path), key=lambda d: d.order)
+        rows = rank_twins(files, (row for row in _find_named(files, name) if row.file.path == held.path))
         exact = [row for row in rows if row.symbol.qualified_name == name]
         if ordinal.isdecimal():
             return sorted(exact, key=lambda row: row.symbol.start)[int(ordinal) - 1 :][:1]
@@ -185,14 +252,40 @@ def find_targets(files: Files, text: str) -> list[Definition]:
     return _find_dotted(files, text.replace("::", "."))
 
 
+MAX_OTHERS = 5
+CHOSEN = "most links lead to it"
+
+
+def describe_target(rows: Sequence[Definition]) -> Target:
+    """The first of them, and the others as far as there is room."""
+    row = rows[0]
+    others = tuple(
+        Candidate(other.symbol.qualified_name, other.symbol.kind, other.file.path, other.location.start_line)
+        for other in rows[1 : MAX_OTHERS + 1]
+    )
+    return Target(
+        row.symbol.qualified_name, row.symbol.kind, row.location, row.symbol.signature[:200],
+        CHOSEN if others else "the only one that fits", 1, len(rows), *row.file.name_symbol(row.document, row.number),
+        others,
+    )  # fmt: skip
+
+
 def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
     """The byte that `path:line:col` names, where a name stands; None for every other TARGET."""
+    found = find_byte(files, text)
+    if found is None:
+        return None
+    held, offset = found
+    return found if held.text[offset : offset + 1].isalnum() or held.text[offset : offset + 1] in (b"_", b"$") else None
+
+
+def find_byte(files: Files, text: str) -> tuple[HeldFile, int] | None:
+    """The byte that `path:line:col` names, whatever stands there."""
     found = _PLACE.match(text.strip())
     held = files.get(found["path"]) if found and found["col"] else None
     if found is None or held is None or not 1 <= int(found["line"]) <= len(held.lines):
         return None
-    offset = held.lines.offset(int(found["line"]), int(found["col"]))
-    return (held, offset) if held.text[offset : offset + 1].isalnum() or held.text[offset] in b"_$" else None
+    return held, held.lines.offset(int(found["line"]), int(found["col"]))
 
 
 def find_file(files: Files, text: str) -> HeldFile | None:
@@ -302,9 +395,12 @@ def _find_in(
 
 
 def _find_dotted(files: Files, dotted: str) -> list[Definition]:
-    name = dotted.rpartition(".")[2]
-    rows = [Definition(*row) for row in files.definitions(name)]
-    return sorted((row for row in rows if "." not in dotted or row.is_called(dotted)), key=lambda d: d.order)
+    return rank_twins(files, _find_named(files, dotted))
+
+
+def _find_named(files: Files, dotted: str) -> list[Definition]:
+    rows = [Definition(*row) for row in files.definitions(dotted.rpartition(".")[2])]
+    return [row for row in rows if "." not in dotted or row.is_called(dotted)]
 
 
 def _find_chain(files: Files, parts: list[str], text: str) -> list[Definition]:
@@ -313,7 +409,8 @@ def _find_chain(files: Files, parts: list[str], text: str) -> list[Definition]:
         raise UsageError(f"{text!r} has an empty part", hint="e.g. symbol = TokenService > validateToken")
     path = parts.pop(0) if len(parts) > 1 and ("/" in parts[0] or files.get(parts[0])) else ""
     dotted = ".".join(parts)
-    return [row for row in _find_dotted(files, dotted) if not path or row.file.path.startswith(path)]
+    rows = _find_named(files, dotted)
+    return rank_twins(files, (row for row in rows if not path or row.file.path.startswith(path)))
 
 
 def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
@@ -339,7 +436,10 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
                 named.append(row)
             elif symbol.body_start >= 0 and symbol.start <= first < symbol.end:
                 around.append(row)
-    named = [row for row in named if row.symbol.kind not in ("parameter", "type_parameter")] or named
+    if not col:  # a line means what others can name: of a parameter or a local the function around it
+        named = [row for row in named if row.symbol.body_start >= 0 or is_looked_up(row.symbol, row.siblings)]
+    else:
+        named = [row for row in named if row.symbol.kind not in ("parameter", "type_parameter")] or named
     return named or around[-1:]
 
 

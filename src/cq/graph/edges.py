@@ -16,7 +16,24 @@ from cq.graph.mentions import BEHIND, Mentions
 from cq.graph.names import Method, find_by_name, find_imported, fits
 from cq.graph.sources import Source, Sources
 from cq.graph.unit import ANYWHERE, ROOT, Unit
-from cq.model.code import Bind, Code, Parameter, Site, Store, Value
+from cq.model.code import (
+    NULL,
+    Bind,
+    Choice,
+    Code,
+    Defined,
+    Element,
+    Imported,
+    MethodOf,
+    Name,
+    Operated,
+    Parameter,
+    ParameterOf,
+    Site,
+    Store,
+    Text,
+    Value,
+)
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Binding, Call, FileFacts, Import, Reference, References, Symbol
 
@@ -120,15 +137,18 @@ class Edges:
         """The module as written, and its file ("" for none of the tree), that the first name of a callee comes from."""
         unit, links = self._unit(path, document), self._of(path, document)
         site = None if unit is None else unit.code.sites[number]
-        if unit is None or links is None or site is None or not isinstance(site.callee, str):
+        if unit is None or links is None or site is None:
             return None
-        name = site.callee.partition(".")[0]
-        values = [bind.value for bind in unit.find(site.scope, name, site.start)]
-        if not values or any(type(value) is not list or value[0] != "import" for value in values):
+        callee = site.callee.receiver if isinstance(site.callee, MethodOf) else site.callee
+        if not isinstance(callee, str):
             return None
-        _, level, module, _ = values[0]
+        name = callee.partition(".")[0]
+        binds = unit.find(site.scope, name, site.start)
+        imports = [bind.value for bind in binds if isinstance(bind.value, Imported)]
+        if not imports or len(imports) < len(binds):
+            return None
         files = {c.path for local, at in links.imports if local == name for c in links.refs[at].candidates}
-        return "." * level + module, files.pop() if len(files) == 1 else ""
+        return "." * imports[0].level + imports[0].module, files.pop() if len(files) == 1 else ""
 
     def load(self, path: str) -> None:
         """Who will be asked about any file may read it beforehand."""
@@ -210,17 +230,29 @@ class Edges:
         found: dict[Candidate, Edge] = {}
         name = target.name.rpartition(".")[2]
         for path in sorted({target.path, *self._index.find_users(name)}):
-            taken = self._find_taken(path, target)
-            for local in sorted({name, *(bind.name for bind in taken)} | self.find_locals(path, target)):
-                for document, start, _, ref in self.find_named(path, local):
-                    if ref is None or target not in ref.candidates:
-                        # A call of it means what it holds: `render = make(); render()`.
-                        ref = self._find_value(path, document, local, start, taken, target)
-                    if ref is not None:
-                        around = _around(self._symbols_of(path)[document], self._names(path, document), start)
-                        source = Candidate(path, document, around)
-                        found.setdefault(source, Edge("usages", source, ref))
+            for document, start, _, ref in self.find_mentions(path, name, (target,)):
+                if ref is not None and target in ref.candidates:
+                    around = _around(self._symbols_of(path)[document], self._names(path, document), start)
+                    source = Candidate(path, document, around)
+                    found.setdefault(source, Edge("usages", source, ref))
         return list(found.values())
+
+    def find_mentions(
+        self, path: str, name: str, wanted: Collection[Candidate]
+    ) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
+        """As `find_named`, of the name that some definitions have, and of those that the imports of a file give them
+        where these surely mean one."""
+        taken = {target: self._find_taken(path, target) for target in wanted if self.find_symbol(target) is None}
+        others = {local for target in wanted for local in self.find_locals(path, target)}
+        others |= {bind.name for binds in taken.values() for bind in binds}
+        for local in (name, *sorted(others - {name})):
+            for document, start, end, ref in self.find_named(path, local):
+                for target, binds in taken.items():
+                    if ref is None or target not in ref.candidates:
+                        # A call of a value means what it holds: `render = make(); render()`.
+                        ref = self._find_value(path, document, local, start, binds, target) or ref
+                if local == name or (ref is not None and ref.resolved is not None):
+                    yield document, start, end, ref
 
     def _find_taken(self, path: str, target: Candidate) -> list[Bind]:
         """The imports of a file that take a value by its name from the module that binds it."""
@@ -228,11 +260,9 @@ class Edges:
         for document in range(len(self._all(path)) if "." not in target.name else 0):
             unit = self._unit(path, document)
             for bind in () if unit is None else unit.code.binds:
-                if unit is None or type(bind.value) is not list or bind.value[0] != "import":
-                    continue
-                _, level, module, name = bind.value
-                if name == target.name:
-                    item = Import("from", module, 0, 0, ROOT, (Binding(name, name, 0, 0),), level)
+                value, name = bind.value, target.name
+                if unit is not None and isinstance(value, Imported) and value.name == name:
+                    item = Import("from", value.module, 0, 0, ROOT, (Binding(name, name, 0, 0),), value.level)
                     sources = self.find_sources(path, unit.language, [item])[0] or ()
                     found += [bind] if any(source.path == target.path for source in sources) else []
         return found
@@ -459,7 +489,7 @@ class Edges:
         if unit is None or site is None or site.kind != "decorator":
             return site
         decorated, _, called = unit.decorated_at.get(site.end, (None, 0, True))
-        return site if called or decorated is None else msgspec.structs.replace(site, args=(["def", decorated.start],))
+        return site if called or decorated is None else msgspec.structs.replace(site, args=(Defined(decorated.start),))
 
     def find_constructor(self, path: str, document: int, number: int) -> SymbolRef | None:
         """The constructor that a call runs beside the class it means."""
@@ -577,13 +607,14 @@ class Edges:
         """The class of which a name holds an instance and how that is known; None for a name that is bound to no
         instance: an import, a class."""
         value, written = bind.value, bind.type
-        if type(value) is list and value[0] == "param":
-            definition = unit.definitions[value[1]]
+        if isinstance(value, ParameterOf):
+            definition = unit.definitions[value.start]
             owner = unit.by_symbol.get(definition.scope)
-            if owner is not None and owner.kind == "class" and value[2] == 0 and "static" not in definition.modifiers:
+            is_first = value.number == 0 and "static" not in definition.modifiers
+            if owner is not None and owner.kind == "class" and is_first:
                 return Candidate(unit.path, unit.document, unit.qualified_names[owner.symbol]), "mro"
-            written = definition.parameters[value[2]].type
-        elif type(value) is int and written is None:
+            written = definition.parameters[value.number].type
+        elif isinstance(value, int) and written is None:
             number = unit.site_at[value]
             made = links.refs[links.calls[number]].resolved
             return (made, "constructor") if number in links.constructors or self._is_class(made) else (None, "")
@@ -836,26 +867,30 @@ class Edges:
             return SymbolRef(name, "unresolved")
         if role == "import":
             # A binding starts where its statement ends.
-            named = (ref for bind, ref in self._imports(unit, links) if bind.start >= start and name in _names(bind))
-            return next(named, _unknown(name))
-        binds = unit.find(scope, name, start)
+            for bind, value, ref in self._imports(unit, links):
+                if bind.start >= start and name in (bind.name.removeprefix("export "), value.name):
+                    return ref
+            return _unknown(name)
+        # Types of TypeScript, Rust, … are bound apart from values, and one name may be both.
+        labels = (f"<{name}>", name) if role == "type" else (name, f"<{name}>")
+        binds = next((binds for label in labels if (binds := unit.find(scope, label, start))), ())
         places: dict[Candidate, None] = {}
         for bind in binds:
             value = bind.value
-            if type(value) is list and value[0] == "import":
+            if isinstance(value, Imported):
                 for local, number in links.imports:
-                    ref = self._name_value(links.refs[number], value[3]) if local == name else None
+                    ref = self._name_value(links.refs[number], value.name) if local == name else None
                     if ref is not None and len(binds) == 1:
                         return ref
                     if ref is not None:
                         places |= dict.fromkeys(ref.candidates)
-            elif type(value) is list and value[0] == "def":
-                places[Candidate(path, document, unit.qualified_names[unit.definitions[value[1]].symbol])] = None
+            elif isinstance(value, Defined):
+                places[Candidate(path, document, unit.qualified_names[unit.definitions[value.start].symbol])] = None
             else:
                 holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
                 places[Candidate(path, document, f"{holder}.{name}" if holder else name)] = None
         if not places:
-            return self._find_starred(links, name)
+            return self._find_starred(links, name, from_outside=start == ANYWHERE)
         status = "resolved" if len(places) == 1 else "ambiguous"
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
 
@@ -865,31 +900,37 @@ class Edges:
         for document, links in enumerate(self._all(path)):
             unit = self._unit(path, document)
             if unit is not None and links is not None:
-                found |= {bind.name for bind, ref in self._imports(unit, links) if place in ref.candidates}
+                found |= {bind.name for bind, _, ref in self._imports(unit, links) if place in ref.candidates}
         return found
 
-    def _imports(self, unit: Unit, links: Links) -> Iterator[tuple[Bind, SymbolRef]]:
+    def _imports(self, unit: Unit, links: Links) -> Iterator[tuple[Bind, Imported, SymbolRef]]:
         """What imports bind, with what it means, by place."""
-        binds = [bind for bind in unit.code.binds if type(bind.value) is list and bind.value[0] == "import"]
-        for bind, (_, number) in zip(binds, links.imports, strict=True):
-            yield bind, self._name_value(links.refs[number], bind.value[3])
+        numbers = iter(links.imports)
+        for bind in unit.code.binds:
+            if isinstance(bind.value, Imported):
+                _, number = next(numbers)
+                yield bind, bind.value, self._name_value(links.refs[number], bind.value.name)
 
-    def _find_starred(self, links: Links, name: str) -> SymbolRef:
-        """A name that only `from m import *` can bind; the last one that has it wins."""
+    def _find_starred(self, links: Links, name: str, *, from_outside: bool) -> SymbolRef:
+        """A name that only `from m import *` can bind or, for who imports the module, `export * from "m"`; the last one
+        that has it wins. Each module is asked once: they may import one another in every way."""
+        is_first, found = not self._entered, SymbolRef(name, "unresolved")
         for local, number in reversed(links.imports):
-            source = links.refs[number].resolved if local == "*" else None
+            is_starred = local == "*" or (local == "export *" and from_outside)
+            source = links.refs[number].resolved if is_starred else None
             home = self._unit(source.path, source.document) if source is not None else None
             if source is None or home is None or home.path in self._entered:
                 continue
             public = home.code.public
-            if name not in public if public is not None else name.startswith("_"):
+            if not {name, "*"} & set(public) if public is not None else name.startswith("_"):
                 continue
             self._entered.add(home.path)
             found = self._find_name(source.path, source.document, ROOT, name, ANYWHERE, "reference")
-            self._entered.discard(home.path)
             if found.status != "unresolved":
-                return found
-        return SymbolRef(name, "unresolved")
+                break
+        if is_first:
+            self._entered.clear()
+        return found
 
     def _name_value(self, ref: SymbolRef, name: str) -> SymbolRef:
         """Links know the module that a value is imported from, not the value."""
@@ -929,7 +970,7 @@ def _find_properties(unit: Unit, symbol: int) -> dict[Candidate, tuple[str, ...]
     if method is None or owner is None or owner.kind != "class" or unit.language != "python":
         return found
     for name, binds in unit.scopes.get(owner.symbol, {}).items():
-        for number in [unit.site_at.get(bind.value) for bind in binds if type(bind.value) is int]:
+        for number in [unit.site_at.get(bind.value) for bind in binds if isinstance(bind.value, int)]:
             site = None if number is None else unit.code.sites[number]
             if site is not None and site.callee == "property":
                 given = [*zip(_PROPERTY, site.args, strict=False), *site.keywords]
@@ -946,22 +987,23 @@ _PROPERTY = {"fget": ("read", "update"), "fset": ("write", "update")}
 
 def _find_written(value: Value) -> str:
     """The one name that a type is, but for None: `Row`, `"Row"`, `Row | None`, `Optional[Row]`; else ""."""
-    if type(value) is list and (value[0] == "|" or value[:2] == ["op", "|"]):
-        parts = value[1 + (value[0] == "op") :]
-    elif type(value) is list and value[0] == "[]" and value[1] in ("Optional", "typing.Optional"):
-        parts = value[2:]
-    else:
-        parts = value.removeprefix("'").split("|") if type(value) is str else ()
-    names = [part for part in parts if part not in _NOTHING]
-    return names[0].strip() if len(names) == 1 and type(names[0]) is str else ""
-
-
-_NOTHING = ("None", " None", "None ", "=None", "=null", "=undefined")
-
-
-def _names(bind: Bind) -> tuple[str, str]:
-    """What an import calls its name, here and there."""
-    return bind.name.removeprefix("export "), bind.value[3]
+    parts: Sequence[Value]
+    match value:
+        case Choice():
+            parts = value.options
+        case Operated(operator="|"):
+            parts = (value.left, value.right)
+        case Element(base="Optional" | "typing.Optional"):
+            parts = value.keys
+        case Text():
+            parts = [Name(part.strip()) for part in value.value.split("|")]
+        case _:
+            parts = (value,)
+    names = [part for part in parts if part not in (NULL, "None")]
+    named = names[0] if len(names) == 1 else None
+    if isinstance(named, Text):
+        return named.value.strip()
+    return named if isinstance(named, str) else ""
 
 
 def _unknown(name: str) -> SymbolRef:

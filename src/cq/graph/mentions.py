@@ -8,7 +8,7 @@ from bisect import bisect_left
 
 from cq.model.facts import ROLES, Reference, References
 
-BEHIND = ("attribute", "assignment", "call")  # roles of names that may stand behind a dot
+BEHIND = ("attribute", "assignment", "call", "type")  # roles of names that may stand behind a dot
 _THIS = re.compile(rb"(?<![\w$])this\.\Z")
 
 
@@ -33,7 +33,8 @@ class Mentions:
 
     def is_behind(self, place: Reference) -> bool:
         """Whether a name stands behind a dot: it is that of an attribute, whatever it is read off."""
-        return place.role in BEHIND and self.text[place.start - 1 : place.start] == b"."
+        before = self.text[max(place.start - 2, 0) : place.start]
+        return place.role in BEHIND and before[-1:] == b"." and before != b".."  # `[...Rest]`
 
     def find_receiver(self, place: Reference) -> str:
         """The names that a name is read off (`self.engine`), "" where that are no names alone."""

@@ -112,7 +112,7 @@ def _identify(
         chunk_uid(document, chunk.uid_suffix, language=language, namespace=namespace) for chunk in facts.chunks
     )
     ids = tuple(
-        symbol_id(scoped_id(document, symbol.qualified_name, symbol.kind_group, symbol.signature, uids[symbol.chunk]))
+        symbol_id(scoped_id(document, symbol.identity_name, symbol.kind_group, symbol.signature, uids[symbol.chunk]))
         for symbol in facts.symbols
     )
     embedded = tuple(_identify(path, text, inner, namespace, uid, seen) for inner in facts.embedded)

@@ -24,6 +24,7 @@ from cq.providers.registry import Registry
 from cq.providers.sessions import find_sessions
 from cq.source.program import OUTSIDE, find_in_path
 from cq.store import database
+from cq.store.kept import explain_lost, find_lost
 from cq.store.read import Reader
 from cq.syntax import LANGUAGES, extract_facts, get_language
 
@@ -85,7 +86,7 @@ def _check_sqlite() -> Check:
     """The schema itself is the test: it needs WAL and FTS5."""
     with tempfile.TemporaryDirectory(prefix="cq-") as folder:
         try:
-            with closing(database.create(Path(folder) / "probe.db", "")) as connection:
+            with database.build(Path(folder) / "probe.db", "") as connection:
                 version = connection.execute("SELECT sqlite_version()").fetchone()[0]
         except Exception as error:  # noqa: BLE001  whatever a probe raises is its finding
             advice = "use a Python whose SQLite is 3.34 or newer and has FTS5"
@@ -146,10 +147,12 @@ def _check_cache(root: Path, load_config: Callable[[], Configuration], index_dir
     )
     own = next((index for index in indexes if index.folder.name == find_key(root)), None)
     yield Check("cache", "index", "ok", f"{own.folder.name}, {_mb(own.bytes)}" if own else "not made yet")
-    if own and (why := database.damage(own.folder / INDEX_NAME)):
+    if own and (why := database.damage(own.folder / INDEX_NAME, root, deep=True)):
         yield Check("cache", "index", "warning", why, "nothing: the next command makes it anew")
     elif own:
         yield from _check_links(own.folder / INDEX_NAME, root)
+    for source in find_lost(own.folder / INDEX_NAME) if own else ():
+        yield Check("cache", "evidence", "warning", *explain_lost(source))
     for index in indexes:
         days = int((time.time() - index.used) / 86400)
         if index is own or (index.exists and days < _OLD_DAYS):

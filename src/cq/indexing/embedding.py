@@ -25,6 +25,7 @@ from cq.indexing.refresh import Progress
 from cq.model.config import ModelsConfig
 from cq.model.embedding import QUIET_KINDS, Coverage, EmbeddingState, find_coverage, find_kind, is_data
 from cq.model.errors import ConfigError, CqError
+from cq.opening import read_file
 from cq.store import database
 from cq.store.lock import replace_file
 from cq.store.read import Reader, Tree
@@ -176,6 +177,7 @@ def embed_tree(
     """Makes what is missing, and the graphs of the backend. Batches are committed as they come, each under the writer's
     lock and only for files that still have the text that was read; killed at any point, the next run goes on."""
     tell = on_progress or (lambda _: None)
+    read_from = database.identify(index)
     with (
         count_sent(index, embedder),
         contextlib.closing(Reader(database.connect(index), os.fspath(root))) as reader,
@@ -197,7 +199,7 @@ def embed_tree(
             if not waiting or (path and count < embedder.batch):
                 continue
             rows = _embed_files(waiting, embedder)
-            if not _write(index, root, tree.id, embedder.identity, rows, wait=wait):
+            if not _write(index, root, tree.id, embedder.identity, rows, read_from, wait=wait):
                 return EmbedReport(embedded, reused, files, "another process is writing", embedder.tokens - tokens)
             fresh = sum(len(file.fresh) for file in waiting)
             embedded, reused, files = embedded + fresh, reused + count - fresh, files + len(waiting)
@@ -361,11 +363,11 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
         if not had:
             return EmbedReport(refused="another process does it")
         try:
-            job = msgspec.json.decode(file.read_bytes(), type=EmbeddingJob)
+            job = msgspec.json.decode(read_file(file), type=EmbeddingJob)
         except (OSError, msgspec.DecodeError) as error:
             return EmbedReport(refused=f"the job cannot be read: {error}")
         index = Path(job.index)
-        if not index.exists() or database.damage(index):
+        if database.damage(index, job.root):
             return EmbedReport(refused="the index is gone")
         if embedder is None and hasattr(os, "nice"):
             os.nice(5)
@@ -385,8 +387,7 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
 def read_failure(index: Path) -> str:
     """Why the last background process came to no end."""
     try:
-        with (index.parent / FAILED_NAME).open(encoding="utf-8", errors="replace") as file:
-            return file.read(300)
+        return read_file(index.parent / FAILED_NAME, 300).decode("utf-8", "replace")
     except OSError:
         return ""
 
@@ -413,7 +414,7 @@ def count_sent(index: Path, *models: Embedder | Reranker | None) -> Iterator[dic
 
 def read_sent(index: Path) -> dict[str, int]:
     try:
-        return msgspec.json.decode((index.parent / SENT_NAME).read_bytes(), type=dict[str, int])
+        return msgspec.json.decode(read_file(index.parent / SENT_NAME), type=dict[str, int])
     except (OSError, msgspec.DecodeError):
         return {}
 
@@ -438,7 +439,7 @@ def drop_vectors(index: Path, root: Path) -> bool:
     with database.writer_lock(index, wait=False) as had:
         if not had:
             return False
-        with contextlib.closing(database.connect(index, write=True)) as connection:
+        with database.writing(index) as connection:
             writer = Writer(connection)
             writer.begin()
             writer.drop_vectors(tree.id)
@@ -447,12 +448,21 @@ def drop_vectors(index: Path, root: Path) -> bool:
 
 
 def _write(
-    index: Path, root: Path, tree: int, identity: str, rows: Sequence[tuple[str, int, bytes]], *, wait: bool
+    index: Path,
+    root: Path,
+    tree: int,
+    identity: str,
+    rows: Sequence[tuple[str, int, bytes]],
+    read_from: tuple[int, int],
+    *,
+    wait: bool,
 ) -> bool:
     with database.writer_lock(index, wait=wait) as had:
         if not had:
             return False
-        with contextlib.closing(database.connect(index, write=True)) as connection:
+        if database.identify(index) != read_from:
+            return False  # another index by now, whose numbers mean other texts
+        with database.writing(index) as connection:
             current = Reader(connection, os.fspath(root)).contents(tree, [path for path, _, _ in rows])
             writer = Writer(connection)
             writer.begin()

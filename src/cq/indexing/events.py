@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from cq.store.database import identify
+
 TRUST_SECONDS = 30.0
 _MOST = 4  # trees
 # MODIFY ATTRIB MOVED_FROM MOVED_TO CREATE DELETE DELETE_SELF MOVE_SELF
@@ -31,9 +33,9 @@ class _Watch:
     Once something moved its watches are set anew: a directory may have been replaced by one of the same name.
     """
 
-    def __init__(self, handle: int, index: os.stat_result, paths: set[str]) -> None:
+    def __init__(self, handle: int, index: tuple[int, int], paths: set[str]) -> None:
         self.handle = handle
-        self.index = (index.st_dev, index.st_ino)
+        self.index = index
         self.paths = paths
         self.moved = False
         self.sure_until = 0.0
@@ -57,11 +59,7 @@ def is_unchanged(key: Key) -> bool:
     watch = _watches.get(key)
     if watch is None or not watch.is_still():
         return False
-    try:
-        now = os.stat(key[0])  # noqa: PTH116
-    except OSError:
-        return False
-    return (now.st_dev, now.st_ino) == watch.index
+    return identify(Path(key[0])) == watch.index
 
 
 def has_news(key: Key) -> bool:
@@ -104,11 +102,7 @@ def _set_watches(key: Key, paths: set[str]) -> _Watch | None:
     handle: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if handle < 0:
         return None
-    try:
-        watch = _Watch(handle, os.stat(key[0]), paths)  # noqa: PTH116
-    except OSError:
-        os.close(handle)
-        return None
+    watch = _Watch(handle, identify(Path(key[0])), paths)
     for path in paths:
         while not os.path.lexists(path):  # what is missing appears in the nearest directory that is there
             path = os.path.dirname(path) or "/"  # noqa: PTH120

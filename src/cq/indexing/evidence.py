@@ -4,54 +4,68 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from pathlib import Path
 
 from cq.graph.links import target_key
 from cq.model.edge import Candidate
 from cq.model.evidence import Statement
-from cq.store import database
+from cq.store import database, kept
+from cq.store.kept import EvidenceRow, KeptFile
 from cq.store.read import Reader
-from cq.store.write import EvidenceRow, Writer
+from cq.store.write import Writer
 
 NAMED = 2  # the role of a row that only says that the source knows a definition
 Said = tuple[str, str, Sequence[Statement]]  # path, hash of the text it is said about, what
 
 
 def put_evidence(
-    index: Path, root: Path, source: str, version: str, said: Iterable[Said], named: Iterable[Candidate] = ()
+    index: Path,
+    root: Path,
+    source: str,
+    version: str,
+    said: Iterable[Said],
+    named: Iterable[Candidate] = (),
+    *,
+    replace: bool = False,
 ) -> int:
-    """In place of what the source said about these files before; returns how many statements were kept. `named` are the
-    definitions that the source has a name for.
+    """In place of what the source said about these files before, and with `replace` about any; returns how many
+    statements were kept. `named` are the definitions that the source has a name for.
 
     One transaction, under the writer's lock: a kill leaves what was there. A statement whose target is no file of the
     tree is left out; one about a text that is not the file's any more is kept and has no effect.
     """
-    kept = 0
     known: dict[str, set[Candidate]] = {}
     for place in named:
         known.setdefault(place.path, set()).add(place)
-    with database.writer_lock(index, wait=True), closing(database.connect(index, write=True)) as connection:
+    with database.writer_lock(index, wait=True), database.writing(index) as connection:
         reader, writer = Reader(connection, os.fspath(root)), Writer(connection)
         tree = reader.tree()
         if tree is None:
             return 0
+        files: list[KeptFile] = []
+        for path, text_hash, statements in said:
+            rows = _make_rows(reader, tree.id, statements)
+            rows += [
+                EvidenceRow(target_key(place), NAMED, place, text_hash, []) for place in sorted(known.get(path, ()))
+            ]
+            files.append(KeptFile(path, text_hash, rows))
+        if replace:
+            kept.drop(index, os.fspath(root), source)
+        if files:
+            kept.append(index, os.fspath(root), source, version, files)
         writer.begin()
         try:
-            for path, text_hash, statements in said:
-                rows = _make_rows(reader, tree.id, statements)
-                rows += [
-                    EvidenceRow(target_key(place), NAMED, place, text_hash, []) for place in sorted(known.get(path, ()))
-                ]
-                writer.put_evidence(tree.id, path, source, version, text_hash, rows)
-                kept += sum(len(row.calls) for row in rows if not row.role)
+            if replace:
+                writer.drop_evidence(tree.id, source)
+            for file in files:
+                writer.put_evidence(tree.id, file.path, source, version, file.hash, file.rows)
             writer.forget_evidence(tree.id)
             writer.note_change(tree.id)
             writer.commit()
         except BaseException:
             writer.rollback()
             raise
-    return kept
+    return sum(len(row.calls) for file in files for row in file.rows if not row.role)
 
 
 def _make_rows(reader: Reader, tree: int, statements: Sequence[Statement]) -> list[EvidenceRow]:

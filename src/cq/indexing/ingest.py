@@ -15,10 +15,10 @@ from cq.model.edge import Candidate
 from cq.model.errors import StoreError, UsageError
 from cq.model.evidence import Conflict, Statement
 from cq.model.location import LineTable
+from cq.opening import read_file
 from cq.store import database
 from cq.store.read import LinkedTree, Reader, StoredFile
 from cq.store.scip import BYTES, CHARACTERS, DEFINITION, Occurrence, ScipDocument, decode_index, last_name
-from cq.store.write import Writer
 
 SOURCE = "scip"
 MAX_BYTES = 1 << 30
@@ -55,10 +55,10 @@ def ingest_scip(index: Path, root: Path, file: Path | None) -> IngestReport:
         tree = reader.tree()
         ingest = None if tree is None or file is None else _Ingest(reader, tree.id, data)
         said = [] if ingest is None else ingest.run()
-    _forget(index, root)
+    named = () if ingest is None else ingest.symbols.values()
+    put_evidence(index, root, SOURCE, "", said, named, replace=True)
     if ingest is None:
         return IngestReport()
-    put_evidence(index, root, SOURCE, "", said, ingest.symbols.values())
     conflicts = _find_conflicts(index, root, [path for path, _, _ in said])
     counts = {name: ingest.counts.get(name, 0) for name in ("documents", "taken", "stale", "unknown", "calls")}
     return IngestReport(
@@ -69,25 +69,12 @@ def ingest_scip(index: Path, root: Path, file: Path | None) -> IngestReport:
 
 def _read(file: Path) -> bytes:
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{file.name} is larger than {MAX_BYTES:,} bytes", hint="index a part of the repository")
-        return file.read_bytes()
+        data = read_file(file, MAX_BYTES + 1)
     except OSError as error:
         raise StoreError(f"{file.name}: {error.strerror}", hint="give a file that a SCIP indexer wrote") from None
-
-
-def _forget(index: Path, root: Path) -> None:
-    with database.writer_lock(index, wait=True), closing(database.connect(index, write=True)) as connection:
-        tree, writer = Reader(connection, os.fspath(root)).tree(), Writer(connection)
-        if tree is not None:
-            writer.begin()
-            try:
-                writer.drop_evidence(tree.id, SOURCE)
-                writer.note_change(tree.id)
-                writer.commit()
-            except BaseException:
-                writer.rollback()
-                raise
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{file.name} is larger than {MAX_BYTES:,} bytes", hint="index a part of the repository")
+    return data
 
 
 def _find_conflicts(index: Path, root: Path, paths: list[str]) -> list[SaidOtherwise]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from cq.opening import read_file
 from cq.source import repository
 from cq.source.repository import INDEX_NAME
+from cq.store.database import measure
+from cq.store.head import BadHead, is_untouched, load_head
+from cq.store.kept import find_logs
 
 _REPOSITORY = "repository"  # names the repository, so that a leftover can be told from what is in use
 _COPY_TRIES = 3
@@ -77,7 +83,7 @@ def find_leftovers(base: Path) -> list[Leftover]:
         return found
     for folder in folders:
         try:
-            of = os.fsdecode((folder / _REPOSITORY).read_bytes()[:4096])
+            of = os.fsdecode(read_file(folder / _REPOSITORY, 4096))
         except OSError:
             of = ""
         exists = bool(of) and os.path.lexists(of)
@@ -86,30 +92,23 @@ def find_leftovers(base: Path) -> list[Leftover]:
     return found
 
 
-def measure(index: Path) -> int:
-    """Bytes of the index with its journal."""
-    total = 0
-    for suffix in ("", "-wal"):
-        try:
-            total += os.stat(f"{index}{suffix}").st_size  # noqa: PTH116  a suffix of a suffix
-        except OSError:
-            continue
-    return total
-
-
 def _make_writable(folder: Path, root: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if folder.is_symlink():  # a repository that holds its own index may have laid it there
+        raise NotADirectoryError(errno.ENOTDIR, "it is a link")
     # The lock is what a writer opens first; whoever may do that may write. Permissions alone do not tell.
-    os.close(os.open(f"{folder / INDEX_NAME}.lock", os.O_RDWR | os.O_CREAT, 0o600))
+    os.close(os.open(f"{folder / INDEX_NAME}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
     index = folder / INDEX_NAME
     if index.exists() and not os.access(index, os.W_OK):
         raise PermissionError(13, "the index belongs to someone else")
     name = folder / _REPOSITORY
-    if not name.exists():
-        name.write_bytes(os.fsencode(repository.find_repository(os.fspath(root))))
-        if folder.is_relative_to(root):
-            # Neither git nor a later listing shall take the index for a part of the repository.
-            (folder / ".gitignore").write_bytes(b"*\n")
+    # Written where nothing lies: a link that somebody laid there is not followed.
+    with suppress(FileExistsError), name.open("xb") as file:
+        file.write(os.fsencode(repository.find_repository(os.fspath(root))))
+    if folder.is_relative_to(root):
+        # Neither git nor a later listing shall take the index for a part of the repository.
+        with suppress(FileExistsError), (folder / ".gitignore").open("xb") as file:
+            file.write(b"*\n")
 
 
 def _open_temporary(existing: Path | None, why: str) -> Place:
@@ -128,29 +127,16 @@ def _copy(source: Path, target: Path) -> bool:
     A writer may be at work on it: a copy counts only when nothing moved meanwhile.
     """
     for _ in range(_COPY_TRIES):
-        try:
-            before = _stamp(source)
-            shutil.copyfile(source, target)
-            wal, copied = Path(f"{source}-wal"), Path(f"{target}-wal")
-            if wal.exists():
-                shutil.copyfile(wal, copied)
-            else:
-                copied.unlink(missing_ok=True)
-            if _stamp(source) == before:
+        with suppress(OSError, BadHead):
+            head = load_head(source)
+            if not is_untouched(source, head):
+                continue
+            data = source.with_name(head.file)
+            for path in (source, data, data.with_name(f"{data.name}-wal"), *find_logs(source)):
+                if path.exists():
+                    shutil.copyfile(path, target.with_name(path.name))
+            if load_head(source) == head and is_untouched(source, head):
                 return True
-        except OSError:
-            break
-    for name in (target, Path(f"{target}-wal")):
-        name.unlink(missing_ok=True)
+    for path in target.parent.iterdir():
+        path.unlink(missing_ok=True)
     return False
-
-
-def _stamp(index: Path) -> list[tuple[int, int] | None]:
-    found: list[tuple[int, int] | None] = []
-    for path in (index, Path(f"{index}-wal")):
-        try:
-            status = path.stat()
-            found.append((status.st_size, status.st_mtime_ns))
-        except FileNotFoundError:
-            found.append(None)
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import deque
@@ -13,13 +14,15 @@ import msgspec
 
 from cq.indexing.pool import COST, collect_later, make_pool
 from cq.indexing.producer import producer
-from cq.model.errors import StoreError
+from cq.model.errors import CqError, StoreError
 from cq.model.facts import FileFacts, References
 from cq.model.source import Problem, Skip, SourceFile
-from cq.source.files import FileEntry, find_directories, find_files, find_watched, stat_directory, stat_file
+from cq.source.files import FileEntry, find_files, stat_directory, stat_file
 from cq.source.read import content_hash, read_source
-from cq.store import database, trigrams
-from cq.store.read import Reader, Tree
+from cq.source.repository import find_top
+from cq.store import database, kept, trigrams
+from cq.store.head import BadHead, find_data
+from cq.store.read import Reader, Tree, find_vectors
 from cq.store.write import Content, FileRow, SkipRow, Writer
 
 if TYPE_CHECKING:
@@ -81,8 +84,9 @@ class Report(msgspec.Struct, frozen=True):
 class _Listed(msgspec.Struct, frozen=True):
     """The last listing, kept so that an unchanged tree costs only stats."""
 
-    directories: dict[str, tuple[int, int]]  # see find_directories
+    directories: dict[str, tuple[int, int]]  # these three as in Listing
     watched: dict[str, tuple[int, int]]
+    top: str
     via: str
     notes: tuple[str, ...]
     truncated: bool
@@ -124,61 +128,71 @@ def refresh(
     *,
     full: bool = False,
     wait: bool = False,
+    verify: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Report:
-    """Brings the tree `root` in the index file up to date. Cheap when nothing changed; safe to kill at any point."""
+    """Brings the tree `root` in the index file up to date. Cheap when nothing changed; safe to kill at any point.
+    `verify` first compares every page of the index with its digest; else that is done where something points to
+    damage."""
     tell = on_progress or (lambda _: None)
-    rebuilt = "" if index.exists() else "new"
-    if not rebuilt and (why := database.damage(index, producer(), words=settings.words)):
-        rebuilt = why
+    why = database.damage(index, root, producer(), words=settings.words, deep=verify) or ""
     with collect_later():
-        return _refresh(index, root, settings, rebuilt, full, wait, tell)
+        try:
+            return _refresh(index, root, settings, why, full, wait, tell)
+        except MemoryError:
+            raise
+        except Exception as error:
+            # A mistake of ours, or an index that says what it never said: its digests tell.
+            asks = not why and (isinstance(error, StoreError) or not isinstance(error, CqError))
+            why = (database.damage(index, root, deep=True) or "") if asks else ""
+            if not why:
+                raise
+            return _refresh(index, root, settings, why, full, wait, tell)
 
 
 def _refresh(
     index: Path, root: Path, settings: Settings, rebuilt: str, full: bool, wait: bool, tell: Callable[[Progress], None]
 ) -> Report:
     tree, changes = None, None
-    if not rebuilt and not full:
-        # No lock, no write where nothing at all changed.
-        connection = database.connect(index)
-        try:
-            with Reader(connection, os.fspath(root)) as reader:
+    try:
+        if not rebuilt and not full:
+            # No lock, no write where nothing at all changed.
+            with (
+                contextlib.closing(database.connect(index)) as connection,
+                Reader(connection, os.fspath(root)) as reader,
+            ):
                 tree = reader.tree()
                 changes = _look(reader, root, tree, settings)
-        finally:
-            connection.close()
-        if tree is not None and changes is not None and not changes.todo:
-            return Report(tree.generation, notes=changes.notes)
-    try:
-        if (wait or rebuilt) and database.is_writing(index):
+            if tree is not None and changes is not None and not changes.todo:
+                return Report(tree.generation, notes=changes.notes)
+        # Where there is no index the first one is waited for; one that is only old answers meanwhile.
+        wait = wait or bool(rebuilt)
+        if wait and database.is_writing(index):
             tell(Progress("wait", 0, 0))
-        with database.writer_lock(index, wait=wait or bool(rebuilt)) as had:
+        with database.writer_lock(index, wait=wait) as had:
             if not had:
                 return Report(_generation(index, root), busy=True)
             # Another process may have done the work while we waited.
-            if rebuilt and index.exists() and database.damage(index, producer(), words=settings.words) is None:
-                rebuilt = ""
+            if rebuilt:
+                rebuilt = database.damage(index, root, producer(), words=settings.words, locked=True, deep=True) or ""
             # `full` also drops what other trees of the repository share: they are read again when asked about.
             anew = rebuilt or full
-            imported = _load_imported(index, root) if full and not rebuilt else None
-            if anew:
-                connection = database.create(index, producer(), words=settings.words)
-            else:
-                connection = database.connect(index, write=True)
-            # Before workers are forked: what they need is loaded once. A look that finds nothing new loads none of it.
-            from cq.indexing import link, prepare, read
+            earlier = index.with_name(name) if anew and (name := _find_earlier(index)) else None
+            opened = database.build(index, producer(), words=settings.words) if anew else database.writing(index)
+            with opened as connection:
+                # Before workers are forked: what they need is loaded once. A look that finds nothing new loads none.
+                from cq.indexing import link, prepare, read
 
-            del link, prepare, read
-            try:
-                reason = rebuilt if rebuilt != "new" else ""
-                report = _Refresh(connection, root, settings, tell, reason).run(tree, changes)
-                if imported is not None:
-                    _restore_imported(connection, root, imported)
+                del link, prepare, read
+                reason = rebuilt if rebuilt != "missing" else ""
+                work = _Refresh(connection, index, root, settings, tell, reason)
+                report = work.run(tree, changes)
+                if earlier is not None:
+                    work.carry_vectors(earlier, sound=not rebuilt.startswith("damaged"))
                 return report
-            finally:
-                connection.close()
     except database.DatabaseError as error:
+        if database.is_damage(error):
+            raise
         raise database.explain(error, index) from None
     except OSError as error:
         raise StoreError(
@@ -186,43 +200,19 @@ def _refresh(
         ) from None
 
 
-_Imported = tuple[list[tuple[object, ...]], list[tuple[object, ...]]]
-
-
-def _load_imported(index: Path, root: Path) -> _Imported | None:
-    """What the user handed over, which no look at the files would give again; it was said about the same calls."""
-    connection = database.connect(index)
-    try:
-        with Reader(connection, os.fspath(root)) as reader:
-            tree = reader.tree()
-            found = None if tree is None else reader.all_evidence(tree.id, "scip")
-            return found if found and found[1] else None
-    finally:
-        connection.close()
-
-
-def _restore_imported(connection: database.Connection, root: Path, imported: _Imported) -> None:
-    tree, writer = Reader(connection, os.fspath(root)).tree(), Writer(connection)
-    if tree is not None:
-        writer.begin()
-        try:
-            writer.restore_evidence(tree.id, *imported)
-            writer.note_change(tree.id)
-            writer.commit()
-        except BaseException:
-            writer.rollback()
-            raise
+def _find_earlier(index: Path) -> str:
+    """The data of the index that is made anew, "" where there is none."""
+    with contextlib.suppress(OSError, BadHead):
+        return find_data(index).name
+    return ""
 
 
 def _generation(index: Path, root: Path) -> int:
-    if not index.exists():
+    if database.damage(index, root):
         return 0
-    connection = database.connect(index)
-    try:
+    with contextlib.closing(database.connect(index)) as connection:
         tree = Reader(connection, os.fspath(root)).tree()
         return tree.generation if tree else 0
-    finally:
-        connection.close()
 
 
 def _look(reader: Reader, root: Path, tree: Tree | None, settings: Settings) -> _Changes | None:
@@ -263,7 +253,7 @@ def _make_entry(path: str, os_path: str, status: os.stat_result) -> FileEntry:
 
 def _still_listed(root: Path, listed: _Listed) -> bool:
     base = f"{root}/"
-    if not listed.settled:
+    if not listed.settled or find_top(os.fspath(root)) != listed.top:
         return False
     for path, before in listed.watched.items():
         if stat_file(path) != tuple(before):
@@ -285,12 +275,13 @@ class _Refresh:
     def __init__(
         self,
         connection: database.Connection,
+        index: Path,
         root: Path,
         settings: Settings,
         tell: Callable[[Progress], None],
         rebuilt: str,
     ) -> None:
-        self.root, self.settings, self.tell, self.rebuilt = root, settings, tell, rebuilt
+        self.index, self.root, self.settings, self.tell, self.rebuilt = index, root, settings, tell, rebuilt
         self.reader = Reader(connection, os.fspath(root))
         self.writer = Writer(connection)
 
@@ -334,12 +325,13 @@ class _Refresh:
                     update_links(self.reader, self.writer, tree_id, before, self._count_jobs())
                     self.tell(Progress("link", len(rows), len(rows)))
                 self._forget_dead()
+                if tree is None:
+                    self._take_kept(tree_id)
                 self.writer.commit()
             except BaseException:
                 self.writer.rollback()
                 raise
             generation += int(changed)
-            self.writer.checkpoint()
         return msgspec.structs.replace(
             report,
             generation=generation,
@@ -375,19 +367,19 @@ class _Refresh:
         settings = self.settings
         known_files = self.reader.stats(tree.id) if tree else {}
         known_skips = self.reader.skips(tree.id) if tree else {}
-        # Taken before the listing: what appears in between makes the next refresh list again.
-        directories = find_directories(self.root, include=settings.include, exclude=settings.exclude)
-        watched = find_watched(self.root)
         listing = find_files(
             self.root, include=settings.include, exclude=settings.exclude, max_bytes=settings.max_file_bytes,
             max_files=settings.max_files,
         )  # fmt: skip
-        latest = max([mtime for mtime, _ in directories.values()] + [mtime for _, mtime in watched.values()], default=0)
+        stamps = [mtime for mtime, _ in listing.directories.values()] + [mtime for _, mtime in listing.watched.values()]
         # Names that are no UTF-8 cannot be kept: who has one lists again every time.
-        told = {name: value for name, value in directories.items() if _is_text(name)}
-        settled = latest < now - RACY_NS and len(told) == len(directories)
-        directories = told
-        listed = _Listed(directories, watched, listing.via, listing.notes, listing.truncated, settled)
+        directories = {name: value for name, value in listing.directories.items() if _is_text(name)}
+        watched = {name: value for name, value in listing.watched.items() if _is_text(name)}
+        settled = max(stamps, default=0) < now - RACY_NS and len(stamps) == len(directories) + len(watched)
+        listed = _Listed(
+            directories, watched, listing.top, listing.via, listing.notes, listing.truncated,
+            settled and _is_text(listing.top),
+        )  # fmt: skip
         todo = [
             entry
             for entry in listing.files
@@ -457,6 +449,30 @@ class _Refresh:
             skips,
             Report(0, counts["added"], counts["changed"], 0, counts["touched"], counts["parsed"], counts["reused"]),
         )
+
+    def _take_kept(self, tree: int) -> None:
+        """What others said about the files of a tree that is new to this index; it was said about the same texts."""
+        paths = set(self.reader.all_paths(tree))
+        kept.compact(self.index)
+        for each in kept.load(self.index, os.fspath(self.root)):
+            for version, file in each.files:
+                if file.path in paths:
+                    self.writer.put_evidence(tree, file.path, each.source, version, file.hash, file.rows)
+
+    def carry_vectors(self, earlier: Path, *, sound: bool) -> None:
+        """Those of an index that was made anew, for they may have cost money. Rows carry the hash of what was read, so
+        that they are only taken for what reads the same; only those of a sound index are known to be of their file."""
+        tree = self.reader.tree()
+        if tree is None:
+            return
+        now = self.reader.hashes(tree.id, self.reader.all_paths(tree.id))
+        contents = self.reader.contents(tree.id, list(now))
+        self.writer.begin()
+        for path, key, identity, rows in find_vectors(earlier, os.fspath(self.root)):
+            if path in now:
+                is_same = sound and now[path] == key
+                self.writer.put_vectors(tree.id, identity, [(path, contents[path] if is_same else 0, rows)])
+        self.writer.commit()
 
     def _forget_dead(self) -> None:
         from cq.indexing.prepare import prepare_content

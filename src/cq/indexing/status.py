@@ -8,12 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from cq.indexing.location import Place, measure
+from cq.indexing.location import Place
 from cq.indexing.refresh import Settings
 from cq.model.source import Skip
 from cq.model.status import Degraded, Freshness, LanguageStatus, Status
 from cq.source.files import FileEntry, find_files
 from cq.source.read import content_hash, read_source, show_path
+from cq.store.database import measure
 from cq.store.read import Reader, Tree
 from cq.syntax import get_language
 

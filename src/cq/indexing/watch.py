@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path, PurePath
 from threading import Event
 
 from cq.indexing.refresh import Report
-from cq.source.files import SKIPPED_DIRS
+from cq.source.files import SKIPPED_DIRS, stat_file
 
 POLL_SECONDS = 2.0
 # Of everything below .git only these decide what is listed.
-_GIT_FILES = frozenset({"index", "HEAD", "exclude"})
+_GIT_FILES = frozenset({"index", "HEAD", "exclude", "config", "config.worktree", "commondir"})
 
 
 def watch_tree(
@@ -21,17 +21,22 @@ def watch_tree(
     stop: Event,
     *,
     ignore: Path,
+    find_outside: Callable[[], Collection[str]],
     debounce_ms: int,
     on_note: Callable[[str], None],
 ) -> Iterator[Report]:
-    """A report for every refresh that changed something, until `stop`. `ignore` is the index's own directory."""
+    """A report for every refresh that changed something, until `stop`. `ignore` is the index's own directory;
+    `find_outside` names the files beside the tree that decide what is listed: those are looked at once a second."""
     report = refresh()
     if _is_news(report):
         yield report
     unsure = True  # what moved between that refresh and the first event was seen by neither
+    outside: dict[str, tuple[int, int]] = {}
     for moved in _find_moves(root, stop, ignore, debounce_ms, on_note):
-        if moved or unsure:
+        now = {path: stat_file(path) for path in find_outside()}
+        if moved or unsure or now != outside:
             report = refresh()
+            outside = now
             unsure = report.busy  # while another process writes, it is tried again at the next tick
             if _is_news(report):
                 yield report

@@ -46,7 +46,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The definition an answer is about, `index` of `of` with that name; `reason` says why this one."""
+    """The definition an answer is about, `index` of `of` that fit; `reason` says why this one."""
 
     name: str
     kind: str
@@ -57,6 +57,7 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True):
     of: int = 1
     symbol_id: str = ""
     chunk_uid: str = ""
+    others: tuple[Candidate, ...] = ()  # the first of the rest
 
 
 class Slice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -338,6 +339,17 @@ class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     doc: str = ""
 
 
+class ServerDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.lsp.item.v1"):
+    """One thing that a language server says, `about` what plane; `flags` are its own words for it."""
+
+    about: str
+    source: str
+    name: str
+    item_kind: str = ""
+    text: str = ""
+    flags: tuple[str, ...] = ()
+
+
 class ReferenceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.references.site.v1"):
     """One mention that means the target, or may. `sources` say so: links, a server (lsp.ty), or only the name."""
 
@@ -367,6 +379,7 @@ Details = (
     | CountDetails
     | SourceDetails
     | HoverDetails
+    | ServerDetails
     | ReferenceDetails
     | DiagnosticDetails
     | ExceptionDetails

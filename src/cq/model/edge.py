@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import TracebackType
 
 import msgspec
@@ -41,6 +42,15 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, array_like=True, order=Tr
     path: str
     document: int
     name: str
+
+    @property
+    def shown_name(self) -> str:
+        """As people write it: which of several of that name is for links to know."""
+        return show_name(self.name)
+
+
+def show_name(name: str) -> str:
+    return re.sub(r"#\d+", "", name) if "#" in name else name
 
 
 class SymbolRef(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -69,10 +69,16 @@ class Symbol(msgspec.Struct, frozen=True, gc=False, array_like=True):
     bases: tuple[str, ...] = ()
     doc: str = ""
     exported: bool = False
+    ordinal: int = 1  # among those of its chunk, name and group that no chunk of their own tells apart
 
     @property
     def kind_group(self) -> str:
         return KIND_GROUPS.get(self.kind, "other")
+
+    @property
+    def identity_name(self) -> str:
+        """What ids are made of, which must differ where names do not; never shown."""
+        return self.qualified_name if self.ordinal == 1 else f"{self.qualified_name}~{self.ordinal}"
 
 
 _HOLDERS = frozenset({"class", "type", "module"})

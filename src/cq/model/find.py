@@ -8,7 +8,8 @@ from cq.model.answer import Answer
 
 
 class ScoreParts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a score is made of, each 0 to 1 among the candidates of one question."""
+    """What a score is made of, each 0 to 1 among the candidates of one question. Where the user weighs the reranker and
+    the vectors, `rerank` and `vector` are what was weighed, and depend on no other candidate."""
 
     lexical: float = 0.0
     body: float = 0.0
@@ -17,6 +18,7 @@ class ScoreParts(msgspec.Struct, frozen=True, omit_defaults=True):
     late: float = 0.0  # word by word
     prior: float = 1.0  # below 1 for tests, documentation and data
     file: float = 0.0  # what its file's name and contents, and a name in the question, add
+    vector: float = 0.0  # likeness to the question, of the whole or of its signature
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -33,6 +35,7 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     end_line: int
     chunk_uid: str
     symbol_id: str = ""
+    start_col: int = 1
 
 
 class CallNode(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -20,3 +20,4 @@ class Change(msgspec.Struct, frozen=True):
     lines: tuple[int, ...] = ()  # that are new or other, as they are numbered now
     gaps: tuple[int, ...] = ()  # lines behind which something is gone
     removed: tuple[bytes, ...] = ()  # the lines that are gone, together as they stood
+    note: str = ""  # what keeps this from being all that git would say

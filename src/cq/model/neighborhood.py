@@ -82,7 +82,8 @@ class GraphSummary(msgspec.Struct, frozen=True):
 
 
 class ArtifactPointer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`cq artifact get ID` prints it; `deterministic_id` is the sha256 of its content."""
+    """`cq artifact get ID` prints it; `deterministic_id` is the sha256 of its content, `storage_path` is where it
+    lies, where that is not the id."""
 
     artifact_kind: str
     artifact_id: str
@@ -93,7 +94,8 @@ class ArtifactPointer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BundleMeta(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How it was made. `lsp_servers` are those that answered, with what they answered."""
+    """How it was made. `lsp_servers` are those that were asked, with what they answered, their position encoding, and
+    as far as they say it their health and whether they have read everything (`quiescent`)."""
 
     tool: str = "cq"
     tool_version: str = ""
@@ -107,7 +109,8 @@ class BundleMeta(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Bundle(msgspec.Struct, frozen=True):
-    """Slices come in the order of SLICE_KINDS; `bundle_id` is made of the target, the options and what was found."""
+    """Slices come in the order of SLICE_KINDS; `bundle_id` is made of the target, the options and all that was found,
+    whatever of it is shown. `node_index` has the nodes that edges lead to and no slice shows."""
 
     bundle_id: str
     subject: Node | None = None

@@ -58,6 +58,7 @@ class CallsStep(Narrowed, frozen=True, kw_only=True, tag="calls"):
     target: Text
     family: bool = False
     certain: bool = False
+    receiver: str = ""
 
 
 class NeighborhoodStep(Step, frozen=True, kw_only=True, tag="neighborhood"):

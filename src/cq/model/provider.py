@@ -81,6 +81,16 @@ class Hint(msgspec.Struct, frozen=True):
     tooltip: str = ""
 
 
+class Signature(msgspec.Struct, frozen=True):
+    """What may be passed to the call around a place; `active` is the parameter the place stands in, -1 for none."""
+
+    label: str
+    parameters: tuple[str, ...] = ()
+    active: int = -1
+    doc: str = ""
+    chosen: bool = False  # of several overloads the one the server takes
+
+
 class Expansion(msgspec.Struct, frozen=True):
     """What a macro call becomes."""
 

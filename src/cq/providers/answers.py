@@ -15,6 +15,7 @@ from cq.model.provider import (
     Place,
     Related,
     Runnable,
+    Signature,
     Token,
 )
 from cq.providers.documents import Document, Texts
@@ -189,6 +190,24 @@ class Reader:
         found.sort(key=lambda hint: (hint.offset, hint.label))
         return Found(found, dropped)
 
+    def signatures(self, target: Target, uri: str, result: Any) -> Found:
+        del target, uri
+        whole = result if isinstance(result, dict) else {}
+        found: list[Signature] = []
+        chosen = _int(whole, "activeSignature")
+        for number, item in enumerate(as_list(whole.get("signatures"))[:MAX_ITEMS]):
+            match item:
+                case {"label": str(label)}:
+                    active = item.get("activeParameter", whole.get("activeParameter"))
+                    given = as_list(item.get("parameters"))
+                    names = tuple(_cut_label(label, each) for each in given[:200] if isinstance(each, dict))
+                    active = active if isinstance(active, int) and 0 <= active < len(names) else -1
+                    doc = _markup(item.get("documentation"))[:MAX_TEXT]
+                    found.append(Signature(label[:MAX_TEXT], names, active, doc, number == max(chosen, 0)))
+                case _:
+                    continue
+        return Found(found, len(as_list(whole.get("signatures"))) - len(found))
+
     def expansion(self, target: Target, uri: str, result: Any) -> Found:
         del target, uri
         match result:
@@ -270,6 +289,17 @@ class Reader:
                     continue
         found.sort(key=lambda action: (not action.preferred, action.kind, action.title))
         return Found(found, len(as_list(result)) - len(found))
+
+
+def _cut_label(label: str, parameter: dict[str, Any]) -> str:
+    """A parameter is named by itself or by where it stands in the label."""
+    match parameter.get("label"):
+        case str(name):
+            return name[:500]
+        case [int(start), int(end)]:
+            return label[max(start, 0) : max(end, 0)][:500]
+        case _:
+            return ""
 
 
 def decode_tokens(data: Any, legend: Any, document: Document, encoding: str) -> Found:

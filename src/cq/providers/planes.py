@@ -47,6 +47,7 @@ PLANES = {
     "implementation": Plane("textDocument/implementation", "implementation", "references", Reader.places, heavy=True),
     "references": Plane("textDocument/references", "references", "references", Reader.references, heavy=True),
     "hover": Plane("textDocument/hover", "hover", "types", Reader.hover, names=True),
+    "signature_help": Plane("textDocument/signatureHelp", "signatureHelp", "types", Reader.signatures, names=True),
     "document_symbols": Plane("textDocument/documentSymbol", "documentSymbol", "symbols", Reader.outline),
     "workspace_symbols": Plane("workspace/symbol", "workspaceSymbol", "symbols", Reader.workspace_symbols, heavy=True),
     "incoming_calls": Plane(

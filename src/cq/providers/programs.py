@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from cq.source.program import OUTSIDE, find_in_path, kill_group
+from cq.source.program import OUTSIDE, choose_environment, find_in_path, kill_group
 
 TIMEOUT = 5.0
 
@@ -38,12 +39,40 @@ def find_program(name: str, root: Path) -> str | None:
     return None if any(place.is_relative_to(root) for place in places) else found
 
 
+def find_pipe(root: Path) -> str:
+    """The first file below a directory, by its path, that whoever opens it would wait for, or be made to do something
+    by: a pipe or a device, also behind a link."""
+    waiting, left = [os.fspath(root)], _MAX_ENTRIES
+    found: list[str] = []
+    while waiting and left > 0:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                left -= 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_file() and _blocks(entry.path):
+                    found.append(os.path.relpath(entry.path, root))
+    return min(found, default="")
+
+
+_MAX_ENTRIES = 1_000_000
+
+
+def _blocks(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except OSError:
+        return False  # gone, or a link to nothing
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+
+
 def read_version(command: Sequence[str], timeout: float = TIMEOUT) -> Detection:
     """The first line the program prints, run outside of any repository and ended with all it started."""
     try:
         process = subprocess.Popen(
             list(command),
             cwd=OUTSIDE,
+            env=choose_environment(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -26,7 +26,7 @@ from cq.model.status import Degraded
 from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.planes import PLANES, ask, offered_planes
-from cq.providers.programs import Detection
+from cq.providers.programs import Detection, find_pipe
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
 from cq.source.language import EXTENSIONS
@@ -107,17 +107,29 @@ class Registry:
         found = list(_load_providers(self.config) if providers is None else providers)
         self.providers = tuple(sorted(found, key=lambda provider: (provider.priority, provider.id)))
         self._detected: dict[str, Detection] = {}
+        self._pipe: str | None = None  # see find_pipe
 
     def detect(self, provider: Provider) -> Detection:
         if provider.id not in self._detected:
             try:
-                detection = provider.detect(self.site)
+                detection = self._find_block(provider) or provider.detect(self.site)
             except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
                 detection = Detection(False, reason=f"{type(error).__name__}: {error}")
             self._detected[provider.id] = detection
         return self._detected[provider.id]
 
+    def _find_block(self, provider: Provider) -> Detection | None:
+        """Why no server is given this tree: it would open what lies there, and wait until its time is over."""
+        if not set(provider.kinds) - set(LOCAL_PLANES.values()):
+            return None
+        if self._pipe is None:
+            self._pipe = find_pipe(self.site.root)
+        if not self._pipe:
+            return None
+        return Detection(False, reason=f"{self._pipe} is not a regular file, and would block it", advice="remove it")
+
     def forget_missing(self) -> None:
+        self._pipe = None
         self._detected = {name: known for name, known in self._detected.items() if known.available}
 
     def why_disabled(self, provider: Provider) -> str:

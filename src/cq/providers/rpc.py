@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 import msgspec
 
-from cq.source.program import OUTSIDE, kill_group
+from cq.source.program import OUTSIDE, choose_environment, kill_group
 
 MAX_FRAME = 64 * 1024 * 1024
 MAX_QUEUED = 64 * 1024 * 1024  # written to a process that does not read
@@ -82,7 +82,7 @@ class Connection:
                 list(command),
                 # Not in the repository: a server that starts Python would import the repository's modules.
                 cwd=OUTSIDE,
-                env={**os.environ, **(env or {})},
+                env={**choose_environment(os.environ), **(env or {})},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -535,6 +535,14 @@ CLIENT_CAPABILITIES: dict[str, Any] = {
         "implementation": _LINKS,
         "references": _DYNAMIC,
         "hover": {**_DYNAMIC, "contentFormat": ["markdown", "plaintext"]},
+        "signatureHelp": {
+            **_DYNAMIC,
+            "signatureInformation": {
+                "documentationFormat": ["markdown", "plaintext"],
+                "parameterInformation": {"labelOffsetSupport": True},
+                "activeParameterSupport": True,
+            },
+        },
         "documentSymbol": {**_DYNAMIC, "hierarchicalDocumentSymbolSupport": True, "symbolKind": _SYMBOL_KINDS},
         "callHierarchy": _DYNAMIC,
         "typeHierarchy": _DYNAMIC,

@@ -75,3 +75,16 @@ def _drop_inherited() -> None:
 
 
 atexit.register(close_sessions)
+
+
+def describe_session(root: Path, name: str) -> dict[str, Any]:
+    """How a running server stands: how it counts columns, whether it is well and has read everything, as it says."""
+    session = next((each for each in find_sessions(root) if each.spec.id == name and each.pid), None)
+    if session is None:
+        return {}
+    status = session.server_status
+    return {
+        "position_encoding": session.encoding,
+        "health": status.get("health", "unknown") if not session.complaint else "warning",
+        "quiescent": session.spec.ready(session),
+    }

@@ -28,7 +28,7 @@ def fail(text: str, faults: Sequence[Fault], *, where: str = "") -> QueryError:
     message = first.message if count == 1 else f"{count} problems in the query"
     details: list[str] = []
     for fault in ordered[:20]:
-        line, caret = _show(text, fault)
+        line, caret = show_place(text, fault)
         details += [f"  {line}", f"  {caret} {fault.message}" + (f" ({fault.hint})" if fault.hint else "")]
     if count > 20:
         details.append(f"  and {count - 20} more")
@@ -41,7 +41,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else ""
 
 
-def _show(text: str, fault: Fault) -> tuple[str, str]:
+def show_place(text: str, fault: Fault) -> tuple[str, str]:
+    """The line of the text that a fault is in, and a caret below it."""
     begin = text.rfind("\n", 0, fault.start) + 1
     end = text.find("\n", begin)
     line = text[begin : len(text) if end < 0 else end]

@@ -408,6 +408,10 @@ class _Parser:
             fault = f"{base}.reverse is true or false"
         elif name in ("selector", "field") and not re.fullmatch(r"\w+", value):
             fault = f"{value!r} is not the name of a {'node kind' if name == 'selector' else 'field'}"
+        elif name == "stopBy" and re.fullmatch(r"\w+", value) and value not in ("end", "neighbor"):
+            fault = f"{base}.stopBy is end, neighbor or code that a node can be, not {value!r}"
+            self.fault(piece.start, piece.end, fault, did_you_mean(value, ("end", "neighbor")), rule.example)
+            return
         elif name in ("context", "ofRule") or (name == "stopBy" and value not in ("end", "neighbor")):
             fault = patterns.find_fault(value)
         if fault:
@@ -465,6 +469,9 @@ class _Parser:
                 fault = regex.find_fault(text)
             elif "\0" in text:
                 fault = "a name holds no NUL"
+            elif rule.kind == "name" and "*" in text and "operator" not in text:
+                fault = f"{key} takes a name or a regular expression, and {text!r} is a glob"
+                hint = f"did you mean {key}=~'^{re.escape(text).replace(chr(92) + '*', '.*')}$'?"
         elif rule.kind == "pattern":
             fault = patterns.find_fault(text)
         elif rule.kind == "number":
@@ -481,6 +488,11 @@ class _Parser:
                 fault = f"{text!r} is no position: a number from 1, or a formula like 2n+1"
         elif rule.kind == "text":
             fault = _find_path_fault(text)
+            if key == "in" and "*" in text and not fault:
+                fault, hint = (
+                    f"in= takes a directory or a file, and {text!r} is a glob",
+                    f"did you mean globs='{text}'?",
+                )
         if fault:
             self.fault(start, end, fault, hint, rule.example)
             return None

@@ -420,7 +420,7 @@ class _Planner:
             self.fault(token, f"{token.key} cannot filter the matches of a pattern", hint, TOKENS[token.key].example)
 
     def check_subject(self, subject: Token) -> None:
-        if any(word == text for text in subject.values for word in ("$$$", "$_", "$$$_")):
+        if any(word == text for text in subject.values for word in ("$$$", "$$$_")):
             self.fault(subject, f"{subject.text} matches everything")
 
     def check_context(self, token: Token) -> None:
@@ -517,13 +517,12 @@ class _Planner:
 
     def check_options(self, node: Node, options: Mapping[str, tuple[str, ...]]) -> None:
         kinds = {entity for selection in find_selections(node) for entity in selection.entities or ("pattern",)}
-        if "expand" in options and kinds & {"pattern", "callsite", "import", "decorator"}:
-            what = sorted(kinds & {"pattern", "callsite", "import", "decorator"})[0]
-            name = "the matches of a pattern" if what == "pattern" else f"entity={what}"
+        if "expand" in options and kinds & {"callsite", "import", "decorator"}:
+            what = sorted(kinds & {"callsite", "import", "decorator"})[0]
             self.fault(
                 "expand",
-                f"expand cannot go on from {name}",
-                "it expands definitions and modules",
+                f"expand cannot go on from entity={what}",
+                "it expands definitions, modules and the matches of a pattern",
                 TOKENS["expand"].example,
             )
         if "decorated_functions" in options.get("fields", ()) and kinds != {"decorator"}:
@@ -534,12 +533,12 @@ class _Planner:
                 "entity=decorator name=property fields=decorated_functions",
             )
         graph = [field for field in options.get("fields", ()) if field in ("callers", "callees", "decorators")]
-        if graph and kinds & {"pattern", "callsite", "import", "decorator", "module"}:
+        if graph and kinds & {"callsite", "import", "decorator", "module"}:
             self.fault("fields", f"{graph[0]} is a field of definitions", "", TOKENS["fields"].example)
         for name, _ in map(_split_expansion, options.get("expand", ())):
             if name in ("callers", "callees") and "module" in kinds:
                 self.fault("expand", f"a module has no {name}", "", TOKENS["expand"].example)
-            if name in ("scope", "bytecode_surface") and not kinds & {"function", "method"}:
+            if name in ("scope", "bytecode_surface") and not kinds & {"function", "method", "pattern"}:
                 self.fault("expand", f"{name} is of functions and methods", "", f"entity=function expand={name}")
 
     def check_stages(self, stages: tuple[Stage, ...], node: Node) -> None:

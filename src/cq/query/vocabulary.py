@@ -42,6 +42,7 @@ LANGUAGE_NAMES: dict[str, tuple[str, ...]] = {
     "md": ("markdown",), "ex": ("elixir",), "hs": ("haskell",),
 }  # fmt: skip
 ECMASCRIPT = ("typescript", "tsx", "javascript", "jsx")
+DATA = frozenset({"json", "yaml", "toml", "markdown", "html", "css"})  # and prose: what programs are not made of
 SCOPED = ("python", *ECMASCRIPT, "rust")  # languages whose scopes are known
 FIRST = SCOPED
 # Entities that not every language of the first class has.
@@ -133,15 +134,15 @@ TOKENS: dict[str, TokenRule] = {
     ),
     "decorated_by": TokenRule(
         "name", "entity=method decorated_by=property", "bears this decorator, annotation or attribute",
-        entities=DECORATED, patterns=False,
+        entities=DECORATED,
     ),
     "decorator_count_min": TokenRule(
         "number", "entity=function decorator_count_min=2", "bears at least so many decorators",
-        entities=DECORATED, patterns=False,
+        entities=DECORATED,
     ),
     "decorator_count_max": TokenRule(
         "number", "entity=function decorator_count_max=0", "bears at most so many decorators",
-        entities=DECORATED, patterns=False,
+        entities=DECORATED,
     ),
     "used_by": TokenRule(
         "name", "entity=function used_by=main", "a definition of this name uses it, or may",
@@ -168,7 +169,7 @@ TOKENS: dict[str, TokenRule] = {
     ),
     "expand": TokenRule(
         "expansions", "entity=function name=main expand=callees(depth=2)", "what is around each match",
-        choices=EXPANSIONS, patterns=False,
+        choices=EXPANSIONS,
     ),
     "fields": TokenRule("choices", "entity=function fields=def,callers", "the sections of the answer", choices=FIELDS),
     "limit": TokenRule("number", "entity=function limit=10", "at most so many matches"),

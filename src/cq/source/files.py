@@ -1,5 +1,6 @@
-"""Which files a root holds: through git where there is a repository, else by walking. Nothing outside the root is
-opened, no link is followed, and what is left out on purpose is listed with its reason."""
+"""Which files a root holds: what git would list where there is a repository, else all. No program is asked, no link is
+followed, nothing outside the root is opened but the rules that git knows, and what is left out on purpose is listed
+with its reason."""
 
 # Names here may be no UTF-8, and a Path per file costs more than the listing.
 # ruff: noqa: PTH112
@@ -9,24 +10,27 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from xxhash import xxh3_64_intdigest
 
 from cq.model.errors import SourceError, UsageError
 from cq.model.source import Skip
-from cq.source import git
+from cq.opening import read_file
+from cq.source.checkout import SUBMODULE, GitError, Tracked, is_bare, is_repository, open_checkout
 from cq.source.ignore import MAX_RULES, Rules, parse_rules
-from cq.source.read import MAX_BYTES, classify_link, describe, read_bytes, real_path, show_path
+from cq.source.read import MAX_BYTES, classify_link, describe, is_missing, read_bytes, real_path, show_path
+from cq.source.repository import find_top
 
 MAX_FILES = 1_000_000
 
 # Never source, or someone else's; a directory with a pyvenv.cfg is one of these too.
 SKIPPED_DIRS = frozenset({".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__", ".venv"})
 _WALK_RULES = (".gitignore", ".ignore", ".cqignore")  # later ones outrank earlier ones of the same directory
-_GIT_RULES = (".ignore", ".cqignore")
+_GIT_RULES = _WALK_RULES[1:]  # of these git knows nothing: what they leave out may be tracked
 _MAX_RULES_BYTES = 1024 * 1024
 
 
@@ -41,13 +45,20 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """`files` and `skips` are sorted by path. Ignored files are in neither."""
+    """`files` and `skips` are sorted by path. Ignored files are in neither.
+
+    It stays true while nothing in `directories` and `watched` changes, and `top` is where git would look.
+    """
 
     files: tuple[FileEntry, ...]
     skips: tuple[Skip, ...]
     via: str  # "git" or "walk"
     notes: tuple[str, ...] = ()
     truncated: bool = False  # max_files was reached
+    # Every directory a listed file could newly appear in, as the system spells it -> see stat_directory.
+    directories: dict[str, tuple[int, int]] = {}
+    watched: dict[str, tuple[int, int]] = {}  # the files that decide what is listed, in full -> see stat_file
+    top: str = ""  # see find_top
 
 
 def find_files(
@@ -64,24 +75,6 @@ def find_files(
         raise SourceError(f"{root} is not a directory", hint="give the directory that holds the code")
     wanted, unwanted = parse_globs("include", include), parse_globs("exclude", exclude)
     return _Finder(base, wanted, unwanted, max_bytes, max_files).find()
-
-
-def find_directories(
-    root: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
-) -> dict[str, tuple[int, int]]:
-    """Every directory a listed file could newly appear in, as the system spells it → (mtime_ns, hash of its names).
-
-    A listing stays true while none of these and none of `find_watched` changes. Rules of git that lie
-    outside the tree are not applied here: a directory too many costs one stat.
-    """
-    base = real_path(root)
-    finder = _Finder(base, parse_globs("include", include), parse_globs("exclude", exclude), 0, 0)
-    return finder.find_directories()
-
-
-def find_watched(root: Path) -> dict[str, tuple[int, int]]:
-    """Files beside the tree that decide what is listed (git's index and excludes) → (size, mtime_ns), -1 if absent."""
-    return {path: stat_file(path) for path in git.find_rule_files(real_path(root))}
 
 
 def stat_directory(path: str) -> tuple[int, int]:
@@ -159,26 +152,65 @@ class PathFilter:
 
 
 class _Directory:
-    """One directory on the way: the rules that hold in it, outermost first, each with the length of its own prefix."""
+    """One directory on the way: the rules that hold in it, outermost first."""
 
-    __slots__ = ("included", "os_path", "path", "rules", "skipped")
+    __slots__ = ("git_rules", "ignored", "included", "os_path", "path", "repository", "rules", "skipped")
 
     def __init__(
-        self, os_path: str, path: str, rules: tuple[tuple[Rules, int], ...], *, included: bool, skipped: bool = False
+        self,
+        os_path: str,
+        path: str,
+        *,
+        included: bool,
+        rules: tuple[_Placed, ...] = (),
+        git_rules: tuple[_Placed, ...] = (),
+        repository: _Repository | None = None,
     ) -> None:
         self.os_path = os_path  # "" for the root, else with a slash at its end
         self.path = path
-        self.rules = rules
         self.included = included
-        self.skipped = skipped  # below one of SKIPPED_DIRS
+        self.rules = rules
+        self.git_rules = git_rules  # which say nothing about what is tracked
+        self.repository = repository
+        self.ignored = self.skipped = False  # by git's rules, or below one of SKIPPED_DIRS: only what is tracked counts
 
-    def ignores(self, name: str, is_dir: bool) -> bool:
-        os_path = self.os_path + name
-        for rules, prefix in reversed(self.rules):
-            verdict = rules.match(os_path[prefix:], name, is_dir)
-            if verdict is not None:
-                return verdict
-        return False
+
+class _Placed(NamedTuple):
+    """Rules, and the length of the prefix that ends where they stand."""
+
+    rules: Rules
+    prefix: int
+
+
+class _Repository(NamedTuple):
+    """The repository that a directory of the listing belongs to."""
+
+    ignores_case: bool
+    tracked: dict[str, Tracked]  # by path from the top
+    folders: frozenset[str]  # those with something tracked below
+    strip: int  # what makes a path of the listing one from the top
+    before: str
+
+    def locate(self, os_path: str) -> str:
+        """A path of the listing, from the top."""
+        return self.before + os_path[self.strip :]
+
+
+def _ignores(placed: tuple[_Placed, ...], path: str, name: str, is_dir: bool) -> bool:
+    for rules, prefix in reversed(placed):
+        verdict = rules.match(path[prefix:], name, is_dir)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _read_outside(path: str) -> bytes | Skip:
+    """Rules that the user, or git, keeps beside the tree."""
+    try:
+        raw = read_file(path, _MAX_RULES_BYTES + 1)
+    except OSError as error:
+        return Skip(path, "missing" if is_missing(error) else "unreadable", describe(error))
+    return raw if len(raw) <= _MAX_RULES_BYTES else Skip(path, "too_large")
 
 
 class _Finder:
@@ -191,24 +223,29 @@ class _Finder:
         self.files: list[FileEntry] = []
         self.skips: list[Skip] = []
         self.notes: list[str] = []
+        self.directories: dict[str, tuple[int, int]] = {}
+        self.watched: dict[str, tuple[int, int]] = {}
         self.omitted = 0  # files beyond max_files
-        self.root = _Directory("", "", (), included=not include)
+        self.root = _Directory("", "", included=not include)
 
     def find(self) -> Listing:
+        top = find_top(self.base or "/")
         via = "walk"
-        if git.has_repository(self.base or "/"):
+        if top or is_bare(self.base or "/"):
             try:
-                self._list_git()
+                self._open_repository(self.root)
                 via = "git"
-            except git.GitError as error:
-                self.notes.append(f"{error}; files are found by walking")
-        if via == "walk":
-            self._walk(self.root)
+            except GitError as error:
+                self.notes.append(f"{error}; every file counts that no rule of the tree leaves out")
+        self._walk()
         if self.omitted:
             self.notes.append(f"the first {self.max_files} files are taken, {self.omitted} more are left out")
         files = self._unique(sorted(self.files, key=lambda entry: entry.path))
         skips = sorted(set(self.skips), key=lambda skip: (skip.path, skip.reason, skip.detail))
-        return Listing(files, tuple(skips), via, tuple(dict.fromkeys(self.notes)), bool(self.omitted))
+        return Listing(
+            files, tuple(skips), via, tuple(dict.fromkeys(self.notes)), bool(self.omitted), self.directories,
+            self.watched, top,
+        )  # fmt: skip
 
     def _unique(self, files: list[FileEntry]) -> tuple[FileEntry, ...]:
         kept: list[FileEntry] = []
@@ -223,158 +260,190 @@ class _Finder:
                 kept.append(entry)
         return tuple(kept)
 
-    def _walk(self, start: _Directory) -> None:
-        stack = [start]
-        while stack:
-            directory = stack.pop()
-            try:
-                with os.scandir(f"{self.base}/{directory.os_path}") as found:
-                    entries = sorted(found, key=lambda entry: entry.name)
-            except OSError as error:
-                self.skips.append(Skip(directory.path.rstrip("/"), "unreadable", describe(error)))
-                continue
-            names = {entry.name for entry in entries}
-            if directory is not start and "pyvenv.cfg" in names:
-                self.skips.append(Skip(directory.path.rstrip("/"), "skipped_dir", "a virtual environment"))
-                continue
-            self._add_rules(directory, [name for name in _WALK_RULES if name in names])
-            below: list[_Directory] = []
-            for entry in entries:
-                if not entry.is_dir(follow_symlinks=False):
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except OSError as error:
-                        self._skip(directory, entry.name, "unreadable", describe(error))
-                        continue
-                    self._add_file(directory, entry.name, status)
-                elif child := self._enter(directory, entry.name):
-                    if entry.name in SKIPPED_DIRS:
-                        self.skips.append(Skip(child.path.rstrip("/"), "skipped_dir", entry.name))
-                    else:
-                        below.append(child)
-            stack.extend(reversed(below))
+    def _open_repository(self, start: _Directory) -> None:
+        """Lets git's rules hold from here on; GitError where there is no repository to be read, and then nothing is
+        changed."""
+        where = f"{self.base}/{start.os_path}".rstrip("/")
+        checkout = open_checkout(where or "/")
+        if start is not self.root and checkout.top != where:
+            raise GitError("its work tree lies elsewhere")
+        excludes, index = checkout.find_excludes(), f"{checkout.git_dir}/index"
+        for path in (*checkout.watched, *excludes, index):
+            self._watch(path)
+        tracked = checkout.read_index()
+        folders = {""}
+        for path in tracked:
+            above = path.rpartition("/")[0]
+            while above not in folders:
+                folders.add(above)
+                above = above.rpartition("/")[0]
+        before = where[len(checkout.top) + 1 :]
+        before += "/" if before else ""
+        ignores_case = checkout.is_set("core.ignorecase")
+        repository = _Repository(ignores_case, tracked, frozenset(folders), len(start.os_path), before)
+        placed: tuple[_Placed, ...] = ()
+        for path in excludes:
+            placed = self._place(placed, path, self._take_text(path, _read_outside(path)), 0, ignores_case)
+        # Between the top and a root below it: their rules hold, and may leave the root itself out.
+        above, ignored = "", False
+        for name in before.split("/")[:-1]:
+            path = f"{above}.gitignore"
+            self._watch(f"{checkout.top}/{path}")
+            texts = self._take_text(path, read_bytes(checkout.top, path, _MAX_RULES_BYTES))
+            placed = self._place(placed, path, texts, len(above), ignores_case)
+            ignored = ignored or _ignores(placed, above + name, name, True)
+            above += name + "/"
+        start.repository, start.git_rules, start.ignored = repository, placed, ignored
+        if ignored and not self._has_tracked(start):
+            # Who names it as the root wants to see it all the same.
+            start.repository, start.git_rules, start.ignored = None, (), False
+            raise GitError("git ignores this directory")
 
-    def find_directories(self) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
+    def _walk(self) -> None:
         stack = [self.root]
         while stack:
             directory = stack.pop()
             where = f"{self.base}/{directory.os_path}"
             try:
-                with os.scandir(where) as entries:
-                    names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-                found[directory.os_path] = (os.lstat(where).st_mtime_ns, _hash_names(names))
-            except OSError:
-                found[directory.os_path] = (-1, -1)
+                # Taken before its names: what appears in between makes the next look list again.
+                mtime_ns = os.lstat(where).st_mtime_ns
+                with os.scandir(where) as found:
+                    entries = sorted(
+                        [(entry.name, entry.is_dir(follow_symlinks=False), entry) for entry in found],
+                        key=lambda entry: entry[0],
+                    )
+            except OSError as error:
+                self.directories[directory.os_path] = (-1, -1)
+                self.skips.append(Skip(directory.path.rstrip("/"), "unreadable", describe(error)))
                 continue
-            present = {name for name, _ in names}
-            self._add_rules(directory, [name for name in _WALK_RULES if name in present])
-            for name, is_dir in names:
-                if is_dir and name not in SKIPPED_DIRS and (child := self._enter(directory, name)):
-                    stack.append(child)
-        return found
-
-    def _list_git(self) -> None:
-        """Raises GitError before anything is collected, or not at all: a nested repository that fails is walked."""
-        tree = git.list_files(self.base or "/")
-        if not tree.files and tree.top != self.base:
-            # Most likely the root is itself ignored, and who asks about it wants to see it all the same.
-            raise git.GitError("git lists no file here")
-        repositories = [(self.root, tree)]
-        while repositories:
-            start, tree = repositories.pop(0)
-            if tree.warned:
-                self.notes.append(f"{start.path or './'}: git could not open every directory")
-            self._add_rules(start, _GIT_RULES)
-            # None: not on disk as a real directory, or ignored; what the index says of its content is moot.
-            known: dict[str, _Directory | None] = {"": start}
-            for path, tracked, nested in tree.files:
-                above, _, name = path.rpartition("/")
-                directory = known[above] if above in known else self._enter_all(known, above)
-                if directory is None or name in ("", ".", "..") or name.lower() == ".git":
+            self.directories[directory.os_path] = (mtime_ns, _hash_names([entry[:2] for entry in entries]))
+            names = {name for name, _, _ in entries}
+            if directory is not self.root and "pyvenv.cfg" in names and not directory.skipped:
+                self._skip_directory(directory, "a virtual environment")
+                if not self._has_tracked(directory):
                     continue
-                if directory.skipped and not tracked:
-                    continue
-                try:
-                    status = os.lstat(f"{self.base}/{directory.os_path}{name}")
-                except (FileNotFoundError, NotADirectoryError):
-                    continue  # deleted, or outside a sparse checkout
-                except OSError as error:
-                    self._skip(directory, name, "unreadable", describe(error))
-                    continue
-                if not stat.S_ISDIR(status.st_mode):
+            self._add_rules(directory, names)
+            below: list[_Directory] = []
+            for name, is_dir, entry in entries:
+                if is_dir:
+                    if child := self._descend(directory, name):
+                        below.append(child)
+                elif self._counts(directory, name):
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except OSError as error:
+                        if not is_missing(error):
+                            self._skip(directory, name, "unreadable", describe(error))
+                        continue
                     self._add_file(directory, name, status)
-                elif nested and (inner := self._enter(directory, name)) and (found := self._list_nested(inner)):
-                    repositories.append((inner, found))
+            stack.extend(reversed(below))
 
-    def _list_nested(self, directory: _Directory) -> git.WorkTree | None:
-        where = f"{self.base}/{directory.os_path}".rstrip("/")
-        if os.path.lexists(where + "/.git"):
+    def _counts(self, directory: _Directory, name: str) -> bool:
+        """Whether git lists a file."""
+        repository = directory.repository
+        if repository is None:
+            return True
+        path = repository.locate(directory.os_path + name)
+        if path in repository.tracked:
+            return True
+        return not (directory.ignored or directory.skipped or _ignores(directory.git_rules, path, name, False))
+
+    def _descend(self, directory: _Directory, name: str) -> _Directory | None:
+        """The directory `name`, if there may be files to be listed in it."""
+        repository = directory.repository
+        if repository is not None and name.lower() == ".git":
+            return None
+        child = self._enter(directory, name)
+        if child is None:
+            return None
+        if repository is None:
+            if name in SKIPPED_DIRS:
+                self._skip_directory(child, name)
+                return None
+            return child
+        path = repository.locate(directory.os_path + name)
+        tracked = repository.tracked.get(path)
+        if tracked is not None and tracked.mode == SUBMODULE:
+            return self._open_nested(child)
+        has_tracked = self._has_tracked(child)
+        child.ignored = directory.ignored or _ignores(directory.git_rules, path, name, True)
+        child.skipped = directory.skipped
+        if child.ignored and not has_tracked:
+            return None
+        if not has_tracked and not child.skipped and is_repository(f"{self.base}/{child.os_path}"):
+            return self._open_nested(child)
+        if name in SKIPPED_DIRS and not child.skipped:
+            self._skip_directory(child, name)
+        return child if has_tracked or not child.skipped else None
+
+    def _has_tracked(self, directory: _Directory) -> bool:
+        repository = directory.repository
+        return repository is not None and repository.locate(directory.os_path).rstrip("/") in repository.folders
+
+    def _skip_directory(self, directory: _Directory, why: str) -> None:
+        directory.skipped = True
+        # What is tracked is there on purpose.
+        detail = f"{why}, its untracked files" if directory.repository else why
+        self.skips.append(Skip(directory.path.rstrip("/"), "skipped_dir", detail))
+
+    def _open_nested(self, directory: _Directory) -> _Directory:
+        """A submodule, or a repository inside of another one: its own rules hold in it."""
+        directory.repository, directory.git_rules = None, ()
+        if os.path.lexists(f"{self.base}/{directory.os_path}.git"):
             try:
-                tree = git.list_files(where)
-                if tree.top == where:
-                    return tree
-                error = "its work tree lies elsewhere"
-            except git.GitError as problem:
-                error = str(problem)
-            self.notes.append(f"{directory.path.rstrip('/')}: {error}; files are found by walking")
-        self._walk(directory)
-        return None
-
-    def _enter_all(self, known: dict[str, _Directory | None], path: str) -> _Directory | None:
-        at = 0
-        directory = known[""]
-        while at < len(path):
-            end = path.find("/", at)
-            end = len(path) if end < 0 else end
-            part = path[:end]
-            if part not in known:
-                name = path[at:end]
-                child = None
-                if directory and name not in ("", ".", "..") and name.lower() != ".git":
-                    child = self._enter(directory, name)
-                if directory and child:
-                    child = self._check_directory(directory, child, name)
-                known[part] = child
-            directory = known[part]
-            at = end + 1
+                self._open_repository(directory)
+            except GitError as error:
+                where = directory.path.rstrip("/")
+                self.notes.append(f"{where}: {error}; every file counts that no rule of the tree leaves out")
         return directory
 
-    def _check_directory(self, parent: _Directory, child: _Directory, name: str) -> _Directory | None:
-        where = f"{self.base}/{child.os_path}"
-        try:
-            if not stat.S_ISDIR(os.lstat(where.rstrip("/")).st_mode):
-                return None
-        except OSError:
-            return None
-        child.skipped = parent.skipped
-        if not child.skipped and (name in SKIPPED_DIRS or os.path.lexists(where + "pyvenv.cfg")):
-            # Only untracked files below are left out: what is tracked is there on purpose.
-            child.skipped = True
-            detail = name if name in SKIPPED_DIRS else "a virtual environment"
-            self.skips.append(Skip(child.path.rstrip("/"), "skipped_dir", f"{detail}, its untracked files"))
-        self._add_rules(child, _GIT_RULES)
-        return child
+    def _add_rules(self, directory: _Directory, names: set[str]) -> None:
+        repository, prefix = directory.repository, len(directory.os_path)
+        own = _WALK_RULES if repository is None else _GIT_RULES
+        directory.rules = self._read_rules(directory, directory.rules, [name for name in own if name in names], prefix)
+        if repository is not None and not directory.ignored and ".gitignore" in names:
+            prefix = len(repository.locate(directory.os_path))
+            placed, ignores_case = directory.git_rules, repository.ignores_case
+            directory.git_rules = self._read_rules(directory, placed, [".gitignore"], prefix, ignores_case)
 
-    def _add_rules(self, directory: _Directory, names: Iterable[str]) -> None:
+    def _read_rules(
+        self,
+        directory: _Directory,
+        placed: tuple[_Placed, ...],
+        names: list[str],
+        prefix: int,
+        ignores_case: bool = False,
+    ) -> tuple[_Placed, ...]:
         texts: list[str] = []
         for name in names:
-            # Opening goes step by step; most directories have no rules, and one look tells.
-            if not os.path.lexists(f"{self.base}/{directory.os_path}{name}"):
-                continue
-            raw = read_bytes(self.base, directory.os_path + name, _MAX_RULES_BYTES)
-            if isinstance(raw, bytes):
-                texts.append(raw.decode("utf-8", "surrogateescape").removeprefix("\ufeff"))
-            elif raw.reason != "missing":
-                self.notes.append(f"{directory.path}{name} is not read: {raw.reason}")
-        if texts and (rules := parse_rules("\n".join(texts))):
-            directory.rules = (*directory.rules, (rules, len(directory.os_path)))
-            if rules.dropped:
-                self.notes.append(f"{directory.path or './'}: only the first {MAX_RULES} ignore rules are taken")
+            os_path = directory.os_path + name
+            self._watch(f"{self.base}/{os_path}")
+            texts += self._take_text(f"{directory.path}{name}", read_bytes(self.base, os_path, _MAX_RULES_BYTES))
+        return self._place(placed, directory.path or "./", texts, prefix, ignores_case)
+
+    def _take_text(self, shown: str, raw: bytes | Skip) -> list[str]:
+        if isinstance(raw, bytes):
+            return [os.fsdecode(raw).removeprefix("\ufeff")]
+        if raw.reason != "missing":
+            self.notes.append(f"{shown} is not read: {raw.reason}")
+        return []
+
+    def _place(
+        self, placed: tuple[_Placed, ...], shown: str, texts: list[str], prefix: int, ignores_case: bool
+    ) -> tuple[_Placed, ...]:
+        if not texts:
+            return placed
+        rules = parse_rules("\n".join(texts), ignore_case=ignores_case)
+        if rules.dropped:
+            self.notes.append(f"{shown}: only the first {MAX_RULES} ignore rules are taken")
+        return (*placed, _Placed(rules, prefix)) if rules else placed
+
+    def _watch(self, path: str) -> None:
+        self.watched.setdefault(path, stat_file(path))
 
     def _enter(self, parent: _Directory, name: str) -> _Directory | None:
         """The directory `name` of `parent`; None when rules leave it out."""
-        if parent.rules and parent.ignores(name, True):
+        if parent.rules and _ignores(parent.rules, parent.os_path + name, name, True):
             return None
         path = parent.path + show_path(name)
         included = parent.included
@@ -383,10 +452,13 @@ class _Finder:
             if self.exclude and self.exclude.match(path, shown, True):
                 return None
             included = included or self.include.match(path, shown, True) is True
-        return _Directory(f"{parent.os_path}{name}/", path + "/", parent.rules, included=included)
+        return _Directory(
+            f"{parent.os_path}{name}/", path + "/", included=included, rules=parent.rules, git_rules=parent.git_rules,
+            repository=parent.repository,
+        )  # fmt: skip
 
     def _wanted(self, directory: _Directory, name: str, path: str) -> bool:
-        if directory.rules and directory.ignores(name, False):
+        if directory.rules and _ignores(directory.rules, directory.os_path + name, name, False):
             return False
         if self.exclude or not directory.included:
             shown = path.rpartition("/")[2]

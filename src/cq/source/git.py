@@ -1,163 +1,536 @@
-"""What git says about a work tree. The repository is taken as hostile: nothing its configuration names is run, nothing
-is written, nothing is fetched."""
+"""The one module that runs git, and only to read objects: it is shown a directory of our own in place of the
+repository's, so that nothing the repository says in its configuration, its attributes or its hooks is known to it. What
+lies in the work tree is read and compared here. Nothing is written, nothing is fetched."""
 
-# Names here may be no UTF-8.
-# ruff: noqa: PTH110, PTH204, PTH111, PTH118, PTH120, PTH123
+# Names here may be no UTF-8, and a Path per file costs more than the look.
+# ruff: noqa: PTH116, PTH118, PTH120, PTH208
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cq.model.history import Change
+from cq.model.source import Skip
+from cq.opening import read_file
+from cq.source.checkout import DIRECTORY, LINK, SUBMODULE, Checkout, GitError, Tracked, open_checkout
+from cq.source.files import FileEntry, find_files
+from cq.source.ignore import Rules
 from cq.source.program import find_in_path
-from cq.source.read import real_path
-from cq.source.repository import find_common_dir
+from cq.source.read import read_bytes, real_path, show_path
+from cq.source.repository import find_common_dir, find_top, read_line
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
+    from types import TracebackType
+    from typing import Self
 
-TIMEOUT = 60  # seconds for one command; git lists a million files in less
+TIMEOUT = 60  # seconds for one command
+_MAX_BLOB = 8 * 1024 * 1024  # a longer text is not compared line by line
+_CHUNK = 64 * 1024 * 1024  # of old texts at once
+_MAX_REFS = 64 * 1024 * 1024
+_MAX_LOG = 16 * 1024 * 1024
+_MAX_ALTERNATES = 100
 
-# Everything that could make `rev-parse` or `ls-files` start a program or leave the work tree as it lies.
-_SETTINGS = (
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.untrackedCache=false",
-    "core.pager=cat",
-    "core.sshCommand=false",
-    "submodule.recurse=false",
-    # Ownership guards against the settings above; with those taken away a foreign owner is no reason to refuse.
-    "safe.directory=*",
-)
-_ENVIRONMENT = {
-    "LC_ALL": "C",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    # A partial clone would fetch what it lacks, by a command of its own configuration.
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-}
-
-
-class GitError(Exception):
-    """Why git cannot list a directory, as half a sentence."""
-
-
-class Tracked(NamedTuple):
-    path: str  # relative to the directory asked about, as the system spells it
-    tracked: bool
-    nested: bool  # a submodule or a repository of its own
-
-
-class WorkTree(NamedTuple):
-    top: str
-    files: list[Tracked]  # sorted by path
-    warned: bool  # there is a directory that git could not open
-
-
-def has_repository(directory: str) -> bool:
-    """Whether git would look for a repository here, without asking it: no process where there is none."""
-    if all(os.path.exists(os.path.join(directory, name)) for name in ("HEAD", "objects", "refs")):
-        return True
-    while not os.path.lexists(os.path.join(directory, ".git")):
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return False
-        directory = parent
-    return True
-
-
-def find_rule_files(directory: str) -> list[str]:
-    """What decides, beside the tree itself, which of its files git lists: the index and the exclude files."""
-    while not os.path.lexists(os.path.join(directory, ".git")):
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return []
-        directory = parent
-    found = find_common_dir(directory)
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    excludes = os.path.join(home, "git", "ignore")
-    if found is None:
-        return [excludes]
-    git_dir, common = found
-    return [os.path.join(git_dir, "index"), os.path.join(common, "info", "exclude"), excludes]
-
-
-def list_files(directory: str) -> WorkTree:
-    """Tracked and untracked-not-ignored paths below `directory`, a real_path; GitError says why there are none to be
-    had."""
-    state = _run(directory, "rev-parse", "--is-bare-repository", "--is-inside-git-dir").stdout.split()
-    if state != [b"false", b"false"]:
-        raise GitError("the repository is bare")
-    top = real_path(os.fsdecode(_run(directory, "rev-parse", "--show-toplevel").stdout.removesuffix(b"\n")))
-    if directory != top and not directory.startswith(top.rstrip("/") + "/"):
-        raise GitError("the repository's work tree lies elsewhere")
-    output = _run(directory, "ls-files", "-z", "-t", "--stage", "--cached", "--others", "--exclude-standard")
-    found: dict[str, Tracked] = {}
-    for record in os.fsdecode(output.stdout).split("\0"):
-        if record.startswith("? "):
-            path = record[2:]
-            found[path] = Tracked(path.rstrip("/"), False, path.endswith("/"))
-        elif record:
-            head, _, path = record.partition("\t")
-            found[path] = Tracked(path, True, " 160000 " in head)
-    return WorkTree(top, [found[path] for path in sorted(found)], b"could not open directory" in output.stderr)
+# Of the repository's settings only these are handed on, which name no program: `@{upstream}` is read from them.
+_HANDED = re.compile(r"branch\..*\.(?:remote|merge)|remote\..*\.fetch", re.DOTALL)
+_SETTINGS = "[core]\nrepositoryformatversion = 1\nbare = true\nquotePath = false\n"
 
 
 def find_changes(directory: str | os.PathLike[str], revision: str) -> dict[str, Change]:
     """path below the directory -> what differs from a revision. Files that git does not know yet, or by another name,
-    count as a whole."""
-    base = os.fspath(directory)
+    count as a whole. The CR at the ends of lines does not count where the revision has none: a checkout adds it."""
+    base = real_path(os.fspath(directory))
     if revision.startswith("-") or not revision:
         raise GitError("that is no revision")
-    try:
-        _run(base, "rev-parse", "--git-dir")
-    except GitError:
-        raise GitError("there is no git repository") from None
-    try:
-        _run(base, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-    except GitError:
-        raise GitError("there is no such commit" if revision != "HEAD" else "nothing is committed yet") from None
-    # External diff programs and text conversions of the repository are not for us to run.
-    done = _run(
-        base, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative",
-        "--src-prefix=a/", "--dst-prefix=b/", revision, "--", settings=("core.quotePath=false",),
-    )  # fmt: skip
-    found = _read_diff(done.stdout)
-    for item in list_files(real_path(base)).files:
-        if not item.tracked and not item.nested:
-            try:
-                with open(os.path.join(base, item.path), "rb") as file:
-                    lines = file.read(1 << 22).count(b"\n")
-            except OSError:
+    checkout = open_checkout(base)
+    before = base[len(checkout.top) + 1 :]
+    before += "/" if before else ""
+    with _Git(checkout) as git:
+        if "@{" in revision:
+            git.copy_logs()
+        try:
+            commit = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").stdout
+        except GitError:
+            raise GitError("there is no such commit" if revision != "HEAD" else "nothing is committed yet") from None
+        old: dict[str, tuple[int, str]] = {}
+        listed = git.run("ls-tree", "-r", "-z", "--full-tree", commit.decode().strip(), *([before] if before else []))
+        for record in os.fsdecode(listed.stdout).split("\0")[:-1]:
+            head, _, path = record.partition("\t")
+            mode, _, name = head.split(" ")
+            if path.startswith(before):
+                old[path[len(before) :]] = int(mode, 8) & 0o170000, name
+        return _Comparison(git, checkout, base, before, old).run()
+
+
+def find_head(directory: str) -> str:
+    """What the current commit is known by, without asking git; "" where there is none. Another commit, another text."""
+    top = find_top(directory)
+    found = find_common_dir(top) if top else None
+    if found is None:
+        return ""
+    head = read_line(os.path.join(found[0], "HEAD"))
+    name = head.removeprefix("ref: ")
+    if name == head or name.startswith("/") or ".." in name:
+        return head
+    return f"{head} {read_line(os.path.join(found[1], name)) or _stamp(found[1])}"
+
+
+def _stamp(common: str) -> str:
+    """Of the file that holds the references which have none of their own."""
+    for name in ("reftable/tables.list", "packed-refs"):
+        try:
+            status = os.stat(os.path.join(common, name))
+        except OSError:
+            continue
+        return f"{status.st_mtime_ns} {status.st_size}"
+    return ""
+
+
+def find_commits(directory: str | os.PathLike[str], limit: int) -> list[tuple[str, ...]]:
+    """The paths below the directory that each of the newest commits touched, merges left out, the newest first."""
+    base = real_path(os.fspath(directory))
+    checkout = open_checkout(base)
+    before = base[len(checkout.top) + 1 :]
+    with _Git(checkout) as git:
+        output = git.run(
+            "log", f"--max-count={limit}", "--no-merges", "--name-only", "--no-renames", "--format=%x01",
+            "--no-ext-diff", "--no-textconv", "--no-color", *([f"--relative={before}/"] if before else []),
+        )  # fmt: skip
+    texts = output.stdout.decode("utf-8", "replace").split("\1")[1:]
+    # A name in quotes is one with control characters; what is indexed has none.
+    return [tuple(line for line in text.splitlines() if line and line[0] != '"') for text in texts]
+
+
+# -- comparing -----------------------------------------------------------------------------------------
+
+
+class _Old(NamedTuple):
+    """A file that may have changed, with the name of its old text."""
+
+    path: str
+    hash: str
+    text: bytes | None  # as it lies now; None when it is gone
+
+
+class _Comparison:
+    def __init__(self, git: _Git, checkout: Checkout, base: str, before: str, old: dict[str, tuple[int, str]]) -> None:
+        self.git, self.checkout, self.base, self.before, self.old = git, checkout, base, before, old
+        self.index = checkout.read_index()
+        self.sparse = tuple(path for path, tracked in self.index.items() if tracked.mode == DIRECTORY)
+        try:
+            self.written_ns = os.stat(f"{checkout.git_dir}/index").st_mtime_ns
+        except OSError:
+            self.written_ns = 0
+        self.attributes = _Attributes(checkout)
+        self.found: dict[str, Change] = {}
+
+    def run(self) -> dict[str, Change]:
+        asked: list[_Old] = []
+        listed: set[str] = set()
+        tops: dict[str, bool] = {}  # a directory -> whether it belongs to this repository
+        for entry in find_files(Path(self.base), max_bytes=_MAX_BLOB).files:
+            listed.add(entry.os_path)
+            mode, name = self.old.get(entry.os_path, (0, ""))
+            if mode in (0, LINK, SUBMODULE, DIRECTORY):
+                folder = os.path.dirname(f"{self.base}/{entry.os_path}")
+                if folder not in tops:
+                    tops[folder] = find_top(folder).rstrip("/") == self.checkout.top
+                if tops[folder]:
+                    self._add_whole(entry)
+            elif not self._is_clean(entry, name):
+                raw = read_bytes(self.base, entry.os_path, _MAX_BLOB)
+                if isinstance(raw, bytes) and not self._is_same(entry.os_path, raw, name):
+                    asked.append(_Old(entry.os_path, name, raw))
+        for path in sorted(self.old.keys() - listed):
+            mode, name = self.old[path]
+            if mode not in (LINK, SUBMODULE) and self._is_gone(path):
+                asked.append(_Old(path, name, None))
+        self._compare(sorted(asked))
+        return dict(sorted(self.found.items()))
+
+    def _add_whole(self, entry: FileEntry, note: str = "") -> None:
+        raw = read_bytes(self.base, entry.os_path, _MAX_BLOB)
+        if not isinstance(raw, Skip):
+            self.found[entry.path] = _count_whole(raw, note)
+
+    def _find_tracked(self, path: str) -> Tracked | None:
+        return self.index.get(self.before + path)
+
+    def _is_clean(self, entry: FileEntry, name: str) -> bool:
+        """Whether git has seen the file as it is now, and it was that text then: filters and line ends included."""
+        tracked = self._find_tracked(entry.os_path)
+        if tracked is None or tracked.hash.hex() != name or tracked.size != entry.size & 0xFFFFFFFF:
+            return False
+        seen = tracked.mtime_ns
+        same = entry.mtime_ns == seen or (seen % 1_000_000_000 == 0 and entry.mtime_ns // 1_000_000_000 * 10**9 == seen)
+        # What was written in the moment the index was may have been written once more.
+        return same and seen < self.written_ns // 1_000_000_000 * 1_000_000_000
+
+    def _is_same(self, path: str, raw: bytes, name: str) -> bool:
+        if self._hash(raw) == name or (b"\r\n" in raw and self._hash(raw.replace(b"\r\n", b"\n")) == name):
+            return True
+        attributes = self.attributes.find(self.before + path)
+        return bool(attributes) and self._hash(_check_in(raw, attributes)) == name
+
+    def _hash(self, text: bytes) -> str:
+        make = hashlib.sha256 if self.checkout.hash_size == 32 else hashlib.sha1
+        return make(b"blob %d\0" % len(text) + text, usedforsecurity=False).hexdigest()
+
+    def _is_gone(self, path: str) -> bool:
+        """Not merely left out of the listing, or of a sparse checkout."""
+        tracked = self._find_tracked(path)
+        if (tracked is not None and tracked.absent) or (self.before + path).startswith(self.sparse):
+            return False
+        try:
+            return not stat.S_ISREG(os.lstat(f"{self.base}/{path}").st_mode)
+        except OSError:
+            return True
+
+    def _compare(self, asked: list[_Old]) -> None:
+        sizes = self.git.measure([each.hash for each in asked])
+        chunk: list[_Old] = []
+        total = 0
+        for each, size in zip(asked, sizes, strict=True):
+            if size < 0:
+                note = "the old text is not in the repository, a partial clone, and nothing is fetched"
+                self.found[show_path(each.path)] = _count_whole(each.text or b"", note)
+            elif size <= _MAX_BLOB:
+                if total + size > _CHUNK and chunk:
+                    self._compare_texts(chunk)
+                    chunk, total = [], 0
+                chunk.append(each)
+                total += size
+        self._compare_texts(chunk)
+
+    def _compare_texts(self, asked: list[_Old]) -> None:
+        pairs: list[tuple[bytes, bytes]] = []
+        paths: list[str] = []
+        notes: dict[str, str] = {}
+        for (path, _, text), old in zip(asked, self.git.read_blobs([each.hash for each in asked]), strict=True):
+            shown = show_path(path)
+            if text is None:
+                if old and not _is_binary(old):
+                    self.found[shown] = Change(removed=(old,))
                 continue
-            found[item.path] = Change(tuple(range(1, max(lines, 1) + 1)))
+            attributes = self.attributes.find(self.before + path)
+            text = _check_in(text, attributes)
+            if _points_to(old, text) or _is_binary(old) or _is_binary(text):
+                continue
+            if name := attributes.get("filter", ""):
+                notes[shown] = f"the filter {name!r} of .gitattributes is not run: the text is compared as it lies here"
+            if b"\r\n" in text and b"\r\n" not in old:
+                text = text.replace(b"\r\n", b"\n")
+            paths.append(shown)
+            pairs.append((old, text))
+        for number, change in self.git.compare(pairs).items():
+            path = paths[number]
+            self.found[path] = Change(change.lines, change.gaps, change.removed, notes.get(path, ""))
+
+
+def _count_whole(text: bytes, note: str = "") -> Change:
+    count = text.count(b"\n") + (not text.endswith(b"\n"))
+    return Change(tuple(range(1, max(count, 1) + 1)), note=note)
+
+
+def _is_binary(text: bytes) -> bool:
+    return b"\0" in text[:8000]  # as git decides it
+
+
+def _check_in(text: bytes, attributes: dict[str, str]) -> bytes:
+    """As git would store it, where no program is needed for that."""
+    if encoding := attributes.get("working-tree-encoding", ""):
+        try:
+            text = text.decode(encoding).encode()
+        except (LookupError, UnicodeError, ValueError):
+            return text
+    if "ident" in attributes:
+        text = re.sub(rb"\$Id:[^\n$]*\$", b"$Id$", text)
+    return text
+
+
+_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n.*?oid sha256:([0-9a-f]{64})\nsize (\d+)\n", re.DOTALL
+)
+
+
+def _points_to(old: bytes, text: bytes) -> bool:
+    """Whether what is stored is a pointer of Git LFS to this text."""
+    pointer = _POINTER.match(old) if len(old) < 1024 else None
+    return pointer is not None and hashlib.sha256(text).hexdigest().encode() == pointer[1]
+
+
+class _Attributes:
+    """What .gitattributes says of a path about how its text is stored; macros are not known."""
+
+    _KNOWN = ("filter", "working-tree-encoding", "ident")
+
+    def __init__(self, checkout: Checkout) -> None:
+        self._checkout = checkout
+        self._folders: dict[str, list[tuple[Rules, dict[str, str]]]] = {}
+        self._last = _parse_attributes(_read_text(f"{checkout.common}/info/attributes"))
+
+    def find(self, path: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        above = ""
+        for name in path.split("/"):
+            if above not in self._folders:
+                raw = read_bytes(self._checkout.top, f"{above}.gitattributes", _MAX_BLOB)
+                self._folders[above] = _parse_attributes(b"" if isinstance(raw, Skip) else raw)
+            self._apply(self._folders[above], path[len(above) :], found)
+            above += name + "/"
+        self._apply(self._last, path, found)
+        return {name: value for name, value in found.items() if value}
+
+    def _apply(self, lines: list[tuple[Rules, dict[str, str]]], path: str, found: dict[str, str]) -> None:
+        for rules, values in lines:
+            if rules.match(path, path.rpartition("/")[2], False):
+                found.update(values)
+
+
+def _parse_attributes(text: bytes) -> list[tuple[Rules, dict[str, str]]]:
+    found: list[tuple[Rules, dict[str, str]]] = []
+    for line in os.fsdecode(text).splitlines():
+        pattern, *words = line.split() or [""]
+        values: dict[str, str] = {}
+        for word in words:
+            name, equals, value = word.lstrip("-!").partition("=")
+            if name in _Attributes._KNOWN:
+                values[name] = "" if word[0] in "-!" else value if equals else "set"
+        if values and pattern[0] not in "#!":
+            found.append((Rules([pattern.strip('"')]), values))
     return found
 
 
-def _read_diff(text: bytes) -> dict[str, Change]:
-    found: dict[str, Change] = {}
-    names = ["", ""]  # before and after
-    rows = iter(text.split(b"\n"))
+def _read_text(path: str, most: int = _MAX_BLOB) -> bytes:
+    try:
+        return read_file(path, most)
+    except OSError:
+        return b""
+
+
+# -- running -------------------------------------------------------------------------------------------
+
+
+class _Git:
+    """git over the objects of a repository, in a directory of ours that holds its references and nothing else of it."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self.checkout = checkout
+        self.objects = f"{checkout.common}/objects"
+
+    def __enter__(self) -> Self:
+        from tempfile import TemporaryDirectory
+
+        _check_objects(self.objects)
+        self._scratch = TemporaryDirectory(prefix="cq-git-", ignore_cleanup_errors=True)
+        self.folder = self._scratch.name
+        try:
+            self._write()
+        except BaseException:
+            self._scratch.cleanup()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._scratch.cleanup()
+
+    def run(self, *arguments: str, given: bytes = b"", accepted: Sequence[int] = (0,)) -> CompletedProcess[bytes]:
+        import subprocess  # costs more than most questions, which do not ask git
+
+        program = find_in_path("git")
+        if program is None:
+            raise GitError("git is not installed")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment |= {
+            "LC_ALL": "C",
+            "HOME": self.folder,
+            "XDG_CONFIG_HOME": self.folder,
+            "GIT_DIR": f"{self.folder}/git",
+            "GIT_OBJECT_DIRECTORY": self.objects,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            # It has nowhere to fetch from; these say so once more.
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_ALLOW_PROTOCOL": "none",
+            "GIT_TERMINAL_PROMPT": "0",
+        }
+        try:
+            done = subprocess.run(
+                [program, "--no-pager", *arguments],
+                cwd=self.folder,
+                env=environment,
+                input=given,
+                capture_output=True,
+                timeout=TIMEOUT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise GitError(f"git gave no answer in {TIMEOUT} s") from None
+        except OSError:
+            raise GitError("git cannot be started") from None
+        if done.returncode not in accepted:
+            raise GitError(f"git cannot read the repository (exit code {done.returncode})")
+        return done
+
+    def measure(self, hashes: list[str]) -> list[int]:
+        """The sizes of objects; -1 of those that are not here."""
+        if not hashes:
+            return []
+        given = "".join(f"{name}\n" for name in hashes).encode()
+        rows = self.run("cat-file", "--batch-check=%(objectsize)", given=given).stdout.decode().splitlines()
+        return [int(row) if row.isdigit() else -1 for row in rows]
+
+    def read_blobs(self, hashes: list[str]) -> Iterator[bytes]:
+        if not hashes:
+            return
+        given = "".join(f"{name}\n" for name in hashes).encode()
+        output = self.run("cat-file", "--batch=%(objectsize)", given=given).stdout
+        at = 0
+        for _ in hashes:
+            end = output.index(b"\n", at)
+            size = int(output[at:end])
+            yield output[end + 1 : end + 1 + size]
+            at = end + 2 + size
+
+    def compare(self, pairs: list[tuple[bytes, bytes]]) -> dict[int, Change]:
+        """Of texts before and after, by their number: the lines that differ, as `git diff` finds them."""
+        if not pairs:
+            return {}
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory(prefix="compare-", dir=self.folder) as folder:
+            name = os.path.basename(folder)  # noqa: PTH119
+            for side, when in enumerate(("old", "new")):
+                for number, pair in enumerate(pairs):
+                    _write(f"{folder}/{when}/{number}", pair[side])
+            output = self.run(
+                "diff", "--no-index", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+                "--text", "--", f"{name}/old", f"{name}/new", accepted=(0, 1),
+            )  # fmt: skip
+        return _read_diff(output.stdout)
+
+    def copy_logs(self) -> None:
+        """What references were: `main@{1}`."""
+        for source in {self.checkout.common, self.checkout.git_dir}:
+            for folder, _, names in os.walk(f"{source}/logs"):
+                there = f"{self.folder}/git/{os.path.relpath(folder, source)}"
+                for name in names:
+                    if source == self.checkout.git_dir or name != "HEAD":
+                        _write(f"{there}/{name}", _read_text(f"{folder}/{name}", _MAX_LOG))
+
+    def _write(self) -> None:
+        checkout, to = self.checkout, f"{self.folder}/git"
+        os.makedirs(f"{to}/refs")  # noqa: PTH103
+        settings = _SETTINGS
+        if checkout.hash_size == 32:
+            settings += "[extensions]\nobjectFormat = sha256\n"
+        if checkout.get("extensions.refstorage"):
+            settings += "[extensions]\nrefStorage = reftable\n"
+            for name in os.listdir(f"{checkout.common}/reftable"):
+                _write(f"{to}/reftable/{name}", _read_text(f"{checkout.common}/reftable/{name}", _MAX_REFS))
+        for name, values in checkout.settings.items():
+            if _HANDED.fullmatch(name):
+                section, _, key = name.rpartition(".")
+                kind, _, of = section.partition(".")
+                settings += f"[{kind} {_quote(of)}]\n" + "".join(f"{key} = {_quote(value)}\n" for value in values)
+        _write(f"{to}/config", os.fsencode(settings))
+        _write(f"{to}/shallow", _read_text(f"{checkout.common}/shallow", _MAX_REFS), empty=False)
+        for name in os.listdir(checkout.git_dir):
+            if re.fullmatch(r"[A-Z_]*HEAD", name):
+                _write(f"{to}/{name}", _read_text(f"{checkout.git_dir}/{name}", 1 << 16), empty=False)
+        packed = _read_packed(_read_text(f"{checkout.common}/packed-refs", _MAX_REFS))
+        for source in dict.fromkeys((checkout.common, checkout.git_dir)):
+            for folder, _, names in os.walk(f"{source}/refs"):
+                for name in names:
+                    value = os.fsencode(read_line(f"{folder}/{name}"))
+                    ref = os.path.relpath(f"{folder}/{name}", source).replace(os.sep, "/")
+                    if _HASH.fullmatch(value):
+                        packed[os.fsencode(ref)] = value
+                    elif value.startswith(b"ref: refs/"):
+                        packed.pop(os.fsencode(ref), None)
+                        _write(f"{to}/{ref}", value + b"\n")
+        _write(f"{to}/packed-refs", b"".join(b"%s %s\n" % (value, ref) for ref, value in sorted(packed.items())))
+
+
+_HASH = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def _read_packed(text: bytes) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    for line in text.splitlines():
+        value, _, ref = line.partition(b" ")
+        if _HASH.fullmatch(value) and ref:
+            found[ref] = value
+    return found
+
+
+def _quote(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _write(path: str, text: bytes, *, empty: bool = True) -> None:
+    if text or empty:
+        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103
+        with open(path, "wb") as file:  # noqa: PTH123
+            file.write(text)
+
+
+def _check_objects(objects: str) -> None:
+    """git would wait at a pipe among them. GitError where one is no file."""
+    waiting, seen = [objects], set[str]()
+    while waiting:
+        top = os.path.realpath(waiting.pop())
+        if top in seen or len(seen) >= _MAX_ALTERNATES:
+            continue
+        seen.add(top)
+        folders = [top]
+        while folders:
+            try:
+                with os.scandir(folders.pop()) as entries:
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.path)
+                        elif not entry.is_file() and not entry.is_dir():
+                            raise GitError("what should be objects of git are no files")
+            except OSError:
+                continue
+        alternates = os.fsdecode(_read_text(f"{top}/info/alternates"))
+        waiting += [os.path.join(top, line) for line in alternates.splitlines() if line and line[0] != "#"]
+
+
+def _read_diff(text: bytes) -> dict[int, Change]:
+    found: dict[int, Change] = {}
+    number = 0
+    # What git says of a missing line end is no line of a file; those begin with one of its marks.
+    rows = iter([row for row in text.split(b"\n") if row[:1] != b"\\"])
     for row in rows:
-        if row.startswith((b"--- ", b"+++ ")):
-            name = row[4:].removesuffix(b"\t")
-            if name[:1] == b'"':
-                name = name[1:-1].replace(b'\\"', b'"').replace(b"\\\\", b"\\")
-            names[row[:1] == b"+"] = "" if name == b"/dev/null" else name[2:].decode("utf-8", "surrogateescape")
+        if row.startswith(b"+++ "):
+            number = int(row.rpartition(b"/")[2])
         elif row.startswith(b"@@ "):
             (_, gone), (first, many) = (_read_range(word) for word in row.split(b" ")[1:3])
             # A line of a file may look like a line of the diff: as many are taken as are announced.
-            removed = b"\n".join(line[1:] for line in islice(rows, gone)) + b"\n" if gone else b""
+            removed = b"".join(line[1:] + b"\n" for line in islice(rows, gone))
             for _ in islice(rows, many):
                 pass
-            path = names[1] or names[0]
-            known = found.get(path, Change())
-            found[path] = Change(
-                known.lines + (tuple(range(first, first + many)) if names[1] else ()),
-                known.gaps + ((first,) if names[1] and not many else ()),
+            known = found.get(number, Change())
+            found[number] = Change(
+                known.lines + tuple(range(first, first + many)),
+                known.gaps + (() if many else (first,)),
                 known.removed + ((removed,) if gone else ()),
             )
     return found
@@ -167,67 +540,3 @@ def _read_range(word: bytes) -> tuple[int, int]:
     """`-12,3`: the first line and how many; of none, the line before."""
     first, _, many = word[1:].partition(b",")
     return int(first), int(many or 1)
-
-
-def find_head(directory: str) -> str:
-    """What the current commit is known by, without asking git; "" where there is none. Another commit, another text."""
-    while not os.path.lexists(os.path.join(directory, ".git")):
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return ""
-        directory = parent
-    found = find_common_dir(directory)
-    if found is None:
-        return ""
-    head = _read_line(os.path.join(found[0], "HEAD"))
-    name = head.removeprefix("ref: ")
-    if name == head or name.startswith("/") or ".." in name:
-        return head
-    packed = os.path.join(found[1], "packed-refs")
-    commit = _read_line(os.path.join(found[1], name))
-    return f"{head} {commit or (os.path.getmtime(packed) if os.path.exists(packed) else '')}"
-
-
-def _read_line(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read(4096).strip()
-    except OSError:
-        return ""
-
-
-def find_commits(directory: str | os.PathLike[str], limit: int) -> list[tuple[str, ...]]:
-    """The paths below the directory that each of the newest commits touched, merges left out, the newest first."""
-    arguments = ("log", f"--max-count={limit}", "--no-merges", "--name-only", "--no-renames", "--format=%x01")
-    more = ("--relative", "--no-ext-diff", "--no-textconv", "--no-color", "--no-show-signature")
-    output = _run(os.fspath(directory), *arguments, *more, settings=("core.quotePath=false", "log.showSignature=false"))
-    texts = output.stdout.decode("utf-8", "replace").split("\1")[1:]
-    # A name in quotes is one with control characters; what is indexed has none.
-    return [tuple(line for line in text.splitlines() if line and line[0] != '"') for text in texts]
-
-
-def _run(directory: str, *arguments: str, settings: tuple[str, ...] = ()) -> CompletedProcess[bytes]:
-    import subprocess  # costs more than most questions, which do not ask git
-
-    program = find_in_path("git")
-    if program is None:
-        raise GitError("git is not installed")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    given = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
-    try:
-        done = subprocess.run(
-            [program, "--no-pager", *given, *arguments],
-            cwd=directory,
-            env=environment | _ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise GitError(f"git gave no answer in {TIMEOUT} s") from None
-    except OSError:
-        raise GitError("git cannot be started") from None
-    if done.returncode:
-        raise GitError(f"git cannot read the repository (exit code {done.returncode})")
-    return done

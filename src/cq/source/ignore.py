@@ -20,8 +20,9 @@ _WILD = re.compile(r"[*?\[\\]")
 class Rules:
     """The rules of one ignore file, or of one list of globs. The last rule that matches decides, as in git."""
 
-    def __init__(self, patterns: Iterable[str], *, strict: bool = False) -> None:
+    def __init__(self, patterns: Iterable[str], *, strict: bool = False, ignore_case: bool = False) -> None:
         """`strict` raises ValueError for a pattern that git would silently never match."""
+        self._ignore_case = ignore_case
         self._negated: list[bool] = []
         self._literals: dict[str, int] = {}  # a plain name, by the last rule that says it
         names: list[tuple[int, str]] = []
@@ -36,8 +37,8 @@ class Rules:
             except ValueError:
                 if strict:
                     raise
-        self._names, self._name_ids = _compile(names)
-        self._paths, self._path_ids = _compile(paths)
+        self._names, self._name_ids = _compile(names, ignore_case=ignore_case)
+        self._paths, self._path_ids = _compile(paths, ignore_case=ignore_case)
 
     def __bool__(self) -> bool:
         return bool(self._negated)
@@ -46,6 +47,8 @@ class Rules:
         """True: ignored. False: expressly not. None: no rule says. `path` is relative to where the rules stand.
 
         Ancestors are not looked at; who walks prunes an ignored directory."""
+        if self._ignore_case:
+            name = name.lower()
         best = self._literals.get(name, -1)
         if is_dir:
             name += "/"
@@ -70,11 +73,12 @@ class Rules:
         elif _WILD.search(body):
             names.append((rule, _translate_segment(body) + ("/" if only_dirs else "/?")))
         else:
+            body = body.lower() if self._ignore_case else body
             self._literals[body + "/" if only_dirs else body] = rule
         self._negated.append(negated)
 
 
-def parse_rules(text: str) -> Rules:
+def parse_rules(text: str, *, ignore_case: bool = False) -> Rules:
     """The content of a `.gitignore`: comments, blank lines and trailing spaces taken out."""
     patterns: list[str] = []
     for line in text.removeprefix("\ufeff").split("\n"):
@@ -85,15 +89,16 @@ def parse_rules(text: str) -> Rules:
         line = bare + " " if escaped else bare
         if line and not line.startswith("#"):
             patterns.append(line)
-    return Rules(patterns)
+    return Rules(patterns, ignore_case=ignore_case)
 
 
-def _compile(rules: list[tuple[int, str]]) -> tuple[re.Pattern[str] | None, tuple[int, ...]]:
+def _compile(rules: list[tuple[int, str]], *, ignore_case: bool) -> tuple[re.Pattern[str] | None, tuple[int, ...]]:
     # The last rule stands first in the alternation, and the number of the group that matched names it.
     if not rules:
         return None, ()
     rules = rules[::-1]
-    return re.compile("|".join(f"({regex})" for _, regex in rules)), (-1, *(rule for rule, _ in rules))
+    flags = re.IGNORECASE if ignore_case else re.NOFLAG
+    return re.compile("|".join(f"({regex})" for _, regex in rules), flags), (-1, *(rule for rule, _ in rules))
 
 
 def _translate_path(body: str) -> str:

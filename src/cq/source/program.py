@@ -1,4 +1,5 @@
-"""Other programs of this system: where they are, where they are started, and how they are ended with all they began."""
+"""Other programs of this system: where they are, where they are started, which variables of the environment they get,
+and how they are ended with all they began."""
 
 # Names here may be no UTF-8.
 # ruff: noqa: PTH100, PTH113, PTH117, PTH118
@@ -7,9 +8,32 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Mapping
 
 # Where they are started: in a repository a program may take what lies there for its settings, or for itself.
 OUTSIDE = os.path.abspath(os.sep)
+
+# The variables that cq reads, and those that tell a program where its user keeps things and how they want to see them.
+# Whatever names code for a program to load (LD_*, PYTHON*, GIT_*, NODE_OPTIONS, RUSTC_WRAPPER) is none of them.
+_FAMILIES = ("CQ_", "LC_", "XDG_")
+_NAMES = """
+    HOME USER LOGNAME PATH TMPDIR TZ LANG LANGUAGE
+    NO_COLOR FORCE_COLOR TERM COLORTERM COLUMNS LINES TERM_PROGRAM VTE_VERSION KONSOLE_VERSION
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR
+    NPM_CONFIG_REGISTRY NPM_CONFIG_CAFILE NPM_CONFIG_USERCONFIG npm_config_registry npm_config_cafile
+    npm_config_userconfig SOURCE_DATE_EPOCH OPENBLAS_NUM_THREADS LANCE_CPU_THREADS
+    VIRTUAL_ENV CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN GOPATH GOROOT GOCACHE GOMODCACHE JAVA_HOME
+    SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT TEMP TMP APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES USERPROFILE
+    HOMEDRIVE HOMEPATH USERNAME NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE WT_SESSION
+"""
+_VARIABLES = frozenset(_NAMES.split())
+_NEVER = ("LD_", "DYLD_", "PYTHON", "GIT_")
+
+
+def choose_environment(given: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
+    """What another process gets of an environment: the variables above, and `more` that the user has named."""
+    known = _VARIABLES.union(name for name in more if not name.startswith(_NEVER))
+    return {name: value for name, value in given.items() if name in known or name.startswith(_FAMILIES)}
 
 
 def find_in_path(name: str) -> str | None:

@@ -9,7 +9,6 @@ import codecs
 import errno
 import os
 import re
-import stat
 import unicodedata
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +18,7 @@ import xxhash
 
 from cq.model.errors import SourceError
 from cq.model.source import Problem, Skip, SourceFile
+from cq.opening import NotRegularError, open_regular
 from cq.source.language import detect_language
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -88,13 +88,11 @@ def read_bytes(base: str, os_path: str, max_bytes: int) -> bytes | Skip:
                 prefix = "/".join(parts[:count])
                 if os.path.islink(f"{base}/{prefix}"):
                     return Skip(os_path, *classify_link(base, prefix))
-        if error.errno in (errno.ENXIO, errno.ENODEV):
-            return Skip(os_path, "special", "neither a file nor a directory")
+        if isinstance(error, NotRegularError):
+            return Skip(os_path, "special", "not a regular file")
         return Skip(os_path, "missing" if is_missing(error) else "unreadable", describe(error))
     try:
         status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode):
-            return Skip(os_path, "special", "not a regular file")
         # It may grow while it is read: never more than one byte over the limit is taken in.
         pieces: list[bytes] = []
         left = max_bytes + 1
@@ -150,7 +148,6 @@ def _flags(*names: str) -> int:
     return sum(getattr(os, name, 0) for name in names)  # not every system has them all
 
 
-_READ = os.O_RDONLY | _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
 _STEP = os.O_RDONLY | _flags("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 _CAN_STEP = os.open in os.supports_dir_fd
 
@@ -164,14 +161,14 @@ def _open_below(base: str, os_path: str) -> int:
         leads_astray = above and real_path(here) != "/".join((_real_base(base), *above))
         if leads_astray or os.path.islink(os.path.join(here, name)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        return os.open(os.path.join(here, name), _READ)
+        return open_regular(os.path.join(here, name), follow=False)
     directory = os.open(base or "/", os.O_RDONLY | os.O_DIRECTORY)
     try:
         for step in above:
             below = os.open(step, _STEP, dir_fd=directory)
             os.close(directory)
             directory = below
-        return os.open(name, _READ, dir_fd=directory)
+        return open_regular(name, dir_fd=directory, follow=False)
     finally:
         os.close(directory)
 

@@ -1,7 +1,7 @@
 """Where a repository is and what its index is called. Imports next to nothing: shells that complete a word ask it."""
 
 # Names here may be no UTF-8.
-# ruff: noqa: PTH110, PTH111, PTH112, PTH113, PTH117, PTH118, PTH119, PTH120, PTH123
+# ruff: noqa: PTH110, PTH111, PTH112, PTH117, PTH118, PTH119, PTH120
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import os
 import sys
 
 from xxhash import xxh3_64_hexdigest
+
+from cq.opening import read_file
 
 INDEX_NAME = "index.db"
 _MARKS = (".git", ".jj", ".hg")
@@ -31,38 +33,42 @@ def find_root(start: str) -> str:
     return folder
 
 
+def find_top(directory: str) -> str:
+    """The nearest directory at or above in which there is a `.git`, "" where there is none."""
+    while not os.path.lexists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return ""
+        directory = parent
+    return directory
+
+
 def find_common_dir(top: str) -> tuple[str, str] | None:
     """(the work tree's own git directory, the one that all work trees of the repository share)."""
     path = os.path.join(top, ".git")
-    if os.path.isfile(path):
-        try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                line = file.read(4096)
-        except OSError:
-            return None
+    if not os.path.isdir(path):
+        line = read_line(path)
         if not line.startswith("gitdir:"):
             return None
         path = os.path.join(top, line[7:].strip())
-    if not os.path.isdir(path):
-        return None
-    common = path
-    try:
-        with open(os.path.join(path, "commondir"), encoding="utf-8", errors="surrogateescape") as file:
-            common = os.path.join(path, file.read(4096).strip())
-    except OSError:
-        pass
+        if not os.path.isdir(path):
+            return None
+    common = os.path.join(path, read_line(os.path.join(path, "commondir")))
     return os.path.realpath(path), os.path.realpath(common)
+
+
+def read_line(path: str) -> str:
+    """What a small file says, without the blanks around it; "" where there is none."""
+    try:
+        return os.fsdecode(read_file(path, 4096)).strip()
+    except OSError:
+        return ""
 
 
 def find_repository(root: str) -> str:
     """What the roots that share one index have in common: git's common directory, else the root itself."""
-    top = root
-    while not os.path.lexists(os.path.join(top, ".git")):
-        parent = os.path.dirname(top)
-        if parent == top:
-            return root
-        top = parent
-    found = find_common_dir(top)
+    top = find_top(root)
+    found = find_common_dir(top) if top else None
     return found[1] if found else root
 
 

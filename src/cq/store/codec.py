@@ -12,6 +12,7 @@ import zstandard
 
 from cq.model.code import Code, Outline, qualify
 from cq.model.edge import Links
+from cq.model.errors import StoreError
 from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
 from cq.model.source import Problem, Segment
 
@@ -50,14 +51,20 @@ def pack(data: bytes) -> bytes:
 
 
 def unpack(blob: bytes) -> bytes:
-    return _tools()[1].decompress(blob)
+    """StoreError for what `pack` did not make: the index is damaged."""
+    try:
+        return _tools()[1].decompress(blob)
+    except zstandard.ZstdError as error:
+        raise StoreError(f"the index is damaged ({error})", hint="`cq index` makes it anew") from None
 
 
 def _tools() -> tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor]:
     """One pair per thread: they are not safe to share, and making one costs more than a small blob."""
     tools = getattr(_threads, "tools", None)
     if tools is None:
-        tools = _threads.tools = (zstandard.ZstdCompressor(level=1), zstandard.ZstdDecompressor())
+        # A checksum of what went in, four bytes: what comes out is that, or an error.
+        compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
+        tools = _threads.tools = (compressor, zstandard.ZstdDecompressor())
     return tools
 
 

@@ -14,6 +14,8 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from cq.model.answer import ArtifactRef
+from cq.model.errors import UsageError
+from cq.opening import read_file
 from cq.store.lock import replace_file
 
 FOLDER = "answers"
@@ -86,7 +88,7 @@ class FileStore:
         # A name is looked up, never joined: what the user types leads nowhere else.
         known = {path.stem: path for path in self._folder.glob("*.json")}
         with suppress(OSError):
-            return known[storage_path].read_bytes()
+            return read_file(known[storage_path])
         raise KeyError(storage_path)
 
     def names(self) -> list[str]:
@@ -166,3 +168,22 @@ def _age(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def take_page(value: Any, number: int, size: int) -> dict[str, Any]:
+    """Some rows of a stored list, or of a slice its nodes with their edges; UsageError for what has no pages."""
+    whole: dict[str, Any] = value if isinstance(value, dict) else {"rows": value}
+    name = next((name for name in ("preview", "rows") if isinstance(whole.get(name), list)), "")
+    if not name:
+        raise UsageError("this artifact is no list: it has no pages", hint="without --page all of it is shown")
+    rows = whole[name]
+    pages = max(-(-len(rows) // size), 1)
+    if not 1 <= number <= pages:
+        raise UsageError(f"there is no page {number}", hint=f"the last one is --page {pages}")
+    shown = rows[(number - 1) * size : number * size]
+    cut = {**whole, name: shown, "page": number, "pages": pages}
+    if name == "preview":
+        kept = {node["node_id"] for node in shown}
+        ends = ("source_node_id", "target_node_id")
+        cut["edges"] = [edge for edge in whole.get("edges", ()) if any(edge[end] in kept for end in ends)]
+    return cut

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 
+from cq.opening import read_file
+
 _LAST = "\U0010ffff"
 
 
@@ -27,10 +29,15 @@ def complete(
 
 def complete_at(index: str, root: str, prefix: str, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """By the index file as it lies, unchecked: nothing where there is none, None where it cannot be read."""
-    if not os.path.exists(index):  # noqa: PTH110  pathlib costs more than the question
-        return (), ()
     try:
-        connection = sqlite3.connect(name_file(index) + b"?mode=ro", uri=True)
+        name = os.path.basename(os.fsdecode(read_file(index, 4096).split(b"\n", 2)[1]))  # noqa: PTH119
+    except FileNotFoundError:
+        return (), ()
+    except (OSError, IndexError):
+        return None
+    try:
+        data = os.path.join(os.path.dirname(index), name)  # noqa: PTH118, PTH120
+        connection = sqlite3.connect(name_file(data) + b"?mode=ro", uri=True)
         try:
             row = connection.execute("SELECT id FROM tree WHERE root=?", (tree_key(root),)).fetchone()
             return complete(connection, row[0], prefix, limit) if row else ((), ())

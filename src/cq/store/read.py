@@ -7,13 +7,15 @@ import sqlite3
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from copy import copy
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from cq.model.code import Code, Parameter
+from cq.model.code import NAMED_KINDS, Code, Parameter
 from cq.model.edge import Candidate, Links, Mistake
 from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
@@ -30,7 +32,7 @@ from cq.store.codec import (
     decode_part,
     unpack,
 )
-from cq.store.database import has_words
+from cq.store.database import has_words, open_data
 from cq.store.trace import Trace, TracedConnection
 from cq.store.trigrams import find_bits
 
@@ -423,19 +425,6 @@ class Reader:
         )
         return set(rows.fetchall())
 
-    def all_evidence(self, tree: int, source: str) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
-        """Every row of a source without its tree, for Writer.restore_evidence."""
-        return (
-            self._db.execute(
-                "SELECT path, source, key, role, target_path, target_document, target_name, target_hash, calls"
-                " FROM evidence WHERE tree=? AND source=?",
-                (tree, source),
-            ).fetchall(),
-            self._db.execute(
-                "SELECT path, source, version, hash FROM asked WHERE tree=? AND source=?", (tree, source)
-            ).fetchall(),
-        )
-
     def asked(self, tree: int, source: str, version: str) -> set[str]:
         """Paths whose text of now a source has been asked about, and of which all it said still holds."""
         rows = self._db.execute(
@@ -526,12 +515,12 @@ class Reader:
         )
         return [(path, *method) for path, methods in rows for method in _METHODS.decode(methods)]
 
-    def find_named(self, tree: int, name: str, kind: int, limit: int) -> list[str]:
-        """Paths of files whose code calls the name (kind 0) or stores to an attribute of that name (1): any `limit`."""
+    def find_named(self, tree: int, name: str, kind: str, limit: int) -> list[str]:
+        """Paths of files that are found by a name (see NAMED_KINDS of cq.model.code): any `limit`."""
         rows = self._db.execute(
             "SELECT f.path FROM named n CROSS JOIN file f ON f.content=n.content"
             " WHERE n.name=? AND n.kind=? AND +f.tree=? LIMIT ?",
-            (name, kind, tree, limit),
+            (name, NAMED_KINDS.index(kind), tree, limit),
         )
         return sorted(row[0] for row in rows)
 
@@ -712,6 +701,22 @@ class LinkedTree:
         if content is None:
             return []
         return self._reader.text(content) if part == "text" else self._reader.part(content, part)
+
+
+def find_vectors(data: Path, root: str) -> list[tuple[str, tuple[str, str], str, bytes]]:
+    """(path, hash and language of what they were made of, identity, rows) of a tree, by path, as far as the file can be
+    read: it may be damaged, or of another format. Rows have a checksum of their own."""
+    sql = (
+        "SELECT v.path, coalesce(c.hash, ''), coalesce(c.language, ''), v.identity, v.rows FROM vector v"
+        " JOIN tree t ON t.id=v.tree LEFT JOIN content c ON c.id=v.content WHERE t.root=?"
+    )
+    found: dict[str, tuple[str, tuple[str, str], str, bytes]] = {}
+    # A text may be no UTF-8 any more.
+    with suppress(sqlite3.Error, ValueError), closing(open_data(data, write=False)) as connection:
+        for path, text_hash, language, identity, rows in connection.execute(sql, (prefix_of.tree_key(root),)):
+            if type(rows) is bytes and type(path) is str and type(identity) is str:
+                found[path] = path, (text_hash, language), identity, rows
+    return [found[path] for path in sorted(found)]
 
 
 def _file(row: tuple[Any, ...]) -> StoredFile:

@@ -1,11 +1,12 @@
-"""Vectors of a file's chunks as one blob: numbers, keys of what was read, and two rows of int8 with a scale each; in
-exports as bytes."""
+"""Vectors of a file's chunks as one blob: a checksum, numbers, keys of what was read, and two rows of int8 with a scale
+each; in exports as bytes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from xxhash import xxh3_64_digest
 
 from cq.model.artifact import Quantization
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from numpy import float32, float64, int8, int64, uint64
     from numpy.typing import NDArray
 
-FORMAT = 1
+FORMAT = 2
 # Of exported rows: -127..127 as 0..254, so that nothing is lost.
 LEVELS = Quantization(-1.0, 1.0, 255)
 
@@ -37,13 +38,17 @@ def encode_rows(rows: VectorRows) -> bytes:
         head, rows.chunks.astype("<u4"), rows.keys.astype("<u8"), rows.body_scales.astype("<f4"),
         rows.signature_scales.astype("<f4"), rows.body, rows.signature,
     )  # fmt: skip
-    return b"".join(part.tobytes() for part in parts)
+    data = b"".join(part.tobytes() for part in parts)
+    return xxh3_64_digest(data) + data
 
 
 def decode_rows(blob: bytes, dimensions: int) -> VectorRows | None:
-    """None for a blob of another format or of other dimensions."""
+    """None for a blob of another format or of other dimensions, or a damaged one."""
     import numpy as np
 
+    checksum, blob = blob[:8], blob[8:]
+    if xxh3_64_digest(blob) != checksum:
+        return None
     head = np.frombuffer(blob, "<u4", 3) if len(blob) >= 12 else np.zeros(3, "<u4")
     count, at = int(head[1]), 12
     if int(head[0]) != FORMAT or int(head[2]) != dimensions or len(blob) != 12 + count * (4 + 8 + 8 + 2 * dimensions):

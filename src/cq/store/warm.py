@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from cq.store import database
@@ -22,14 +22,14 @@ def open_reader(index: Path, root: str) -> Iterator[Reader]:
     """Of an index that is one; StoreError with what is wrong with it otherwise."""
     reader = _kept.pop((index, root), None) if enabled else None
     # While it is open its inode is no one else's: the same inode is the same file.
-    if reader is not None and _identify(index) != reader.inode:
+    if reader is not None and (database.identify(index) != reader.inode or database.damage(index, root)):
         reader.close()
         reader = None
     if reader is None:
         database.check(index, root)
         reader = Reader(database.connect(index), root)
         if enabled:
-            reader.inode, reader.memory = _identify(index), {}
+            reader.inode, reader.memory = database.identify(index), {}
     try:
         with reader:
             if reader.memory is not None:
@@ -46,13 +46,6 @@ def open_reader(index: Path, root: str) -> Iterator[Reader]:
     _kept[index, root] = reader
     for key in list(_kept)[:-_MOST]:
         _kept.pop(key).close()
-
-
-def _identify(index: Path) -> tuple[int, int]:
-    with suppress(OSError):
-        found = index.stat()
-        return found.st_dev, found.st_ino
-    return 0, 0
 
 
 def measure() -> int:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cq.model.edge import Candidate, Mistake
+from cq.model.edge import Mistake
 from cq.model.source import Problem, Skip
 from cq.store.codec import unpack
-from cq.store.database import BUSY_MS, has_words
+from cq.store.database import has_words
+from cq.store.kept import EvidenceRow
 from cq.store.prefix import tree_key
 
 _ENCODE = msgspec.msgpack.Encoder().encode
@@ -65,16 +66,6 @@ class LinkRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     homes: bytes
     targets: list[tuple[int, bytes]]  # key, calls
     mistakes: list[Mistake] = []
-
-
-class EvidenceRow(msgspec.Struct, frozen=True, gc=False):
-    """Calls that mean one thing, as a source says; see the table `evidence`."""
-
-    key: int
-    role: int
-    target: Candidate  # outside the repository: no path, and the module for a name
-    target_hash: str
-    calls: list[int]
 
 
 class Writer:
@@ -262,13 +253,6 @@ class Writer:
             ],
         )  # fmt: skip
 
-    def restore_evidence(
-        self, tree: int, evidence: Sequence[tuple[object, ...]], asked: Sequence[tuple[object, ...]]
-    ) -> None:
-        """What Reader.all_evidence gave, into an index that was made anew; inside a transaction."""
-        self._db.executemany("INSERT INTO evidence VALUES (?,?,?,?,?,?,?,?,?,?)", [(tree, *row) for row in evidence])
-        self._db.executemany("INSERT INTO asked VALUES (?,?,?,?,?)", [(tree, *row) for row in asked])
-
     def forget_evidence(self, tree: int) -> None:
         """Of files that are gone."""
         for table in ("evidence", "asked"):
@@ -301,9 +285,3 @@ class Writer:
     def shrink(self) -> None:
         """Lets go of pages that were read: processes that are forked would begin with them."""
         self._db.execute("PRAGMA shrink_memory")
-
-    def checkpoint(self) -> None:
-        """Shortens the log when no reader needs it; never waits for one."""
-        self._db.execute("PRAGMA busy_timeout=0")
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")

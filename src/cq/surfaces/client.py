@@ -14,6 +14,7 @@ from cq import __version__
 TYPE_CHECKING = False  # of `typing`, which costs more than this module
 if TYPE_CHECKING:
     from _socket import socket as Socket
+    from collections.abc import Mapping
 
 # These run long, measure themselves or are about the daemon: they are never handed over.
 AT_HOME = frozenset({"config", "daemon", "index", "init", "mcp", "watch", "-V", "--version"})
@@ -28,6 +29,13 @@ INTERRUPT = b"i"  # what it is told
 
 
 def main() -> int:
+    try:
+        return _run()
+    except KeyboardInterrupt:  # before there is a command that could say what it has found
+        return 130
+
+
+def _run() -> int:
     # numpy's matrices are small here: its threads wait for each other longer than they work. On a busy machine with two
     # cores a question with the reranker takes a quarter of the time with one. The daemon is started with this, too.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -79,10 +87,11 @@ def find_socket() -> str:
     return path if path.startswith("/") and len(os.fsencode(path)) < 100 else ""
 
 
-def find_settings() -> str:
+def find_settings(name: str = "settings.toml", given: Mapping[str, str] = os.environ) -> str:
     """The user's own settings, which no repository decides about."""
-    given = os.environ.get("XDG_CONFIG_HOME") or (os.environ.get("APPDATA") if sys.platform == "win32" else "")
-    return f"{given or os.path.expanduser('~/.config')}/cq/settings.toml"  # noqa: PTH111
+    folder = given.get("XDG_CONFIG_HOME") or (given.get("APPDATA") if sys.platform == "win32" else "")
+    home = given.get("HOME") or os.path.expanduser("~")  # noqa: PTH111
+    return f"{folder or f'{home}/.config'}/cq/{name}"
 
 
 def read_mode() -> str:
@@ -96,16 +105,48 @@ def read_mode() -> str:
     return next((mode for mode in MODES if f'daemon = "{mode}"' in text.splitlines()), "manual")
 
 
-def pack_request(verb: str, argv: list[str], *, cwd: str = "", pid: int | None = None) -> bytes:
-    """Length, then what the command can see of its caller, separated by NUL as the system separates it.
+def list_environment(given: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables a command may see, wherever it runs; see `choose_environment`."""
+    from cq.source.program import choose_environment
 
-    `pid` is of the process whose user waits; 0 where it answers more than one question."""
+    return choose_environment(given, _find_keys(given))
+
+
+def _find_keys(given: Mapping[str, str]) -> list[str]:
+    """The variables that hold the keys of hosted models: those of `embed/hosted`, and what the user's file names."""
+    names = ["VOYAGE_API_KEY", "OPENAI_API_KEY"]
+    try:
+        with open(find_settings("models.toml", given), encoding="utf-8") as file:  # noqa: PTH123
+            lines = file.read(65536).splitlines()
+    except (OSError, ValueError):
+        return names
+    # A parser would cost more than the question. A variable that is named in another way is not handed over.
+    for line in lines:
+        key, _, value = line.partition("=")
+        value = value.partition("#")[0].strip().strip("\"'")
+        if key.strip() == "key_variable" and value.isidentifier():
+            names.append(value)
+    return names
+
+
+def pack_request(verb: str, argv: list[str], *, cwd: str = "", pid: int | None = None) -> bytes:
+    """Three lists: who asks what and where, the words of the command, the variables it may see. Every list begins with
+    how many fields it has, every field and the whole with its length, so that no text can end one and begin another.
+
+    `pid` is of the process whose user waits; 0 where it answers more than one question. OSError where the working
+    directory is gone."""
     umask = os.umask(0o77)
     os.umask(umask)
     asker = os.getpid() if pid is None else pid
-    head = (IDENTITY, verb, str(asker), str(umask), cwd or os.getcwd(), str(len(argv)), *argv)  # noqa: PTH109
-    body = b"\0".join([*map(os.fsencode, head), *(b"%s=%s" % item for item in os.environb.items())])
+    head = [IDENTITY, verb, str(asker), str(umask), cwd or os.getcwd()]  # noqa: PTH109
+    variables = [word for item in list_environment().items() for word in item]
+    body = b"".join(map(_pack_fields, (head, argv, variables)))
     return len(body).to_bytes(4, "big") + body
+
+
+def _pack_fields(words: list[str]) -> bytes:
+    fields = list(map(os.fsencode, words))
+    return len(fields).to_bytes(4, "big") + b"".join([len(field).to_bytes(4, "big") + field for field in fields])
 
 
 def connect(path: str) -> Socket | None:
@@ -149,7 +190,8 @@ def spawn_daemon(path: str, options: tuple[str, ...] = ()) -> int:
     try:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "cq", "daemon", "run", *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, cwd="/", start_new_session=True,
+            env=list_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, cwd="/",
+            start_new_session=True,
         ).pid  # fmt: skip
     finally:
         os.close(log)
@@ -180,7 +222,11 @@ def _ask_daemon(argv: list[str]) -> int | None:
 
 def _converse(link: Socket, path: str, argv: list[str]) -> int | None:
     writing = interrupted = False
-    if not send_request(link, pack_request("run", argv), (0, 1, 2)):
+    try:
+        request = pack_request("run", argv)
+    except OSError:  # the working directory is gone: what can be said without one is said here
+        return None
+    if not send_request(link, request, (0, 1, 2)):
         return None
     while True:
         try:

@@ -26,7 +26,7 @@ import msgspec
 
 from cq.model.errors import DaemonError
 from cq.store.lock import take_lock
-from cq.surfaces.client import DONE, IDENTITY, MAX_REQUEST, REFUSE, REPLACE, WRITING
+from cq.surfaces.client import DONE, IDENTITY, MAX_REQUEST, REFUSE, REPLACE, WRITING, list_environment
 
 IDLE_SECONDS = 1800.0
 MEMORY_MB = 1024
@@ -61,7 +61,7 @@ class Request(msgspec.Struct, frozen=True):
     umask: int
     cwd: str
     argv: list[str]
-    environment: dict[bytes, bytes]
+    environment: dict[str, str]
 
 
 class _Worker:
@@ -95,11 +95,36 @@ def serve(path: str, *, idle_seconds: float = IDLE_SECONDS, memory_mb: int = MEM
 
 def parse_request(body: bytes) -> Request:
     """ValueError for what no client of ours sends."""
-    parts = body.split(b"\0")
-    identity, verb, pid, umask, cwd, count = map(os.fsdecode, parts[:6])
-    last = 6 + int(count)
-    environment = dict(part.split(b"=", 1) for part in parts[last:] if b"=" in part)
-    return Request(identity, verb, int(pid), int(umask), cwd, [*map(os.fsdecode, parts[6:last])], environment)
+    head, rest = _take_fields(body)
+    argv, rest = _take_fields(rest)
+    variables, rest = _take_fields(rest)
+    if rest or len(head) != 5 or len(variables) % 2:
+        raise ValueError("not a request")
+    identity, verb, pid, umask, cwd = head
+    if not cwd.startswith("/") or not 0 <= int(umask) <= 0o777 or int(pid) < 0:
+        raise ValueError("not a request")
+    environment = dict(zip(variables[::2], variables[1::2], strict=True))
+    if environment != list_environment(environment):
+        raise ValueError("variables that no command sees")
+    return Request(identity, verb, int(pid), int(umask), cwd, argv, environment)
+
+
+def _take_fields(body: bytes) -> tuple[list[str], bytes]:
+    """The first list of fields and what follows it."""
+    fields: list[str] = []
+    count, at = int.from_bytes(body[:4], "big"), 4
+    # A field costs four bytes at least: what says it has more than fit has not to be counted to its end.
+    if len(body) < 4 or count > len(body) // 4:
+        raise ValueError("cut short")
+    for _ in range(count):
+        start = at + 4
+        end = start + int.from_bytes(body[at:start], "big")
+        field = body[start:end]
+        if end > len(body) or b"\0" in field:
+            raise ValueError("cut short")
+        fields.append(os.fsdecode(field))
+        at = end
+    return fields, body[at:]
 
 
 def is_own(link: socket.socket) -> bool:
@@ -142,7 +167,8 @@ class Daemon:
         self._listener = _listen(self._path)
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._leave)
+            if signal.getsignal(number) != signal.SIG_IGN:  # what is ignored where it was started stays so
+                signal.signal(number, self._leave)
         self._start_worker()  # the first question finds one ready
         try:
             while not self._is_over():
@@ -194,15 +220,15 @@ class Daemon:
 
     def _read(self, job: _Job) -> None:
         try:
-            data, streams, _, _ = socket.recv_fds(job.link, 1 << 16, 3)
+            data, streams, flags, _ = socket.recv_fds(job.link, 1 << 16, 3)
         except BlockingIOError:
             return
         except OSError:
-            data, streams = b"", []
+            data, streams, flags = b"", [], 0
         job.streams += streams
         job.body += data
         size = int.from_bytes(job.body[:4], "big") if len(job.body) >= 4 else MAX_REQUEST
-        if not data or (len(job.body) >= 4 and size > MAX_REQUEST) or len(job.streams) > 3:
+        if not data or (len(job.body) >= 4 and size > MAX_REQUEST) or len(job.streams) > 3 or flags & socket.MSG_CTRUNC:
             self._drop(job)
         elif len(job.body) == 4 + size:
             self._take(job)
@@ -401,6 +427,9 @@ def _work(channel: int) -> NoReturn:
             with suppress(OSError):
                 os.close(int(name))
     parent = socket.socket(fileno=channel)
+    # What the daemon was started with: no request's variables reach the work between requests.
+    own, umask = dict(os.environ), os.umask(0o77)
+    os.umask(umask)
     status = 1
     try:
         while True:
@@ -409,7 +438,10 @@ def _work(channel: int) -> NoReturn:
             size, body = int.from_bytes(head, "big"), b""
             while len(body) < size:
                 body += parent.recv(size - len(body))
-            _answer(parse_request(body), socket.socket(fileno=link), streams, parent)
+            try:
+                _answer(parse_request(body), socket.socket(fileno=link), streams, parent)
+            finally:
+                _take_up(own, "/", umask)
             parent.sendall(DONE)
     except (ValueError, OSError):
         status = 0  # the daemon is gone
@@ -436,18 +468,16 @@ def _answer(request: Request, link: socket.socket, streams: list[int], parent: s
     from cq.surfaces import cli
 
     try:
-        os.chdir(request.cwd)
+        _take_up(request.environment, request.cwd, request.umask)
     except OSError:
-        link.sendall(REFUSE)
+        with suppress(OSError):
+            link.sendall(REFUSE)
         link.close()
         _close(streams)
         return
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     _close(streams)
-    os.environ.clear()
-    os.environb.update(request.environment)
-    os.umask(request.umask)
     sys.argv = ["cq", *request.argv]
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8", "surrogateescape")
     out = sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Tell(link)), "utf-8", "surrogateescape")
@@ -476,7 +506,13 @@ def _answer(request: Request, link: socket.socket, streams: list[int], parent: s
     for stream in (out, err, sys.stdin):
         with suppress(OSError, ValueError):
             stream.close()
-    os.chdir("/")
+
+
+def _take_up(environment: dict[str, str], cwd: str, umask: int) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    os.umask(umask)
+    os.chdir(cwd)
 
 
 def _take_lock(path: str) -> int:

@@ -20,12 +20,14 @@ class Captures(NamedTuple):
     uses: list[tuple[str, int, int, int]]
 
 
-def find_captures(symbols: Sequence[Symbol], references: References, text: bytes) -> Captures:
-    """Every use of a name is given to the nearest function around it that defines it."""
+def find_captures(symbols: Sequence[Symbol], references: References, text: bytes, *, items: bool = False) -> Captures:
+    """Every use of a name is given to the nearest function around it that defines it. With `items`, as in Rust, `fn`,
+    `const` and `static` inside a function are no variables of it, and a `fn` does not see the variables around it."""
     defined: dict[tuple[int, str], int] = {}
     for symbol in symbols:
         if symbol.kind_group in ("value", "function") and symbol.kind not in ("field", "property", "enum_member"):
             defined.setdefault((symbol.parent, symbol.name), symbol.name_start)
+    fixed = {(s.parent, s.name) for s in symbols if items and s.parent >= 0 and _is_item(s, text)}
     top = {symbol.name for symbol in symbols if symbol.parent < 0}
     found = Captures({}, {}, {}, [])
     names = {name for _, name in defined} | top
@@ -46,9 +48,13 @@ def find_captures(symbols: Sequence[Symbol], references: References, text: bytes
         chain = [number for number in reversed(stack) if symbols[number].head <= at < symbols[number].end]
         # A local function is used by its name where it is defined, not captured by itself.
         functions = [n for n in chain if is_function(symbols[n]) and symbols[n].name_start != at]
+        closed = False
         for depth, number in enumerate(chain):
-            if (number, name) not in defined:
+            if (number, name) not in defined or (closed and (number, name) not in fixed):
+                closed |= items and is_function(symbols[number]) and _is_item(symbols[number], text)
                 continue
+            if (number, name) in fixed:
+                break
             if is_function(symbols[number]):
                 inner = [inside for inside in functions if inside in chain[:depth]]
                 for inside in inner:
@@ -61,6 +67,11 @@ def find_captures(symbols: Sequence[Symbol], references: References, text: bytes
             for number in functions if name in top else ():
                 found.tops.setdefault(number, set()).add(name)
     return found
+
+
+def _is_item(symbol: Symbol, text: bytes) -> bool:
+    """`fn f() {}`, `const N: u8 = 1;`, not `let f = || 1`."""
+    return not {b"fn", b"const", b"static"}.isdisjoint(text[symbol.head : symbol.name_start].split())
 
 
 def is_function(symbol: Symbol) -> bool:

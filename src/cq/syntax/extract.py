@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, compress, groupby, repeat
 from operator import add, attrgetter, itemgetter, le, lt, sub
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cq.model.code import Site
 from cq.model.edge import find_mistake
@@ -69,7 +69,7 @@ def extract_facts(
         for draft in drafts:
             draft.chunk = 0
         chunks = build_chunks(text, span, [], [], None, References())
-    steps.run("definitions", None, _make_unique, drafts)
+    steps.run("definitions", None, _number_alike, drafts)
     calls, sites = steps.run("calls", ([], []), _build_calls, collector, scopes, spoken.has_code)
     exports = steps.run("exports", (), _build_exports, collector)
     flows = steps.run("flows", (), _build_flows, collector, scopes)
@@ -103,6 +103,7 @@ def extract_facts(
                 d.bases,
                 d.doc,
                 d.exported,
+                d.ordinal,
             )
             for d in drafts
         ),
@@ -369,21 +370,18 @@ def _find_owner(language: Language, drafts: list[Draft], stack: list[tuple[int, 
 def _build_calls(collector: Collector, scopes: Scopes, has_code: bool) -> tuple[list[Call], list[Site]]:
     """Calls in the order of the text, and their sites where the language gives them any."""
     first, last = collector.span
-    loose: list[Any] = [call for call in collector.calls if first <= call[0] <= call[1] <= last]
+    loose = [call for call in collector.calls if first <= call[0] <= call[1] <= last]
     loose.sort(key=itemgetter(0, 1, 2))
     owners = scopes.find([call[0] for call in loose])
     calls: list[Call] = []
     sites: list[Site] = []
-    if not has_code:
-        for (start, end, name_start, kind, callee, name, receiver, *summary), scope in zip(loose, owners, strict=True):
-            calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, *summary[:3]))
-        return calls, sites
     for (
         (start, end, name_start, kind, callee, name, receiver, args, count, keywords, target, values, named), scope
     ) in zip(loose, owners, strict=True):  # fmt: skip
         calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords))
-        # The parser makes up a callee that is not written yet: nothing is known of it.
-        sites.append(Site(scope, start, end, target or None, values, named, kind, name))
+        if has_code:
+            # The parser makes up a callee that is not written yet: nothing is known of it.
+            sites.append(Site(scope, start, end, target or None, values, named, kind, name))
     return calls, sites
 
 
@@ -572,11 +570,9 @@ def _find_problems(collector: Collector, root: Node) -> tuple[Problem, ...]:
     return tuple(problems)
 
 
-def _make_unique(drafts: list[Draft]) -> None:
-    """Symbols without a chunk of their own must differ by qualified name: a second `f.x` becomes `f.x~2`."""
+def _number_alike(drafts: list[Draft]) -> None:
+    """Symbols without a chunk of their own that bear the same name are told apart by their order."""
     seen: dict[tuple[int, str, str], int] = {}
     for draft in drafts:
         key = (draft.chunk, draft.qualified_name, KIND_GROUPS.get(draft.kind, "other"))
-        count = seen[key] = seen.get(key, 0) + 1
-        if count > 1:
-            draft.qualified_name = f"{draft.qualified_name}~{count}"
+        draft.ordinal = seen[key] = seen.get(key, 0) + 1

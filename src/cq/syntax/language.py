@@ -84,6 +84,7 @@ class Draft(msgspec.Struct, gc=False):
     depth: int = 0
     qualified_name: str = ""
     chunk: int = 0
+    ordinal: int = 1
 
 
 class Language:

@@ -9,10 +9,9 @@ import msgspec
 
 from cq.features.bodies import find_holder
 from cq.features.exceptions.ways import MAX_NODES, MAX_STEPS, Code, Escape, Site, Ways, is_aside
-from cq.features.graph import describe_target
 from cq.features.page import Page, count_tokens, take
-from cq.features.relations import Relations
-from cq.features.target import Definition, find_part, find_targets, say_nothing
+from cq.features.relations import Relations, note_uncovered
+from cq.features.target import Definition, describe_target, find_part, find_targets, say_nothing
 from cq.model.answer import (
     SCHEMA_VERSION,
     Answer,
@@ -24,9 +23,9 @@ from cq.model.answer import (
     Slice,
     Truncation,
 )
-from cq.model.edge import Candidate
+from cq.model.edge import Candidate, show_name
 from cq.model.errors import UsageError
-from cq.syntax.handlers import Handler
+from cq.syntax.handlers import LANGUAGES, Handler
 
 MAX_DEPTH = 12
 _STATUSES = ("uncaught", "leaves", "open", "caught", "handled", "again", "value")
@@ -69,7 +68,8 @@ def find_exceptions(relations: Relations, options: ExceptionsOptions) -> Answer:
                     handled += [_Caught(code, handler) for handler in guard.handlers]
             passed += sum(1 for at in code.handlers.passed if inside.holds(path, code.document, code.scope(at)))
     escapes = ways.find_escapes(inside.nodes) if targets else []
-    return _make_answer(relations, options, ways, targets, raised, handled, escapes, passed)
+    answer = _make_answer(relations, options, ways, targets, raised, handled, escapes, passed)
+    return msgspec.structs.replace(answer, degraded=tuple(note_uncovered(relations, "exceptions", paths, LANGUAGES)))
 
 
 class _Caught(NamedTuple):
@@ -222,7 +222,7 @@ _SAYS = {
 
 def _describe_site(site: Site) -> Finding:
     code, raised = site.code, site.raised
-    scope = code.scope(raised.start)
+    scope = show_name(code.scope(raised.start))
     top = site.witness[-1].partition(" ")[0] if site.witness else "the top of the module"
     says = _SAYS[site.status].format(
         top=top, scope=scope or "the module", where=site.caught_at[0] if site.caught_at else ""
@@ -245,7 +245,7 @@ def _describe_handler(item: _Caught) -> Finding:
     code, handler = item.code, item.handler
     types = ", ".join(named.name for named in handler.types)
     details = ExceptionDetails(
-        handler.kind, types, code.scope(handler.start), code.language, code.role, flags=item.flags
+        handler.kind, types, show_name(code.scope(handler.start)), code.language, code.role, flags=item.flags
     )
     line = code.file.line_at(handler.start).strip()
     words = f" ({', '.join(item.flags)})" if item.flags else ""
@@ -256,7 +256,7 @@ def _describe_escape(relations: Relations, ways: Ways, escape: Escape) -> Findin
     site = escape.origin
     code, raised = site.code, site.raised
     status, up, caught, doubt = ways.climb(escape.node, site.kind, is_aside(escape.node))
-    what, scope = site.kind.label or raised.name or "something", code.scope(raised.start)
+    what, scope = site.kind.label or raised.name or "something", show_name(code.scope(raised.start))
     says = {
         "caught": f"caught by callers, at {', '.join(caught[:2])}",
         "leaves": "nothing here calls it",
@@ -267,5 +267,7 @@ def _describe_escape(relations: Relations, ways: Ways, escape: Escape) -> Findin
         (*reversed(up), *escape.down), ("maybe_caught",) if doubt or site.doubt else (),
     )  # fmt: skip
     through = f" through {len(escape.down)} call{'s' * (len(escape.down) != 1)}" if escape.down else ""
-    message = f"{what} may leave {escape.node.name or 'the module'}, raised in {scope or 'the module'}{through}; {says}"
+    message = (
+        f"{what} may leave {escape.node.shown_name or 'the module'}, raised in {scope or 'the module'}{through}; {says}"
+    )
     return Finding("escape", message, code.file.locate(raised.start, raised.end), details=details)

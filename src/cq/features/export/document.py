@@ -72,8 +72,8 @@ class Targets:
                 continue
             symbol = held.symbols[document][number]
             symbol_id, uid = held.name_symbol(document, number)
-            key, group = symbol_key(path, symbol.qualified_name, symbol.kind_group), symbol.kind_group
-            signature = signature_key(symbol.qualified_name, symbol.signature)
+            key, group = symbol_key(path, symbol.identity_name, symbol.kind_group), symbol.kind_group
+            signature = signature_key(symbol.identity_name, symbol.signature)
             candidate = Candidate(symbol_id, uid, key, signature, group, 1.0)  # pyright: ignore[reportArgumentType]
             yield (document, name), Target(candidate, symbol.exported)
 

@@ -84,7 +84,7 @@ def make_symbol_rows(document: Document) -> Iterator[Row]:
     for number, (symbol, symbol_id) in enumerate(zip(facts.symbols, identity.symbol_ids, strict=True)):
         row = _make_symbol(
             document, symbol_id, identity.chunk_uids[symbol.chunk], symbol.kind, symbol.kind_group, symbol.name,
-            symbol.qualified_name, symbol.signature,
+            symbol.identity_name, symbol.signature,
         )  # fmt: skip
         yield row
         place = document.edges.find_place(document.path, document.number, number) if named else None

@@ -147,7 +147,10 @@ def _find_occurrences(document: Document, known: list[str], names: _Names) -> It
         whole = _span(lines, symbol.start, symbol.end)
         at = symbol.name_start, symbol.name_end
         yield Occurrence(_span(lines, *at), known[number], DEFINITION, whole), *at
-    local = {s.qualified_name: known[n] for n, s in enumerate(facts.symbols) if known[n].startswith("local ")}
+    local: dict[str, str] = {}
+    for number, symbol in enumerate(facts.symbols):
+        if known[number].startswith("local "):
+            local.setdefault(symbol.qualified_name, known[number])
     for number, call in enumerate(facts.calls):
         ref = document.edges.find_call(document.path, document.number, number) if call.name_start >= 0 else None
         target = _find_single(ref, names) if ref else None

@@ -19,7 +19,7 @@ from cq.features.find.disk import find_on_disk
 from cq.features.find.evidence import weigh_files
 from cq.features.find.layout import count_all, count_tokens, render_snapshot
 from cq.features.find.lookup import look_up, parse_lookup
-from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, Ranked, best_by_words, blend
+from cq.features.find.scoring import FEW, LEAST, LEAST_CHANCE, TWIN, Ranked, best_by_words, blend, is_elsewhere
 from cq.features.find.semantic import Semantic, find_backend, find_weights, rerank, search_vectors
 from cq.features.find.snapshot import take_snapshot
 from cq.features.find.structure import Structure
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 MODES = ("auto", "lexical", "semantic", "hybrid")
 KINDS = tuple(dict.fromkeys((*KIND_GROUPS.values(), *CHUNK_KINDS)))
+ELSEWHERE = "elsewhere"  # the event of a question that is about something else
 COLLAPSE = 0.5  # a definition longer than this share of the budget is shown by the headers of what it holds
 
 
@@ -127,6 +128,14 @@ def find(
     ranked, events = rank(reader, catalog, options, config, semantic)
     threshold = _or(options.threshold, LEAST_CHANCE if any(row.is_chance for row in ranked) else LEAST)
     passed = [row for row in ranked if row.score >= threshold]
+    is_gated = options.threshold is None and any(event.category == ELSEWHERE for event in events)
+    if is_gated:
+        passed = []
+    else:
+        events = [event for event in events if event.category != ELSEWHERE]
+    if passed and len(ranked) < FEW and options.threshold is None and options.weights is None:
+        # Stretched over a handful, small differences decide: what is as like the question as the best passes with it.
+        passed = [row for row in ranked if row.score >= threshold or sum(row.own) >= TWIN * sum(passed[0].own)]
     rows: list[Found] = []
     files: dict[str, HeldFile | None] = {}
     wanted = options.limit or len(passed)
@@ -158,10 +167,10 @@ def find(
     if is_common(options.query):
         message = "all of these words stand everywhere in code: better are words of what it is about"
         events.append(Degraded("find", "info", "words", message))
-    elif passed and not any(row.parts.lexical for row in ranked) and reader.has_words():
+    elif passed and options.mode != "semantic" and reader.has_words() and not any(row.own[0] for row in ranked):
         message = "none of these words is in the code that was looked at: what is shown is only alike"
         events.append(Degraded("find", "info", "words", message))
-    if not passed and ranked:
+    if not passed and ranked and not is_gated:
         best = f"the best of {len(ranked)} candidates has {ranked[0].score:.2f}"
         message = f"nothing is relevant enough: {best}, the threshold is {threshold:g} (lower it with --threshold)"
         events.append(Degraded("find", "info", "threshold", message))
@@ -249,13 +258,18 @@ def rank(
         message = "there is no reranker for this question: --weights changes nothing"
         events.append(Degraded("rerank", "warning", "weights", message))
     if vectors is None or semantic.embedder is None or not len(vectors.chunks):
-        return blend(catalog, options.query, lexical, None, evidence, count), events
+        return blend(reader, catalog, options.query, lexical, None, evidence, count), events
     blends = None
+    is_known = find_blends(semantic.embedder, semantic.reranker) is not None
+    if lexical is not None and is_known and is_elsewhere(lexical, vectors):
+        words = ", ".join(map(repr, lexical.absent[:6]))
+        message = f"no code here mentions {words}, and none is like the question (--threshold 0 shows what is nearest)"
+        events.append(Degraded("find", "info", ELSEWHERE, message))
     if len(vectors.chunks) >= FEW and is_fitted(options, config, semantic):
         blends = find_blends(semantic.embedder, semantic.reranker)
         if lexical is None and blends:
             blends = blends.without_words()
-    ranked = blend(catalog, options.query, lexical, vectors, evidence, count, blends and blends.first)
+    ranked = blend(reader, catalog, options.query, lexical, vectors, evidence, count, blends and blends.first)
     try:
         ranked = rerank(reader, catalog, options, config, semantic, ranked, blends)
     except ProviderError as error:
@@ -363,9 +377,11 @@ def _assemble(
         answer = _build(options, run, summary, kept, nodes, shots, structure)
     tokens = count_all(answer, budget)
     if budget and shown and tokens > budget:  # the one that is left is too long: its headers, or where it is
-        shots = {key: _shoot(shown, 1, {id(shown[0]): 1}) for key in shots}
-        answer = _build(options, run, summary, kept, nodes, shots, structure)
-        tokens = count_all(answer, budget)
+        for lines in (40, 8, 1):
+            if tokens > budget:
+                shots = {key: _shoot(shown, 1, {id(shown[0]): 1}, lines) for key in shots}
+                answer = _build(options, run, summary, kept, nodes, shots, structure)
+                tokens = count_all(answer, budget)
         if tokens > budget:
             shown = []
             answer = _build(options, run, summary, kept, nodes, {}, structure)
@@ -386,12 +402,13 @@ def _assemble(
 _NODE_TOKENS = 60
 
 
-def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int]) -> Snapshot:
+def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int], lines: int = 40) -> Snapshot:
     """Of one document. What alone would take too much of the budget is shown by its headers."""
     file, document = group[0].file, group[0].document
-    long = [row for row in group if budget and _is_long(row, budget)]
+    long = [row for row in group if budget and _is_long(row, budget, is_best=ranks[id(row)] == 1)]
     short = [row for row in group if row not in long]
-    source = take_snapshot(file, document, [row.span for row in short], [row.span for row in long])
+    best = [row.span for row in group if ranks[id(row)] == 1]
+    source = take_snapshot(file, document, [row.span for row in short], [row.span for row in long], lines, best)
     snapshot = Snapshot(
         file.path,
         file.documents[document].language,
@@ -404,10 +421,12 @@ def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int]) -> Snapsh
     return msgspec.structs.replace(snapshot, tokens=count_tokens(render_snapshot(snapshot)))
 
 
-def _is_long(row: Found, budget: int) -> bool:
-    """What holds nothing that has a header is cut only where the budget would not hold it at all."""
+def _is_long(row: Found, budget: int, *, is_best: bool) -> bool:
+    """What holds nothing that has a header is cut only where the budget would not hold it at all, and so is the best
+    result where it is a function: its code is the answer."""
     tokens = (row.span[1] - row.span[0]) / 4
-    return row.row is not None and tokens > budget * (COLLAPSE if row.chunk.children else 1)
+    is_answer = is_best and row.row is not None and row.row.symbol.kind_group in ("function", "method")
+    return row.row is not None and tokens > budget * (COLLAPSE if row.chunk.children and not is_answer else 1)
 
 
 def _describe(structure: Structure, rank_: int, row: Found) -> Node:
@@ -438,6 +457,7 @@ def _build(
                 lines.line(max(last - 1, first)),
                 row.file.name_chunk(row.document, row.number),
                 row.file.name_symbol(row.document, row.row.number)[0] if row.row is not None else "",
+                lines.position(first)[1],
             )
         )
     graph = connect(options.query, options.call_depth if options.call_depth is not None else 1, nodes)

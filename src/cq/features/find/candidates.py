@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cq.store.read import Reader, Tree
 
-# What a word is worth by where it stands; measured (docs/find.md).
+# What a word is worth by where it stands; measured (bench/find.md).
 WEIGHTS = {"name": 5.0, "qualified_name": 2.0, "signature": 1.0, "docs": 1.0, "body": 1.0}
 PATH_WEIGHT = 2.0
 K1, LENGTH = 1.2, 0.75
@@ -37,6 +37,7 @@ _ASKED = re.compile(
     r"\b(?:tests?|testing|specs?|fixtures?|examples?|samples?|demos?|bench(?:marks?)?|docs?|documentation|generated)\b",
     re.IGNORECASE,
 )
+_CFG_TEST = re.compile(r"cfg\s*\(\s*(?:all\s*\(\s*)?test\b")
 _DATA_PRIOR = 0.6
 _PASSED_ON = [CHUNK_KINDS.index(kind) for kind in ("import", "export")]
 _LOOSE_PRIOR = 0.7  # of a statement that defines nothing
@@ -69,7 +70,7 @@ class Catalog:
         sizes = np.frombuffer(b"".join(row[5] for row in rows), np.uint16).astype(float)
         self._owners = self._find_owners(reader, sizes)
         # What BM25 makes of the length of a text: a word among few is worth more. One among more than usual is worth no
-        # less for it (docs/find.md): else a word deep in a long function would not be found.
+        # less for it (bench/find.md): else a word deep in a long function would not be found.
         relative = np.minimum(sizes / max(float(sizes.mean()) if len(sizes) else 1.0, 1.0), 1.0)
         self.lengths = 1 - LENGTH + LENGTH * relative
         files = np.array([_prior(path, row[1]) for path, row in zip(self.paths, rows, strict=True)])
@@ -82,6 +83,7 @@ class Catalog:
         self._even = data[self.files] * own if rows else files
         self.places = {path: number for number, path in enumerate(self.paths)}
         self._names: FileNames | None = None
+        self._inline_tests: dict[int, set[int]] = {}  # by file: its chunks among tests, as far as they were asked for
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -127,6 +129,24 @@ class Catalog:
         """How much of its score each chunk keeps: less in tests and other asides, unless the question is about them."""
         return self._even if _ASKED.search(text) else self._priors
 
+    def find_inline_tests(self, reader: Reader, chunks: NDArray[int64], text: str) -> NDArray[float64]:
+        """How much of its score each of these chunks keeps for standing among the tests that a file of Rust has beside
+        its code: as much as a chunk of a file of tests."""
+        import numpy as np
+
+        kept = np.ones(len(chunks))
+        if _ASKED.search(text):
+            return kept
+        is_rust = np.array([language == "rust" for language in self.languages], bool)[self.files[chunks]]
+        for at in np.flatnonzero(is_rust).tolist():
+            file = int(self.files[chunks[at]])
+            if file not in self._inline_tests:
+                self._inline_tests[file] = _find_inline_tests(reader, self.contents[file])
+            if int(chunks[at] - self.starts[file]) in self._inline_tests[file]:
+                # A file of tests is lower already.
+                kept[at] = min(_PRIORS["test"] / max(float(self._priors[chunks[at]]), 1e-9), 1.0)
+        return kept
+
     @property
     def names(self) -> FileNames:
         if self._names is None:
@@ -167,6 +187,23 @@ class Catalog:
         return self.paths[file], chunk - int(self.starts[file])
 
 
+def _find_inline_tests(reader: Reader, content: int) -> set[int]:
+    """The chunks of a file that are compiled for tests only: `#[cfg(test)] mod tests`, `#[test] fn`."""
+    found: set[int] = set()
+    before = 0
+    for symbols, chunks in zip(reader.symbols(content), reader.chunks(content), strict=True):
+        spans = [
+            (symbol.start, symbol.end)
+            for symbol in symbols
+            if any(word == "test" or _CFG_TEST.match(word) for word in symbol.decorators)
+        ]
+        for number, chunk in enumerate(chunks):
+            if any(start <= chunk.start and chunk.end <= end for start, end in spans):
+                found.add(before + number)
+        before += len(chunks)
+    return found
+
+
 def load_catalog(reader: Reader, tree: Tree, key: tuple[object, ...]) -> Catalog:
     """As it was made for the question before this one, if the key says that nothing changed since."""
     if not key:
@@ -188,6 +225,8 @@ class Lexical(msgspec.Struct, frozen=True):
     chunks: NDArray[int64]
     scores: NDArray[float64]
     files: NDArray[float64]
+    asked: int = 0  # words that say what the question is about
+    absent: tuple[str, ...] = ()  # those of them that no chunk and no path has, in any form
 
 
 def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[bool_]) -> Lexical:
@@ -226,7 +265,13 @@ def find_lexical(reader: Reader, catalog: Catalog, text: str, allowed: NDArray[b
         missed = catalog.has_path_word(stem(term))[catalog.files[hit]]
         missed[np.isin(hit, found[0])] = False
         score[hit[missed]] += _rarity(total, len(found[0])) * PATH_WEIGHT / (PATH_WEIGHT + K1)
-    return Lexical(hit, np.minimum(score[hit] / max(worth, 1e-9), 1.0), whole / max(whole_worth, 1e-9))
+    absent = tuple(
+        term
+        for term, found in weights.items()
+        if found is not None and not len(found[0]) and not catalog.has_path_word(stem(term)).any()
+    )
+    shares = np.minimum(score[hit] / max(worth, 1e-9), 1.0)
+    return Lexical(hit, shares, whole / max(whole_worth, 1e-9), len(terms), absent)
 
 
 def _rarity(total: int, having: int) -> float:

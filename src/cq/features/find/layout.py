@@ -41,6 +41,9 @@ def render_graph(answer: FindAnswer, tokens: int, budget: int) -> str:
     count = f"{results} result{'s' * (results != 1)}" + (
         f" across {files} file{'s' * (files != 1)}" if results > 1 else ""
     )
+    matches = answer.summary.get("passed", 0) if answer.summary.get("mode") == "symbol" else 0
+    if matches > results:
+        count = f"{results} of {matches:,} matches" + (f" across {files} files" if files > 1 else "")
     of = f"/{budget:,}" if budget else ""
     lines = [f'Search: "{show_query(answer.summary.get("query", ""))}" | {count} | {tokens:,}{of} tokens']
     if graph is None or not graph.nodes:

@@ -17,19 +17,25 @@ if TYPE_CHECKING:
     from cq.embed.blend import Blend
     from cq.features.find.candidates import Catalog, Lexical
     from cq.features.find.evidence import Evidence
+    from cq.store.read import Reader
 
 # What scores one half by words: a share of the question's words together with what speaks for the file. .5 then shows
-# what is right to nine in ten questions, and nothing to one in three about something else (docs/find.md).
+# what is right to nine in ten questions, and nothing to one in three about something else (bench/find.md).
 _EVEN = 0.45
 # Least scores where nobody set one. A chance is small for many right answers: .005 keeps nearly all of those among the
 # first ten, and hardly ever says that there is nothing.
 LEAST, LEAST_CHANCE = 0.5, 0.005
 # How much surer the best candidate is by what speaks for its file beyond what some file always has, and how far apart
-# the others are from it. Chosen so that the tuning half of the public questions shows what is right (docs/find.md).
+# the others are from it. Chosen so that the tuning half of the public questions shows what is right (bench/find.md).
 LIFT, USUAL, APART = 4.0, 0.5, 0.6
 # Chances were fitted over hundreds of candidates: to be the best of a handful says little.
 FEW = 40
-# What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md).
+# How like a question something must be for the question to be about this code at all: more, the larger the share of its
+# words that nothing here has. Chosen on half of the repositories in bench/find.md.
+ABOUT, ABSENT = 0.12, 0.4
+# What has this share of the best one's own scores is as like the question as that one.
+TWIN = 0.75
+# What the second chunk of a file loses, the third twice, of all that a chunk can have (bench/find.md).
 SPREAD = 0.1
 # What the file has whose chunks are the best together, and how much worse than the best of all a chunk is that counts a
 # third of it: one very good chunk, or several good ones.
@@ -67,6 +73,14 @@ def calibrate_alone(share: float) -> float:
     return calibrate(share + WORDS * share + TOGETHER)
 
 
+def is_elsewhere(lexical: Lexical, vectors: Vectors) -> bool:
+    """Whether a question is about something that is not here: words of it are nowhere, and nothing is like it."""
+    if not lexical.absent or not len(vectors.chunks):
+        return False
+    likeness = max(float(vectors.body.max()), float(vectors.signature.max()))
+    return likeness < ABOUT + ABSENT * len(lexical.absent) / lexical.asked
+
+
 def best_by_words(lexical: Lexical, priors: NDArray[float64], count: int) -> NDArray[int64]:
     """Places in `lexical`, the best first."""
     import numpy as np
@@ -75,6 +89,7 @@ def best_by_words(lexical: Lexical, priors: NDArray[float64], count: int) -> NDA
 
 
 def blend(
+    reader: Reader,
     catalog: Catalog,
     text: str,
     lexical: Lexical | None,
@@ -112,7 +127,7 @@ def blend(
         return []
     chunks = np.array(sorted(pool), np.int64)
     table = np.array([pool[chunk] for chunk in chunks.tolist()])
-    priors, files = every[chunks], catalog.files[chunks]
+    priors, files = every[chunks] * catalog.find_inline_tests(reader, chunks, text), catalog.files[chunks]
     parts, joined = table, table[:, 0]
     if vectors is not None:
         from cq.embed.blend import stretch

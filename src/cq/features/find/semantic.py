@@ -162,7 +162,12 @@ def rerank(
     """The best of the first stage in the order of all that is said of them, then the rest. Scores are the chance that
     was fitted for the models, the late interaction among them, or the reranker and the first stage as the user weighs
     them."""
-    if semantic.reranker is None or len(ranked) < 2:
+    if semantic.reranker is None:
+        return list(ranked)
+    weights = find_weights(options, config, semantic)
+    if weights is not None:
+        return _weigh_as_said(reader, catalog, options.query, semantic.reranker, ranked, weights)
+    if len(ranked) < 2:
         return list(ranked)
     first, rest = list(ranked[:READ]), ranked[READ:]
     chunks = [row.chunk for row in first]
@@ -180,9 +185,32 @@ def rerank(
     if blends is not None:
         first = _join(first, "rerank", scores, blends.final, traits)
     else:
-        weights = find_weights(options, config, semantic) or semantic.reranker.weights
-        first = _weigh(first, scores, weights[0] / sum(weights) if sum(weights) > 0 else 0.0)
+        weights = semantic.reranker.weights
+        first = _weigh(first, scores, weights[0] / sum(weights))
     return [*first, *(msgspec.structs.replace(row, score=min(row.score, first[-1].score)) for row in rest)]
+
+
+def _weigh_as_said(
+    reader: Reader,
+    catalog: Catalog,
+    query: str,
+    reranker: Reranker,
+    ranked: Sequence[Ranked],
+    weights: tuple[float, float],
+) -> list[Ranked]:
+    """`rerank * weights[0] + vector * weights[1]` of every candidate and nothing else, each 0 to 1."""
+    import numpy as np
+
+    passages = read_passages(reader, catalog, [row.chunk for row in ranked])
+    scores = np.asarray(reranker.score(query, passages), np.float64)
+    if reranker.even is not None:
+        scores = 1 / (1 + np.exp(reranker.even - scores))
+    found: list[Ranked] = []
+    for row, score in zip(ranked, np.clip(scores, 0, 1).round(4).tolist(), strict=True):
+        vector = round(min(max(*row.own[1:3], 0.0), 1.0), 4)
+        parts = msgspec.structs.replace(row.parts, rerank=score, vector=vector, prior=1.0, late=0.0)
+        found.append(msgspec.structs.replace(row, parts=parts))
+    return _sort(found, np.array([row.parts.rerank * weights[0] + row.parts.vector * weights[1] for row in found]))
 
 
 def _join(

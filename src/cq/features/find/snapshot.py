@@ -3,7 +3,8 @@ of the file they use and nothing more. Made of stretches of the source as they s
 
 What a target uses and the file declares is shown: imports, values, fields and types as they stand (of an import list
 over several lines only the lines that are used), functions and classes with methods by their header, whose body is
-left out. A Python body that is left out is the one thing that is written here: `...`.
+left out. Two things are written here: the mark of a body that is left out (`...` in Python, `/* ... */` between
+braces), and how many lines of a long value, type or function are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from warnings import catch_warnings, simplefilter
 
 import msgspec
 
-from cq.model.facts import ROLES
+from cq.model.facts import QUIET, ROLES, Quiet
 from cq.syntax import get_language
 
 if TYPE_CHECKING:
@@ -33,12 +34,25 @@ _RECEIVER = re.compile(rb"([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)\s*(?:\?\.|\.|::|-
 _SELF = frozenset({b"self", b"this", b"cls", b"Self", b"super", b"static", b"parent"})
 _COMMENT = re.compile(rb"\s*(?:/\*.*?\*/|//[^\n]*\n|#(?!\[)[^\n]*\n)", re.DOTALL)
 _TYPE_BLOCK = re.compile(rb"if (?:\w+\.)?TYPE_CHECKING:\s*\n")
+_BRACKETS = {b"{": b"}", b"[": b"]", b"(": b")"}
+# The end of a first sentence, or of a first paragraph without one.
+_SENTENCE = re.compile(rb"[.!?](?=\s)|[^\s/*#!](?=[ \t]*\n[ \t]*(?:\*|//[/!]?|#)?[ \t]*\r?\n)")
+_SHORT_DOC = 80  # bytes of documentation that are not worth a mark
 _BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
 # Their members may be named without a receiver.
 _IMPLICIT = frozenset({"java", "csharp", "cpp", "kotlin", "scala", "swift"})
 _UNBOUND = frozenset(map(ROLES.index, ("keyword", "import", "label")))
 _MAX_BASES = 20
 _SHORT_LINES = 60  # a type or value up to this long is shown whole
+_FIRST_LINES = 8  # of a value or type that is too long to be shown whole
+# How a language writes a comment inside brackets.
+_COMMENT_MARKS = {
+    "c": b"/* %s */", "cpp": b"/* %s */", "csharp": b"/* %s */", "css": b"/* %s */", "go": b"/* %s */",
+    "java": b"/* %s */", "javascript": b"/* %s */", "jsx": b"/* %s */", "kotlin": b"/* %s */", "php": b"/* %s */",
+    "rust": b"/* %s */", "scala": b"/* %s */", "sql": b"/* %s */", "swift": b"/* %s */", "tsx": b"/* %s */",
+    "typescript": b"/* %s */", "elixir": b"# %s", "python": b"# %s", "ruby": b"# %s", "shell": b"# %s",
+    "toml": b"# %s", "yaml": b"# %s", "haskell": b"-- %s", "lua": b"-- %s", "zig": b"// %s",
+}  # fmt: skip
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -52,14 +66,16 @@ class Piece(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 def take_snapshot(
-    file: HeldFile, document: int, spans: Iterable[tuple[int, int]], collapsed: Iterable[tuple[int, int]] = ()
-) -> str:
+    file: HeldFile, document: int, spans: Iterable[tuple[int, int]], collapsed: Iterable[tuple[int, int]] = (),
+    statement_lines: int = 40, documented: Iterable[tuple[int, int]] | None = None,
+) -> str:  # fmt: skip
     """The source of `spans` (definitions or statements) with what it needs; of those in `collapsed` only the headers
-    of what they hold. Parses wherever the file does: what would not is shown with less left out."""
-    view = _View(file, document)
+    of what they hold, or the first lines of a function. With `documented`, documentation outside of these spans is cut
+    to its first sentence. Parses wherever the file does: what would not is shown with less left out."""
+    view = _View(file, document, statement_lines)
     whole, short = sorted({view.complete(*span) for span in spans}), sorted(set(collapsed))
     for care in range(3):
-        text = view.render(whole, short, care)
+        text = view.render(whole, short, care, None if care or documented is None else list(documented))
         if care == 2 or file.documents[document].problems or view.parses(text):
             return text.decode("utf-8", "replace")
     raise AssertionError
@@ -68,7 +84,8 @@ def take_snapshot(
 class _View:
     """One document and what its names mean inside it."""
 
-    def __init__(self, file: HeldFile, document: int) -> None:
+    def __init__(self, file: HeldFile, document: int, statement_lines: int) -> None:
+        self.statement_lines = statement_lines  # of a function that is too long to be shown whole
         self.text = file.text
         self.language = file.documents[document].language
         self.segment = file.documents[document].segment
@@ -80,6 +97,7 @@ class _View:
         self.names = references.names
         self.name_ids = array("I", references.name_ids)
         self.roles = references.roles
+        self.quiet = references.quiet
         self.scopes = [number for number, symbol in enumerate(self.symbols) if symbol.body_start >= 0]
         self.scope_starts = [self.symbols[number].start for number in self.scopes]
         self.outer = self._find_outer()
@@ -115,7 +133,13 @@ class _View:
 
     # -- what is needed ----------------------------------------------------------------------------
 
-    def render(self, whole: Sequence[tuple[int, int]], collapsed: Sequence[tuple[int, int]], care: int) -> bytes:
+    def render(
+        self,
+        whole: Sequence[tuple[int, int]],
+        collapsed: Sequence[tuple[int, int]],
+        care: int,
+        documented: Sequence[tuple[int, int]] | None = None,
+    ) -> bytes:
         values, shells = self._collapse(collapsed)
         full = [*whole, *values]
         pieces = [Piece(*self._widen(*span)) for span in whole]
@@ -138,22 +162,28 @@ class _View:
             used.setdefault(item, set()).add(name)
         pieces += [piece for span in beside for piece in self._show_value(*span, care)]
         pieces += [piece for number, names in sorted(used.items()) for piece in self._show_import(number, names, care)]
-        return self._assemble(_merge(pieces), shells, care)
+        shown = self._assemble(_merge(pieces), shells, care)
+        return self._join(shown if documented is None else self._cut_docs(shown, documented))
 
     def _collapse(self, targets: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], set[int]]:
-        """The headers of each target and of what it holds, and its values."""
+        """The headers of each target and of what it holds, and its values. A function or a table is such a value
+        itself: the headers of what it holds would say nothing of it."""
         full: list[tuple[int, int]] = []
         shells: set[int] = set()
         for start, end in targets:
             inside = [n for n, symbol in enumerate(self.symbols) if start <= symbol.start and symbol.end <= end]
             top = min(inside, key=lambda n: self.symbols[n].depth, default=-1)
-            if top not in self.outer:
+            group = self.symbols[top].kind_group if top in self.outer else "value"
+            is_object = top in self.outer and group == "value" and self._holds_functions(self.symbols[top])
+            if group in ("function", "method") or (group == "value" and not is_object):
                 full.append((start, end))
                 continue
             held = [n for n in inside if self.symbols[n].parent == top]
             shells |= {top, *(n for n in held if n in self.outer)}
             values = [n for n in held if n not in self.outer and self.symbols[n].kind != "parameter"]
             full += [self._place_value(self.symbols[n]) for n in values]
+            if is_object:  # `...spread` and `shorthand` are no definitions
+                full += self._find_undefined(self.symbols[top], [self.symbols[n].start for n in held])
         return sorted(set(full)), shells
 
     def _header(self, number: int) -> tuple[int, int]:
@@ -232,7 +262,7 @@ class _View:
         symbol = self.symbols[number]
         if symbol.kind in ("parameter", "type_parameter"):
             number = max(self._innermost(symbol.start), 0)
-        if number in self.outer:
+        if number in self.outer and symbol.kind_group != "value":
             return number if self._is_known_by_header(number, care) else (symbol.start, symbol.end)
         chunk = self.chunks[symbol.chunk]
         if symbol.parent < 0 and chunk.symbol == number:
@@ -253,7 +283,29 @@ class _View:
         if symbol.kind_group not in ("class", "type") or symbol.kind in ("impl", "trait", "extension"):
             return True
         has_code = any(outer == number for outer in self.outer.values())
-        return has_code or self.text.count(b"\n", symbol.start, symbol.end) >= _SHORT_LINES
+        is_long = self.text.count(b"\n", symbol.start, symbol.end) >= _SHORT_LINES
+        return has_code or (is_long and self.language == "python")
+
+    def _holds_functions(self, symbol: Symbol) -> bool:
+        at = bisect_right(self.scope_starts, symbol.start)
+        inside = self.scopes[at : bisect_left(self.scope_starts, symbol.end)]
+        return any(self.symbols[number].kind_group in ("function", "method", "class") for number in inside)
+
+    def _find_undefined(self, symbol: Symbol, defined: Sequence[int]) -> list[tuple[int, int]]:
+        """What stands in the body of an object and defines nothing there."""
+        entries = self._find_entries(symbol.body_start)
+        return [(node.start_byte, node.end_byte) for node in entries if node.start_byte not in defined]
+
+    def _find_entries(self, start: int) -> list[Node]:
+        """What stands between the brackets that open at a byte, or in the block that begins there."""
+        node = self.root.descendant_for_byte_range(start, start + 1) if self.root else None
+        while node is not None and not node.named_children and node.parent is not None:
+            node = node.parent
+        while node is not None and node.parent is not None and node.parent.start_byte == start == node.start_byte:
+            if self.text[start : start + 1] in _BRACKETS or node.type in ("block", "statement_block"):
+                break  # the brackets' own node
+            node = node.parent
+        return list(node.named_children) if node is not None and node.start_byte == start else []
 
     def _find_statement(self, symbol: Symbol, holder: Symbol) -> tuple[int, int]:
         """The statement of the holder's body around a symbol: `self.x = 1` inside an `if` is nothing without it."""
@@ -320,16 +372,47 @@ class _View:
         return (start, end + len(tail.rstrip())) if tail.strip() and not line[len(tail) :].strip() else (start, end)
 
     def _show_value(self, start: int, end: int, care: int) -> list[Piece]:
-        """As it stands; a long table by its first and last line."""
+        """As it stands; the first lines of a long one, and how many more there are."""
         whole = [Piece(*self._widen(start, end))]
-        if care or self.text.count(b"\n", start, end) < _SHORT_LINES:
+        mark = _COMMENT_MARKS.get(self.language)
+        if care or mark is None or self.text.count(b"\n", start, end) < _SHORT_LINES:
             return whole
+        found = self._find_brackets(start, end)
+        entries = self._find_entries(found[0]) if found else []
+        if found is None or not entries:
+            return whole
+        opened, closed, most = found
+        kept = self.text.find(b"\n", opened, end)
+        for number, entry in enumerate(entries):
+            stop = max(self._widen(entry.start_byte, entry.end_byte)[1], kept)
+            if self.text.count(b"\n", opened, stop) > most and number:
+                break
+            kept = stop
+            if self.text.count(b"\n", opened, stop) > most:
+                break
+        rest = next((entry.start_byte for entry in entries if entry.start_byte >= kept), -1)
+        if rest < 0 or kept >= (closed or end):
+            return whole
+        left = mark % (b"... %d more lines" % (self.text.count(b"\n", rest, closed or end) + (not closed)))
+        tail = [Piece(closed, whole[0].end, closes=True)] if closed else []
+        return [Piece(start, kept, opens=True), Piece(rest, rest, left), *tail]
+
+    def _find_brackets(self, start: int, end: int) -> tuple[int, int, int] | None:
+        """Where the part of a stretch opens that may be cut and where it closes (0 where nothing does), and how many of
+        its lines to show; None where nothing may be cut."""
+        held = next((s for s in map(self.symbols.__getitem__, self.scopes) if (s.start, s.end) == (start, end)), None)
+        if held is not None and held.kind_group in ("function", "method"):
+            closed = 0 if self.language == "python" else held.body_end - 1
+            return (held.body_start, closed, self.statement_lines) if self._is_shell(held) else None
         first, last = self.text.find(b"\n", start, end), self.text.rfind(b"\n", start, end) + 1
-        brackets = self.text[start:first].rstrip()[-1:] + self.text[last:end].lstrip()[:1]
-        if brackets not in (b"{}", b"[]", b"()"):
-            return whole
-        last += len(self.text[last:end]) - len(self.text[last:end].lstrip())
-        return [Piece(start, first, opens=True), Piece(last, whole[0].end, closes=True)]
+        opened = start + len(self.text[start:first].rstrip()) - 1
+        closed = last + len(self.text[last:end]) - len(self.text[last:end].lstrip())
+        pair = _BRACKETS.get(self.text[opened : opened + 1])
+        return (
+            (opened, closed, min(_FIRST_LINES, self.statement_lines))
+            if pair == self.text[closed : closed + 1]
+            else None
+        )
 
     def _show_import(self, number: int, names: set[str], care: int) -> list[Piece]:
         item = self.imports[number]
@@ -352,7 +435,7 @@ class _View:
             at = stop + 1
         return kept
 
-    def _assemble(self, pieces: list[Piece], shells: set[int], care: int) -> bytes:
+    def _assemble(self, pieces: list[Piece], shells: set[int], care: int) -> list[Piece]:
         """Every piece inside the headers of what holds it; source order."""
         covered = [(piece.start, piece.end) for piece in pieces]
 
@@ -385,7 +468,53 @@ class _View:
                 shown += self._show_holder(symbol, number not in filled)
             else:
                 shown.append(Piece(*self._widen(symbol.start, symbol.end)))
-        return self._join(_merge(self._close_blocks(_merge(shown), care)))
+        return _merge(self._close_blocks(_merge(shown), care))
+
+    def _cut_docs(self, pieces: Sequence[Piece], but: Sequence[tuple[int, int]]) -> list[Piece]:
+        """With the first sentence of each long documentation, except inside of some stretches."""
+        docs = [doc for doc in self._find_docs() if not any(start <= doc[0] < end for start, end in but)]
+        found: list[Piece] = []
+        at = 0
+        for piece in pieces:
+            start = piece.start
+            while at < len(docs) and docs[at][0] < start:
+                at += 1
+            while not piece.text and at < len(docs) and docs[at][1] <= piece.end:
+                (first, last), at = docs[at], at + 1
+                cut = self._find_cut(first, last)
+                if cut is not None:
+                    found += [Piece(start, cut[0], opens=start == piece.start and piece.opens), Piece(*cut)]
+                    start = cut[1]
+            found.append(piece if start == piece.start else msgspec.structs.replace(piece, start=start, opens=False))
+        return found
+
+    def _find_docs(self) -> list[tuple[int, int]]:
+        """Where documentation of definitions stands: docstrings, and the comments in front, one after the other."""
+        if self.language == "python":
+            quiet = self.quiet or Quiet()
+            rows = zip(array("I", quiet.starts), array("I", quiet.ends), quiet.kinds, strict=True)
+            return [(start, end) for start, end, kind in rows if QUIET[kind] == "docstring"]
+        found: list[tuple[int, int]] = []
+        for symbol in self.symbols:
+            end = symbol.start
+            while end < symbol.head and (comment := _COMMENT.match(self.text, end, symbol.head)):
+                end = comment.end()
+            if end > symbol.start and (not found or symbol.start >= found[-1][1]):
+                found.append((symbol.start, end))
+        return found
+
+    def _find_cut(self, start: int, end: int) -> tuple[int, int, bytes] | None:
+        """What of a documentation to leave out, and what stands there instead; None for a short one."""
+        end -= len(self.text[start:end]) - len(self.text[start:end].rstrip())
+        sentence = _SENTENCE.search(self.text, start, end)
+        if sentence is None or end - sentence.end() < _SHORT_DOC:
+            return None
+        closing = self.text[end - 3 : end] if self.language == "python" else b""
+        if self.language == "python" and closing not in (b'"""', b"'''"):
+            return None
+        if self.text[end - 2 : end] == b"*/":
+            closing = b" */"
+        return sentence.end(), end, b"..." + closing
 
     def _close_blocks(self, pieces: list[Piece], care: int) -> list[Piece]:
         """What stands inside a statement that is no definition is shown with all of it: `try: import x`. Of
@@ -438,9 +567,15 @@ class _View:
             header = self.text[start : symbol.body_start].rstrip()
             pieces = [Piece(start, start + len(header), opens=True)]
             return [*pieces, Piece(symbol.body_start, symbol.body_start, b"...")] if empty else pieces
-        opened = symbol.body_start + 1
+        opened, closed = symbol.body_start + 1, symbol.body_end - 1
         tail = self._widen(symbol.start, symbol.end)[1]
-        return [Piece(start, opened, opens=True), Piece(symbol.body_end - 1, tail, closes=True)]
+        mark = _COMMENT_MARKS.get(self.language, b"")
+        if empty and mark.endswith(b"*/"):
+            return [
+                Piece(start, opened, opens=True),
+                Piece(opened, tail, mark % b"..." + b" " + self.text[closed:tail]),
+            ]
+        return [Piece(start, opened, opens=True), Piece(closed, tail, closes=True)]
 
     def _join(self, pieces: list[Piece]) -> bytes:
         out: list[bytes] = []
@@ -453,7 +588,9 @@ class _View:
                 out.append(indent if own_line else b"")
             else:
                 gap = self.text[before.end : piece.start]
-                if not gap.strip() and not piece.text and gap:
+                if not gap and not piece.text:
+                    pass
+                elif not gap.strip() and not piece.text:
                     out.append(gap if gap.count(b"\n") < 4 else b"\n\n\n" + indent)
                 elif own_line:
                     blank = _BLANK_LINE.search(gap) and not before.opens and not piece.closes

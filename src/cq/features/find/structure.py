@@ -27,9 +27,11 @@ MAX_NODES = 300  # in the trees of one result
 MAX_CALLER_FILES = 20
 MAX_MEMBERS = 60
 MAX_REFERENCES = 20
+MAX_ASKED = 400  # files with the name of an alias or value that are asked what they mean by it
 CALLS = ("calls", "instantiates")
 _DOTTED = re.compile(r"[\w$]+(?:(?:\.|::)[\w$]+)*\Z")
 _TYPE_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_LITERAL = re.compile(r"""\bLiteral\[[^\]]*\]""")  # the words in it are no types
 _ORDINAL = re.compile(r"#\d+")
 _NOTHING = frozenset({"", "void", "None", "()", "never", "Promise<void>", "undefined"})
 _OWN = frozenset({"self", "cls", "this"})
@@ -71,15 +73,12 @@ class Structure:
         holder = self._find_class(row, symbols)
         above = holder if not is_type else place
         referrers = relations.referrers(node)
-        by_name = not referrers and place is None and symbol.kind_group == "value"
-        counts = self._count_by_name(row) if by_name else {path: len(calls) for path, calls in referrers}
+        counts, by_name = self._count_files(row, place, referrers)
         members = self._find_members(row, symbols) if is_type else ()
         value = _describe_value(symbol) if symbol.kind_group == "value" else ""
         inherits = [edge.ref for edge in self._find_out(above) if edge.kind == "inherits"] if above else []
         extends, implements = self._split_bases(inherits, symbol)
-        types_in, types_out = (
-            self._find_types(symbol, edges) if symbol.kind_group in ("function", "method") else ((), ())
-        )
+        types_in, types_out = self._find_types(row, edges) if symbol.kind_group in ("function", "method") else ((), ())
         calls = [edge for edge in edges if edge.kind in CALLS]
         return Node(
             rank,
@@ -253,19 +252,25 @@ class Structure:
                     found += [TypeUse(_plain(name), origin=path) for name in names]
         return found
 
-    def _find_types(self, symbol: Symbol, edges: Sequence[Edge]) -> tuple[tuple[TypeUse, ...], tuple[TypeUse, ...]]:
+    def _find_types(self, row: Definition, edges: Sequence[Edge]) -> tuple[tuple[TypeUse, ...], tuple[TypeUse, ...]]:
         """Where the types of parameters and of the result come from."""
+        symbol = row.symbol
         if self.type_depth <= 0:
             return (), ()
         known = {_type_name(edge.ref): edge.ref for edge in edges if edge.kind == "type_uses"}
         parameters, returned = split_signature(symbol.signature, symbol.name)
+        words = dict.fromkeys(word for _, text in (*parameters, ("", returned)) for word in _find_words(text))
+        for word in words.keys() - known.keys():  # an alias: links lead to classes alone
+            ref = self.relations.edges.find_name(row.file.path, row.document, word, symbol.name_end, "type")
+            if ref.resolved is not None and ref.resolved.name:
+                known[word] = ref
         types_in = [use for name, text in parameters for use in self._find_uses_of_type(name, text, known)]
         types_out = [] if returned in _NOTHING else self._find_uses_of_type("", returned, known)
         return tuple(types_in), tuple(types_out)
 
     def _find_uses_of_type(self, name: str, text: str, known: dict[str, SymbolRef]) -> list[TypeUse]:
         found: list[TypeUse] = []
-        for word in dict.fromkeys(_TYPE_NAME.findall(text)):
+        for word in dict.fromkeys(_find_words(text)):
             ref = known.get(word)
             if ref is not None and (ref.resolved or ref.module):
                 origin = ref.resolved.path if ref.resolved else ref.module
@@ -300,10 +305,25 @@ class Structure:
         names = [f"{s.name}()" if s.kind_group in ("method", "function") else s.name for s in members]
         return tuple(dict.fromkeys(names))
 
-    def _count_by_name(self, row: Definition) -> dict[str, int]:
-        """Files whose code has the name of a value at root level or of a field; links lead to neither."""
-        name = row.symbol.name
-        return {file.path: 0 for file in self.relations.files.users(name)}
+    def _count_files(
+        self, row: Definition, place: Candidate | None, referrers: Sequence[tuple[str, Sequence[int]]]
+    ) -> tuple[dict[str, int], bool]:
+        """The files that refer to a definition, with how many of their calls do, and whether only its name says so.
+        Links count what has a node of its own, but for what names it in its own file; aliases of types and values are
+        asked for where they are mentioned."""
+        relations, symbol = self.relations, row.symbol
+        if place is not None:
+            counts = {path: len(calls) for path, calls in referrers}
+            # What follows `import * as m` leads to the module, for links; a type may come through several of these.
+            importing = relations.edges.find_importing(place.path) if symbol.parent < 0 else []
+            beside, is_type = {row.file.path, *importing}, symbol.parent < 0 and symbol.kind_group == "type"
+            users = [file.path for file in relations.files.users(symbol.name)]
+            asked = [path for path in users if path not in counts and (path in beside or is_type)][:MAX_ASKED]
+            return counts | {path: 0 for path in asked if relations.is_named_in(path, row)}, False
+        users = [file.path for file in relations.files.users(symbol.name)]
+        if symbol.parent >= 0 or len(users) > MAX_ASKED or not relations.edges.is_linked(row.file.path, row.document):
+            return dict.fromkeys(users, 0), True
+        return {path: 0 for path in users if relations.is_named_in(path, row)}, False
 
 
 def split_signature(signature: str, name: str) -> tuple[list[tuple[str, str]], str]:
@@ -334,6 +354,10 @@ def split_signature(signature: str, name: str) -> tuple[list[tuple[str, str]], s
             found.append((words[-1], re.split(r"(?<![=<>!])=(?![=>])", right)[0].strip()))
     rest = signature[at + 1 :].strip()
     return found, rest.removeprefix("->").removeprefix(":").partition(" where ")[0].strip(" :{")
+
+
+def _find_words(type_text: str) -> list[str]:
+    return _TYPE_NAME.findall(_LITERAL.sub("", type_text))
 
 
 def _describe_value(symbol: Symbol) -> str:

@@ -60,9 +60,9 @@ EXPANDABLE = ("callers", "callees")
 COMMAND = "neighborhood"
 _DYNAMIC = {"parents": 3, "enclosing_context": 1}  # collapsed beyond so many
 _EXPAND = re.compile(r"\s*(?P<kind>[a-z_]+)\s*\(\s*depth\s*=\s*(?P<depth>\d+)\s*\)\s*\Z")
-# Tokens of one node as it is written, with its edge; and of everything around. Text is held to a hundred lines.
-_COST = {"text": 150, "json": 300}
-_AROUND = {"text": 1200, "json": 3200}
+# Tokens of one node as text, with its edge: text is held to a hundred lines. And of everything around.
+_COST = 150
+_AROUND = {"text": 1200, "json": 2600}
 _MAX_OTHERS = 10
 
 
@@ -302,20 +302,21 @@ def assemble(collected: Collected, options: NeighborhoodOptions) -> Neighborhood
     """Cut to what the budget holds; the rest becomes artifacts."""
     subject, meta = collected.subject, collected.meta
     if subject is None:
-        bundle = Bundle(_hash(options, b""), None, options.target, meta, diagnostics=collected.events)
+        bundle = Bundle(_name_bundle(options, collected), None, options.target, meta, diagnostics=collected.events)
         return Neighborhood(bundle)
     whole = list(collected.slices.values())
-    sizes = _share([len(slice_.nodes) for slice_ in whole], options)
+    sizes = _share(collected, options)
     overflow = [
         (slice_, Overflow.of(COMMAND, f"slice_{slice_.kind}", _full(slice_)))
         for slice_, size in zip(whole, sizes, strict=True)
         if len(slice_.nodes) > size
     ]
     shown = tuple(_cut(slice_, size) for slice_, size in zip(whole, sizes, strict=True))
-    index = {subject.node_id: subject} | {node.node_id: node for part in shown for node in part.preview}
+    told = {subject.node_id, *(node.node_id for part in shown for node in part.preview)}
     everything = {node.node_id: node for slice_ in whole for node in slice_.nodes} | {subject.node_id: subject}
     ends = {end for part in shown for edge in part.edges for end in (edge.source_node_id, edge.target_node_id)}
-    index |= {end: everything[end] for end in ends if end in everything}  # what an edge leads through is told too
+    # What an edge leads through is told too.
+    index = {end: everything[end] for end in sorted(ends - told) if end in everything}
     arrows = {(e.source_node_id, e.target_node_id, e.edge_kind) for slice_ in whole for e in slice_.edges}
     caps = tuple(cut for slice_ in whole for cut in slice_.found.truncated)
     caps += tuple(
@@ -330,11 +331,11 @@ def assemble(collected: Collected, options: NeighborhoodOptions) -> Neighborhood
     )
     label = f"{subject.kind} {subject.qualname or subject.name}"
     bundle = Bundle(
-        "", subject, label, meta, shown, GraphSummary(len(everything), len(arrows)), dict(sorted(index.items())),
+        _name_bundle(options, collected), subject, label, meta, shown,
+        GraphSummary(len(everything), len(arrows)), index,
         tuple(_point(item, slice_) for slice_, item in overflow),
         (*collected.events, *(event for slice_ in whole for event in slice_.found.events)),
     )  # fmt: skip
-    bundle = msgspec.structs.replace(bundle, bundle_id=_hash(options, msgspec.json.encode(bundle)))
     return Neighborhood(bundle, caps, tuple(item for _, item in overflow))
 
 
@@ -368,21 +369,44 @@ def _make_slice(nodes: Nodes, kind: SliceKind, found: Found) -> WholeSlice:
     return WholeSlice(kind, found, tuple(made.values()), tuple(edges.values()))
 
 
-def _share(sizes: list[int], options: NeighborhoodOptions) -> list[int]:
+def _share(collected: Collected, options: NeighborhoodOptions) -> list[int]:
     """How many nodes of each slice are shown: at most top_k, and so that all together keep to the budget: one for
-    each, then a second, and so on."""
-    wanted = [min(size, options.top_k) for size in sizes]
-    page = options.page
+    each, then a second, and so on; three fit any budget."""
+    whole, page = list(collected.slices.values()), options.page
+    costs = [[_COST] * min(len(slice_.nodes), options.top_k) for slice_ in whole]
     if not page.budget:
-        return wanted
-    room = max((page.budget - _AROUND[page.measure]) // _COST[page.measure], 3)
-    given = [0] * len(wanted)
-    while room and given != wanted:
-        for at, most in enumerate(wanted):
-            if room and given[at] < most:
-                given[at] += 1
-                room -= 1
+        return [len(each) for each in costs]
+    room = page.budget - _AROUND[page.measure]
+    if page.measure == "json":
+        costs = [_weigh(slice_, options.top_k) for slice_ in whole]
+        room -= _count((collected.subject, collected.meta, [slice_.found.metadata for slice_ in whole]))
+    given, least = [0] * len(costs), 3
+    ended: set[int] = set()
+    while len(ended) < len(costs):
+        for at, each in enumerate(costs):
+            if at in ended:
+                continue
+            if given[at] == len(each) or (each[given[at]] > room and not least):
+                ended.add(at)
+                continue
+            room -= each[given[at]]
+            given[at] += 1
+            least = max(least - 1, 0)
     return given
+
+
+def _weigh(slice_: WholeSlice, most: int) -> list[int]:
+    """What each of the first nodes costs as JSON, with its edges."""
+    edges: dict[str, int] = {}
+    for edge in slice_.edges:
+        cost = _count(edge)
+        for end in (edge.source_node_id, edge.target_node_id):
+            edges[end] = edges.get(end, 0) + cost
+    return [_count(node) + edges.get(node.node_id, 0) for node in slice_.nodes[:most]]
+
+
+def _count(value: object) -> int:
+    return len(msgspec.json.encode(value)) // 4 + 1
 
 
 def _cut(slice_: WholeSlice, size: int) -> NeighborhoodSlice:
@@ -404,16 +428,27 @@ def _full(slice_: WholeSlice) -> NeighborhoodSlice:
 def _point(item: Overflow, slice_: WholeSlice) -> ArtifactPointer:
     digest = hashlib.sha256(item.data).hexdigest()
     return ArtifactPointer(
-        "snb.slice", item.name, f"sha256:{digest}", len(item.data), item.name,
-        {"slice": slice_.kind, "nodes": len(slice_.nodes)},
-    )  # fmt: skip
-
-
-def _hash(options: NeighborhoodOptions, content: bytes) -> str:
-    asked = msgspec.json.encode(
-        (options.target, options.top_k, options.languages, options.lsp, options.slices, options.depth, options.expand)
+        "snb.slice",
+        item.name,
+        f"sha256:{digest}",
+        len(item.data),
+        metadata={"slice": slice_.kind, "nodes": len(slice_.nodes)},
     )
-    return f"snb1:{hashlib.sha256(asked + content).hexdigest()[:32]}"
+
+
+def _name_bundle(options: NeighborhoodOptions, collected: Collected) -> str:
+    """By what was asked and all that was found, however much of it is shown."""
+    asked = (
+        options.target,
+        options.top_k,
+        options.languages,
+        options.lsp,
+        options.slices,
+        options.depth,
+        options.expand,
+    )
+    found = collected.subject, collected.meta, [_full(slice_) for slice_ in collected.slices.values()], collected.events
+    return f"snb1:{hashlib.sha256(msgspec.json.encode((asked, found))).hexdigest()[:32]}"
 
 
 def find_sources(slices: Sequence[NeighborhoodSlice]) -> Iterator[str]:

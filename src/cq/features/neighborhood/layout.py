@@ -11,7 +11,7 @@ import msgspec
 
 from cq.features.neighborhood.bundle import COMMAND, Neighborhood, NeighborhoodOptions, find_sources
 from cq.features.page import count_tokens
-from cq.features.target import last_name
+from cq.features.target import CHOSEN, last_name
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -30,7 +30,7 @@ from cq.model.answer import (
 )
 from cq.model.facts import KIND_GROUPS
 from cq.model.location import Location
-from cq.model.neighborhood import SECTION_ORDER, Bundle, BundleEdge, NeighborhoodSlice, Node
+from cq.model.neighborhood import SECTION_ORDER, SLICE_KINDS, Bundle, BundleEdge, NeighborhoodSlice, Node
 from cq.model.status import Degraded
 
 if TYPE_CHECKING:
@@ -63,18 +63,24 @@ def lay_out(files: Files, options: NeighborhoodOptions, found: Neighborhood) -> 
         )  # fmt: skip
     layout = _Layout(options, found)
     sections = tuple(_arrange(options, layout.make()))
+    drawn = tuple(_draw(bundle))
+    lean = options.page.measure == "json"
+    if lean:  # what follows from the bundle is not said twice
+        sections, drawn = tuple(map(_strip, sections)), ()
     shown = sum(len(part.preview) for part in bundle.slices)
     total = sum(part.total for part in bundle.slices)
     used = count_tokens(sections, options.page.measure) + 100
-    if options.page.measure == "json":
-        used += len(msgspec.json.encode((bundle, list(_draw(bundle))))) // 4 + 600
+    if lean:
+        used += len(msgspec.json.encode(bundle)) // 4 + 600
     score = min((edge.weight for part in bundle.slices for edge in part.edges), default=EVIDENCE["syntax"])
     evidence = "resolved" if score > EVIDENCE["heuristic"] else "heuristic"
     insight = Insight(
         _make_target(bundle, bundle.subject),
         {
             part.kind: Slice(
-                part.total, part.title.lower(), tuple(n.qualname or n.name for n in part.preview[:_PREVIEW])
+                part.total,
+                part.title.lower(),
+                () if lean else tuple(n.qualname or n.name for n in part.preview[:_PREVIEW]),
             )
             for part in bundle.slices
             if part.total
@@ -94,9 +100,14 @@ def lay_out(files: Files, options: NeighborhoodOptions, found: Neighborhood) -> 
         sections=sections,
         degraded=bundle.diagnostics,
         truncated=found.truncated,
-        edges=tuple(_draw(bundle)),
+        edges=drawn,
         bundle=bundle,
     )
+
+
+def _strip(section: Section) -> Section:
+    """Without the nodes of a slice, which the bundle has."""
+    return msgspec.structs.replace(section, findings=()) if section.kind in SLICE_KINDS else section
 
 
 def _arrange(options: NeighborhoodOptions, sections: dict[str, Section]) -> Iterator[Section]:
@@ -134,8 +145,12 @@ class _Layout:
         for edge in part.edges:
             for end in (edge.source_node_id, edge.target_node_id):
                 edges.setdefault(end, edge)
-        rows = tuple(_tell_node(part, node, edges.get(node.node_id)) for node in part.preview)
+        # What words are to a server is for programs; people read the text.
+        nodes = [node for node in part.preview if node.kind != "token"]
+        rows = tuple(_tell_node(part, node, edges.get(node.node_id)) for node in nodes)
         notes: list[str] = []
+        if tokens := part.metadata.get("tokens"):
+            notes.append("words: " + ", ".join(f"{count} {kind}" for kind, count in tokens.items()))
         pointer = next((p for p in self.bundle.artifacts if p.metadata.get("slice") == part.kind), None)
         if pointer is not None:
             where = [word for word in self.options.place if word != "--no-refresh"]
@@ -269,7 +284,7 @@ def locate(node: Node) -> Location:
 
 def _make_target(bundle: Bundle, subject: Node) -> Target:
     meta = bundle.meta
-    reason = "the only one that fits" if meta.of == 1 else "the first by role, kind and depth"
+    reason = "the only one that fits" if meta.of == 1 else CHOSEN
     name = subject.qualname or subject.name
     return Target(name, subject.kind, locate(subject), subject.signature, reason, meta.index, meta.of)
 

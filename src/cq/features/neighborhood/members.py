@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from xxhash import xxh3_64_hexdigest
 
 from cq.features.target import ROLE_ORDER, Definition, module_name
 from cq.model.edge import Candidate
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from cq.model.answer import Truncation
     from cq.model.facts import Symbol
 
-MAX_MEMBERS = 100  # of a slice that are told apart; the rest is counted
+MAX_MEMBERS = 5000  # of a slice that are told apart; the rest is counted
 MAX_SITES = 5  # of an edge
 CERTAIN, POSSIBLE = "resolved", "possible"
 LOCAL = frozenset({"parameter", "type_parameter"})
@@ -152,8 +153,9 @@ class Nodes:
             metadata["site_count"] = len(member.sites)
         if member.depth > 1:
             metadata["depth"] = member.depth
+        digest = xxh3_64_hexdigest(f"{source}->{target}".encode("utf-8", "surrogatepass"))
         return BundleEdge(
-            f"{kind}:{source}->{target}", source, target, member.edge_kind, member.weight, member.evidence,
+            f"{kind}:{digest}", source, target, member.edge_kind, member.weight, member.evidence,
             metadata | member.more,
         )  # fmt: skip
 

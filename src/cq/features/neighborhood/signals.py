@@ -24,6 +24,7 @@ from cq.model.neighborhood import SliceKind
 from cq.model.provider import Reply
 from cq.providers.answers import Target
 from cq.providers.session import BUDGETS
+from cq.providers.sessions import describe_session
 
 # slice -> plane, kind of edge, whether it leads away from the subject
 _PLANES: dict[SliceKind, tuple[str, str, bool]] = {
@@ -36,7 +37,6 @@ _PLANES: dict[SliceKind, tuple[str, str, bool]] = {
 }
 _SIGNALS = ("hover", "hints", "diagnostics", "tokens")
 _TYPES = ("class", "type")
-_MAX_SIGNALS = 100
 
 
 def ask_servers(
@@ -58,7 +58,7 @@ def ask_servers(
     merged = dict(found)
     for kind, (plane, edge, outward) in _PLANES.items():
         if plane in replies:
-            merged[kind] = _merge(relations, servers, found[kind], replies[plane], edge, outward)
+            merged[kind] = _merge(relations, servers, row, found[kind], replies[plane], edge, outward)
     if "lsp_deep_signals" in found:
         merged["lsp_deep_signals"] = _find_signals(row, [replies[plane] for plane in _SIGNALS])
     states: dict[str, list[Reply[Any]]] = {}
@@ -69,6 +69,7 @@ def ask_servers(
             "provider": name,
             "state": "ok" if all(reply.coverage.state == "complete" for reply in given) else "partial",
             "planes": sorted(reply.plane for reply in given if reply.answered),
+            **describe_session(servers.registry.site.root, name),
         }
         for name, given in sorted(states.items())
         if name
@@ -106,9 +107,20 @@ def _ask(servers: Servers, row: Definition, planes: Sequence[str], mode: str) ->
     return replies
 
 
-def _merge(relations: Relations, servers: Servers, found: Found, reply: Reply[Any], edge: str, outward: bool) -> Found:
+def _merge(
+    relations: Relations,
+    servers: Servers,
+    subject: Definition,
+    found: Found,
+    reply: Reply[Any],
+    edge: str,
+    outward: bool,
+) -> Found:
+    """With what a server says, but for the subject itself: servers name it among its own implementations, and give
+    code that no function holds to the name that is asked about. That it calls itself the index knows."""
     if not reply.answered:
         return found
+    itself = subject.file.path, subject.symbol.name_start
     source = f"lsp.{reply.provider}"
     members = list(found.members)
     places = {_key(relations, member.place): at for at, member in enumerate(members)}
@@ -124,6 +136,8 @@ def _merge(relations: Relations, servers: Servers, found: Found, reply: Reply[An
         if spot is None:
             continue
         own = _place(spot, place, edge)
+        if edge != "references" and _key(relations, own) == itself:
+            continue
         at = places.get(_key(relations, own))
         if at is None:
             sites = tuple((site.path, site.start) for site in item.sites if site.path) if is_item else ()
@@ -175,14 +189,20 @@ def _key(relations: Relations, place: Place) -> tuple[str, int]:
 
 def _find_signals(row: Definition, replies: Sequence[Reply[Any]]) -> Found:
     """Types, hints and diagnostics inside the definition, and what its tokens are."""
-    path, symbol = row.file.path, row.symbol
+    path, symbol, source_text = row.file.path, row.symbol, row.file.text
     members: list[Member] = []
+    named: list[Member] = []
     tokens: Counter[str] = Counter()
     for reply in replies:
         source = f"lsp.{reply.provider}"
         for item in reply.items:
             if isinstance(item, provider.Token):
-                tokens[item.kind] += symbol.start <= item.start < symbol.end
+                if symbol.start <= item.start < symbol.end:
+                    tokens[item.kind] += 1
+                    name = source_text[item.start : item.end].decode("utf-8", "replace")
+                    label = " ".join((item.kind, *item.modifiers))
+                    mention = Mention(path, item.start, item.end, "token", name, label, name)
+                    named.append(Member(mention, "", status=CERTAIN, evidence=source))
                 continue
             if isinstance(item, provider.Hover):
                 text = " ".join((item.signature or item.type or item.text).split())
@@ -195,5 +215,4 @@ def _find_signals(row: Definition, replies: Sequence[Reply[Any]]) -> Found:
             if symbol.start <= mention.start < symbol.end and mention.text:
                 members.append(Member(mention, "describes", False, CERTAIN, EVIDENCE["resolved"], source))
     counts = dict(sorted(tokens.items()))
-    counts = {kind: number for kind, number in counts.items() if number}
-    return Found(tuple(members[:_MAX_SIGNALS]), {"tokens": counts} if counts else {}, total=len(members))
+    return Found((*members, *named), {"tokens": counts} if counts else {})

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import xxhash
 
+from cq.features.structural.absent import explain_absence
 from cq.features.structural.bytecode import NotCompiled, compile_document, find_surface
 from cq.features.structural.documents import Document, OpenFile
 from cq.features.structural.entities import find_raised
@@ -34,7 +35,8 @@ from cq.model.answer import (
 )
 from cq.model.location import Location
 from cq.model.status import Degraded
-from cq.query.plan import Plan
+from cq.query.patterns import METAVARIABLE
+from cq.query.plan import Plan, find_selections
 from cq.query.vocabulary import ENTITIES
 from cq.store.read import Reader, StoredFile, Tree
 
@@ -57,7 +59,10 @@ class View(msgspec.Struct, frozen=True):
 def answer_query(reader: Reader, tree: Tree, plan: Plan, view: View, *, version: str) -> Answer:
     files = {file.path: file for file in reader.files(tree.id)}
     (result,) = run_plans(reader, tree, [plan], files)
-    return _make_answer(result, _Writer(reader, tree, files), view, Run(version=version, generation=tree.generation))
+    run = Run(version=version, generation=tree.generation)
+    answer = _make_answer(result, _Writer(reader, tree, files), view, run)
+    notes = explain_absence(result, reader, tree, files)
+    return msgspec.structs.replace(answer, degraded=(*answer.degraded, *notes)) if notes else answer
 
 
 def _make_answer(result: Result, writer: _Writer, view: View, run: Run) -> Answer:
@@ -195,6 +200,15 @@ class _Writer:
             confidence=EVIDENCE["syntax"], details=details, stable_id=stable,
         )  # fmt: skip
 
+    def definition(self, match: Match) -> int:
+        return self.document(match).definition_of(match)
+
+    def subject(self, match: Match) -> str:
+        """What facts about a match are said of: a definition by its name."""
+        number = self.definition(match)
+        symbols = self.document(match).symbols
+        return match.qualified_name or (symbols[number].qualified_name if number >= 0 else match.kind)
+
     # -- fields ----------------------------------------------------------------------------------
 
     def field(self, name: str, shown: list[Match], degraded: list[Degraded]) -> Section:
@@ -206,8 +220,8 @@ class _Writer:
                 findings += self.imports(match, 1)
             elif name == "loc":
                 findings.append(self.size(match))
-            elif name == "decorators" and match.symbol >= 0:
-                decorators = self.document(match).symbols[match.symbol].decorators
+            elif name == "decorators" and (number := self.definition(match)) >= 0:
+                decorators = self.document(match).symbols[number].decorators
                 findings += [self.note(match, "decorator", f"@{text}") for text in decorators]
             elif name == "decorated_functions":
                 symbol = self.document(match).symbols[match.symbol]
@@ -220,7 +234,7 @@ class _Writer:
     def note(
         self, match: Match, category: str, message: str, facts: dict[str, tuple[str, ...]] | None = None
     ) -> Finding:
-        details = FactDetails(match.qualified_name or match.kind, facts) if facts is not None else None
+        details = FactDetails(self.subject(match), facts) if facts is not None else None
         return Finding(
             category, message, self.locate(match.path, match.start, match.end),
             confidence=EVIDENCE["syntax"], details=details,
@@ -252,7 +266,8 @@ class _Writer:
         except UnknownScopes as reason:
             _degrade(degraded, "scope", f"{match.path} is among the {reason}", match.path)
             return {}
-        scope = self._scopes[key].of_symbol(match.symbol)
+        number = self.definition(match)
+        scope = self._scopes[key].of_symbol(number) if number >= 0 else None
         if scope is None:
             return {}
         return {
@@ -271,7 +286,10 @@ class _Writer:
         except NotCompiled as reason:
             _degrade(degraded, "bytecode", f"{match.path}: {reason}", match.path)
             return {}
-        surface = find_surface(document, document.symbols[match.symbol], self._codes[key])
+        number = self.definition(match)
+        if number < 0:
+            return {}
+        surface = find_surface(document, document.symbols[number], self._codes[key])
         return dict(zip(("globals", "attributes", "calls", "constants"), surface, strict=True)) if surface else {}
 
     # -- expansions ------------------------------------------------------------------------------
@@ -287,23 +305,28 @@ class _Writer:
             if name == "imports":
                 findings += self.imports(match, depth)
             elif name == "raises":
-                raised = dict.fromkeys(value or "(again)" for value in find_raised(document, match.symbol))
-                findings += [self.note(match, "raise", f"{match.qualified_name} raises {value}") for value in raised]
+                number = self.definition(match)
+                values = find_raised(document, number) if number >= 0 or not match.is_code else []
+                raised = dict.fromkeys(value or "(again)" for value in values)
+                findings += [self.note(match, "raise", f"{self.subject(match)} raises {value}") for value in raised]
             else:
                 facts = (self.scope_facts if name == "scope" else self.surface_facts)(match, document, degraded)
                 if facts:
                     said = "; ".join(f"{key} {', '.join(values)}" for key, values in facts.items() if values)
-                    findings.append(self.note(match, name, f"{match.qualified_name}: {said}", facts))
+                    findings.append(self.note(match, name, f"{self.subject(match)}: {said}", facts))
         findings = _unique(findings)
         return Section(name, f"expand.{name}", len(findings), tuple(findings))
 
     def links(self, name: str, depth: int, shown: list[Match], truncated: list[Truncation]) -> Section:
         """Breadth first over the whole repository, whatever in= the query has; a definition is visited once."""
         step: Callable[[Definition], list[Link]] = getattr(self._links, f"find_{name}")
-        frontier = [
-            define(match.path, match.document, self.document(match).symbols, match.symbol)
-            for match in shown if match.symbol >= 0
-        ]  # fmt: skip
+        frontier = list(
+            dict.fromkeys(
+                define(match.path, match.document, self.document(match).symbols, number)
+                for match in shown
+                if (number := self.definition(match)) >= 0
+            )
+        )
         seen = set(frontier)
         findings: dict[tuple[Any, ...], Finding] = {}
         omitted = 0
@@ -505,7 +528,13 @@ def _plan_section(result: Result) -> Section:
 
 def _find_degraded(result: Result) -> list[Degraded]:
     events: dict[tuple[str, str], Degraded] = {}
-    for statistics in result.statistics:
+    for selection, statistics in zip(find_selections(result.plan.root), result.statistics, strict=True):
+        if selection.subject is not None and not selection.where and METAVARIABLE.fullmatch(selection.subject.text):
+            message = f"{selection.subject} alone matches every node: inside=, nthChild= or $X=~regex narrow it"
+            events.setdefault(("", "everything"), Degraded("query", "warning", "matches_everything", message))
+        for language, reason in statistics.read_in_part.items():
+            message = f"{language} reads the pattern only in part ({reason}): shown is what looks like it"
+            events.setdefault((language, reason), Degraded("query", "warning", "read_in_part", message, language))
         for language, part in sorted(statistics.languages.items()):
             if part.reason and part.files:
                 event = Degraded(

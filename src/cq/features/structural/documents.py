@@ -10,6 +10,7 @@ from typing import Any
 
 from ast_grep_py import SgNode, SgRoot
 
+from cq.features.structural.matches import Match
 from cq.model.facts import Call, Export, Flow, Import, References, Symbol
 from cq.model.location import LineTable
 from cq.model.source import Segment
@@ -26,6 +27,7 @@ _STEP = 1024
 _OWNERS = frozenset(
     {*ENTITIES["function"], *ENTITIES["method"], *ENTITIES["class"], "macro", "trait", "impl", "interface"}
 )
+_BEFORE = frozenset({b"export", b"default", b"const", b"let", b"var", b"declare"})  # an exported or bound function
 _BRACKETS = bytes(byte for byte in range(256) if byte not in b"()[]{}")
 
 
@@ -193,6 +195,21 @@ class Document:
             if around and symbol.kind not in _NO_SCOPE:
                 best = at
         return best
+
+    def definition_of(self, match: Match) -> int:
+        """The definition that a match of a pattern is, else the function, class or the like that it stands in, -1 at
+        the top; of another match its own."""
+        if not match.is_code:
+            return match.symbol
+        text = self.file.text
+        for number in range(bisect_right(self._starts, match.end)):
+            symbol = self.symbols[number]
+            begins = match.start in (symbol.start, symbol.head) or (
+                match.start < symbol.start and set(text[match.start : symbol.start].split()) <= _BEFORE
+            )
+            if begins and 0 <= match.end - symbol.end <= 1 and symbol.kind in _OWNERS:
+                return number
+        return owner_of(self.symbols, self.enclosing(match.start, match.end))
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from cq.query.plan import Plan
-from cq.source.role import find_role
 
 
 class Capture(msgspec.Struct, frozen=True, gc=False):
@@ -31,16 +30,12 @@ class Match(msgspec.Struct, gc=False):
     symbol: int = -1
     captures: tuple[Capture, ...] = ()
     attributes: dict[str, Any] = {}
+    is_code: bool = False  # of a pattern
     evidence: str = "syntax"
 
     @property
     def key(self) -> tuple[str, int, int]:
         return self.path, self.start, self.end
-
-    @property
-    def order(self) -> tuple[bool, str, int, int]:
-        """Source before its tests, then by place."""
-        return find_role(self.path) == "test", self.path, self.start, -self.end
 
 
 class Partition(msgspec.Struct):
@@ -67,6 +62,7 @@ class Statistics(msgspec.Struct):
     names: str = ""
     estimated: int = 0
     languages: dict[str, Partition] = {}
+    read_in_part: dict[str, str] = {}  # languages in which the pattern does not parse and is taken as it is, and why
 
 
 class Result(msgspec.Struct):

@@ -1,8 +1,8 @@
 """Patterns and relations → rules of the matcher, for one language; or why the language cannot serve them.
 
-What the matcher would pass over in silence is settled here: a pattern must parse in the language (alone, inside a
-context it needs, or as the head of a definition) and find itself; `$$OP` becomes a choice of operators; what stands
-behind a `$$$` is looked for from the end of its list.
+A pattern means what the matcher makes of it alone. Only what it cannot read is helped: the head of a definition, a
+pattern that needs code around it, what stands behind a `$$$` of a list, `$$OP`. A pattern that means nothing in the
+language is refused with the place where reading it ends.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ _DOLLAR = frozenset({*ECMASCRIPT, "php", "shell"})
 _NO_METAVARIABLE = re.compile(r"\$+[A-Z0-9_]*[a-z]\w*")
 # Where a pattern must stand to be what it looks like: Go takes `fmt.Println($A)` alone for something else.
 _CONTEXTS: dict[str, tuple[str, ...]] = {
-    "go": ("package p\nfunc f() {{ {} }}", "package p\n{}"),
+    "go": ("package p\nfunc f() {{ {} }}", "package p\n{}", "package p\nfunc f() {{ switch a {{ {} }} }}"),
     "c": ("void f() {{ {}; }}", "void f() {{ {} }}"),
     "cpp": ("void f() {{ {}; }}", "void f() {{ {} }}"),
     "java": ("class C {{ void f() {{ {}; }} }}", "class C {{ void f() {{ {} }} }}", "class C {{ {} }}"),
     "csharp": ("class C {{ void f() {{ {}; }} }}", "class C {{ void f() {{ {} }} }}", "class C {{ {} }}"),
     "css": ("a {{ {} }}", "a {{ {}; }}"),
     "php": ("<?php {};", "<?php {}"),
-    **dict.fromkeys(ECMASCRIPT, ("{}", "class C {{ {} }}", "({})")),
-    "python": ("{}", "{}\ndef f(): pass"),
-    "json": ("{}", "{{ {} }}"),
-    "rust": ("{}", "fn f() {{ {} }}", "impl C {{ {} }}"),
+    **dict.fromkeys(("javascript", "jsx"), ("class C {{ {} }}", "({})")),
+    **dict.fromkeys(("typescript", "tsx"), ("class C {{ {} }}", "({})", "interface C {{ {} }}")),
+    "python": ("{}\ndef f(): pass", "try:\n    pass\n{}", "match a:\n    {}", "f({})"),
+    "json": ("{{ {} }}",),
+    "rust": ("fn f() {{ {} }}", "impl C {{ {} }}", "fn f() {{ match a {{ {} }} }}"),
 }
 # Nodes that only wrap another: a statement around a call, decorators or `export` around a definition.
 _WRAPPERS: dict[str, tuple[str, ...]] = {
@@ -76,15 +77,13 @@ _HEADS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 _HEAD = re.compile(
     r"(?P<async>async\s+)?(?P<word>class|def|function|interface|enum|type|fn|struct|union|trait|impl|mod|func)\s+"
-    r"(?P<name>\$?\w+)\s*(?:\(\s*\$\$\$_?\s*\))?\s*(?::\s*(?:\$\$\$_?)?|\{\s*\$\$\$_?\s*\})?"
+    r"(?P<name>\$?\w+)\s*(?:\(\s*\$\$\$_?\s*\))?\s*:?"
 )
-# `if $X:` and `match $X { $$$ }`: language -> keyword -> the node and its field; what else it holds may be anything.
+# `if $X:`: language -> keyword -> the node and its field; what else it holds may be anything.
 _PAIR = re.compile(r"""['"]?[\w$]+['"]?\s*:(?!:)""")
-_COMPOUND = re.compile(r"(?P<word>if|while|match|switch)\b\s*(?P<value>.+?)\s*(?::|\{\s*\$\$\$_?\s*\})", re.DOTALL)
+_COMPOUND = re.compile(r"(?P<word>if|while)\b\s*(?P<value>.+?)\s*:", re.DOTALL)
 _COMPOUNDS: dict[str, dict[str, tuple[str, str]]] = {
     "python": {"if": ("if_statement", "condition"), "while": ("while_statement", "condition")},
-    **{language: {"switch": ("switch_statement", "value")} for language in ECMASCRIPT},
-    "rust": {"match": ("match_expression", "value")},
 }
 _ARITHMETIC = ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "<", ">", "<=", ">=", "==", "!=")
 _OPERATORS: dict[str, tuple[str, ...]] = {
@@ -92,16 +91,39 @@ _OPERATORS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(ECMASCRIPT, (*_ARITHMETIC, "**", "===", "!==", ">>>", "&&", "||", "??", "in", "instanceof")),
     **dict.fromkeys(("rust", "go", "java", "c", "cpp", "csharp", "php"), (*_ARITHMETIC, "&&", "||")),
 }
+# What the matcher reads instead of `$`, where a `$` cannot be part of a name.
+_SIGILS: dict[str, str] = {
+    **dict.fromkeys(("c", "cpp"), "\U00010000"),
+    **dict.fromkeys(
+        ("csharp", "elixir", "go", "haskell", "kotlin", "php", "python", "ruby", "rust", "swift"), "\N{MICRO SIGN}"
+    ),
+    "css": "_",
+    "html": "z",
+}
+_SIGIL = re.compile(r"\$+(?=[A-Z_])|\$\$\$")
+# Alone, Go and C take `f($A)` for a conversion or a type, and TypeScript takes `a: $V` for a label.
+MISREAD = frozenset({"type_conversion_expression", "macro_type_specifier", "labeled_statement"})
+_NO_GRAMMAR = "there is no grammar for patterns"
+_PLAIN_TEXT = frozenset({"string_scalar", "text"})  # of YAML and HTML, where any words are something
+# What may be missing behind a pattern, and what a metavariable may stand for where no name can.
+_ENDINGS: dict[str, tuple[str, ...]] = {"python": ("", ": pass", "(): pass", " = 1", "\nfinally: pass")}
+_ENDINGS_ELSEWHERE = ("", ";", " {}", "() {}", " = 1;", " {};")
+_STAND_INS = ("'a'", '"a"', "1", "T")
 _OPEN_LIST = re.compile(r",\s*\$\$\$\w*\s*(?=[)\]}])")
 _OPERATOR = re.compile(r"(?<!\$)\$\$[A-Z_][A-Z0-9_]*(?![A-Za-z0-9_])")
 
 
 class Unservable(Exception):
-    """A language in which a pattern means nothing, and why."""
+    """A language in which a pattern means nothing, and why; `at` is the character of `text` where reading it ends."""
+
+    def __init__(self, reason: str, text: str = "", at: int = -1) -> None:
+        super().__init__(f"{reason} at character {at + 1}" if at >= 0 else reason)
+        self.reason, self.text, self.at = reason, text, at
 
 
-def make_rule(item: Expression, language: str, *, entity: bool) -> Rule:
-    """The rule of a group that is structure alone. On an entity, all= any= and not= speak of what it holds."""
+def make_rule(item: Expression, language: str, *, entity: bool, loose: bool = False) -> Rule:
+    """The rule of a group that is structure alone. On an entity, all= any= and not= speak of what it holds. `loose`
+    takes a pattern that does not parse for what the matcher makes of it."""
     match item:
         case And():
             return {"all": [make_rule(part, language, entity=entity) for part in item.items]}
@@ -110,7 +132,7 @@ def make_rule(item: Expression, language: str, *, entity: bool) -> Rule:
         case Not():
             return {"not": make_rule(item.item, language, entity=entity)}
         case Token(key="pattern"):
-            rule = _pattern_rule(item, language)
+            rule = _pattern_rule(item, language, loose=loose)
             return _unwrapped(rule, language) if entity else rule
         case Token(key="all" | "not"):
             parts = [_place(compile_rule(text, language), entity=entity) for text in item.values]
@@ -132,7 +154,9 @@ def find_nodes(root: SgNode, rule: Rule) -> list[SgNode]:
 
 
 def check_rule(rule: Rule, language: str) -> None:
-    """Unservable for a rule that the matcher refuses."""
+    """Unservable for a rule that the matcher refuses; of a language that it does not know it must not hear."""
+    if not LANGUAGES.get(language):
+        raise Unservable(_NO_GRAMMAR)
     try:
         find_nodes(SgRoot("", LANGUAGES[language]).root(), rule)
     except Exception as error:  # noqa: BLE001  its errors have no type of their own
@@ -143,7 +167,7 @@ def check_rule(rule: Rule, language: str) -> None:
 def compile_rule(text: str, language: str, context: str = "", selector: str = "", strictness: str = "") -> Rule:
     """One pattern, or `kind=NAME`. Unservable with the reason where the language cannot take it."""
     if not LANGUAGES.get(language):
-        raise Unservable("there is no grammar for patterns")
+        raise Unservable(_NO_GRAMMAR)
     if kind := find_kind(text):
         rule: Rule = {"kind": kind}
     elif language not in _DOLLAR and (wrong := _NO_METAVARIABLE.search(text)):
@@ -158,13 +182,28 @@ def compile_rule(text: str, language: str, context: str = "", selector: str = ""
     return rule
 
 
+def find_fault(text: str, language: str) -> Unservable | None:
+    try:
+        compile_rule(text, language)
+    except Unservable as fault:
+        return fault
+    return None
+
+
 def find_operator(text: str, language: str) -> tuple[str, ...]:
     """The operators that `$$OP` of a pattern stands for, longest first."""
     return tuple(sorted(_OPERATORS.get(language, ()), key=len, reverse=True)) if _OPERATOR.search(text) else ()
 
 
-def _pattern_rule(token: Token, language: str) -> Rule:
+def _pattern_rule(token: Token, language: str, *, loose: bool = False) -> Rule:
     assert isinstance(token.value, str)
+    plain = not token.modifier("context") and not token.modifier("selector") and not find_kind(token.value)
+    if loose and plain and LANGUAGES.get(language) and _find_unbalanced(token.value) < 0:
+        with suppress(Unservable):
+            return _pattern_rule(token, language)
+        rule = _plain(token.value, token.modifier("strictness"))
+        check_rule(rule, language)
+        return rule
     return compile_rule(
         token.value, language, token.modifier("context"), token.modifier("selector"), token.modifier("strictness")
     )
@@ -237,82 +276,211 @@ def _operator_rule(text: str, language: str, strictness: str) -> Rule:
         raise Unservable("its operators are not known: $$ cannot stand for one")
     if len(set(_OPERATOR.findall(text))) > 1:
         raise Unservable("one $$ operator in a pattern, not more")
-    return {"any": [_text_rule(_OPERATOR.sub(operator, text), language, strictness) for operator in operators]}
+    rules: list[Rule] = []
+    with suppress(Unservable):
+        rules = [_text_rule(_OPERATOR.sub(operator, text), language, strictness) for operator in operators]
+    return {"any": rules} if rules else _text_rule(text, language, strictness)  # it stands for a node
 
 
 def _context_rule(context: str, selector: str, strictness: str, language: str) -> Rule:
-    inner: Rule = {"context": context}
-    if selector:
-        inner["selector"] = selector
-    if strictness:
-        inner["strictness"] = strictness
-    if (parsed := _parse(_sample(context), language)) is not None and parsed.has_error:
-        raise Unservable(f"{context!r} does not parse")
-    return {"pattern": inner}
+    if (fault := Reading(context, language).fault) is not None:
+        raise fault
+    return _plain(context, strictness, selector)
+
+
+def _plain(text: str, strictness: str, selector: str = "") -> Rule:
+    inner = {"context": text, "selector": selector, "strictness": strictness}
+    return {"pattern": {key: value for key, value in inner.items() if value} if selector or strictness else text}
+
+
+class Reading:
+    """How the matcher reads a pattern: the one node it looks for, and the first thing about it that is no code."""
+
+    def __init__(self, text: str, language: str) -> None:
+        self.text = text
+        self._sigil = _SIGILS.get(language, "$")
+        root = SgRoot(_SIGIL.sub(lambda m: self._sigil * len(m[0]), text), LANGUAGES[language]).root()
+        goal = root
+        while (children := goal.children()) and (len(children) == 1 or _is_missing(children[1])):
+            goal = children[0]
+        several = goal is root and root.children() and root.kind() != "ERROR"
+        self.goal = None if several else goal
+        self.fault = self._find_fault(root)
+
+    @property
+    def kind(self) -> str:
+        return self.goal.kind() if self.goal is not None else ""
+
+    def _find_fault(self, root: SgNode) -> Unservable | None:
+        nodes = [self.goal] if self.goal is not None else list(root.children())
+        errors = [error for node in nodes for error in self._find_errors(node)]
+        if self.goal is not None and not errors and not self.goal.text().strip("()[]{}'\"` "):
+            errors = [self.goal]
+        if self.goal is not None and not errors:
+            plain = self.goal.kind() in _PLAIN_TEXT and not METAVARIABLE.fullmatch(self.text.strip())
+            return Unservable("it is plain text there, not code") if plain else None
+        unbalanced = _find_unbalanced(self.text)
+        if unbalanced >= 0:
+            return Unservable("it has a bracket or quote without its other half", self.text, unbalanced)
+        if not errors:
+            return Unservable("it is several nodes", self.text, nodes[1].range().start.index if len(nodes) > 1 else 0)
+        error = min(errors, key=lambda node: node.range().end.index - node.range().start.index)
+        while error.kind() == "ERROR" and error.children():
+            error = error.children()[-1]  # up to here it was understood
+        return Unservable("it does not parse", self.text, error.range().start.index)
+
+    def _find_errors(self, node: SgNode) -> list[SgNode]:
+        """In the order of the text. An error around a metavariable alone is none: `impl A { $$$ }`."""
+        found: list[SgNode] = []
+        todo = [node]
+        while todo:
+            node = todo.pop()
+            if METAVARIABLE.fullmatch(node.text().replace(self._sigil, "$")):
+                continue
+            if node.kind() == "ERROR":
+                found.append(node)
+            todo += reversed(node.children())
+        return found
+
+
+def _is_missing(node: SgNode) -> bool:
+    place = node.range()
+    return place.start.index == place.end.index
+
+
+def _find_unbalanced(text: str) -> int:
+    """The first bracket or quote without its other half, -1 where there is none."""
+    opened: list[tuple[str, int]] = []
+    quote, begun = "", 0
+    for at, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote and text[at - 1] != "\\" else quote
+        elif char in "'\"`" and not (char == "'" and re.match(r"'\w+(?!')\b", text[at:])):  # a lifetime of Rust
+            quote, begun = char, at
+        elif char in "([{":
+            opened.append((")]}"["([{".index(char)], at))
+        elif char in ")]}" and (not opened or opened.pop()[0] != char):
+            return at
+    return begun if quote else opened[0][1] if opened else -1
 
 
 def _text_rule(text: str, language: str, strictness: str) -> Rule:
-    """The pattern alone, or in the first context where it is one clean node that finds itself."""
+    """What the matcher makes of it, and what else it means where that would be nothing."""
+    reading = Reading(text, language)
     head = _head_rule(text, language)
-    if head is not None and not re.search(r"\$\$\$_?\s*\}?$", text.replace("($$$)", "").replace("($$$_)", "")):
-        check_rule(head, language)
-        return head
-    if language == "python" and text.rstrip().endswith(":"):
+    choices = [head] if head is not None else []
+    if reading.fault is None:
+        choices += _find_tails(
+            text, ("{}", *_CONTEXTS.get(language, ())), _plain(text, strictness), language, strictness
+        )
+    if reading.fault is None and head is None and language == "python" and text.rstrip().endswith(":"):
         # The grammar takes it with an empty body, which no program has.
-        return _text_rule(text + " $$$", language, strictness)
-    frames = _CONTEXTS.get(language, ("{}",))
+        choices.append(_text_rule(text + " $$$", language, strictness))
+    if head is None and (reading.fault is not None or reading.kind in MISREAD):
+        choices += _frame_rules(text, language, strictness)
+    if not choices and _is_completed(text, language):
+        choices.append(_plain(text, strictness))
+    if not choices:
+        raise reading.fault or Unservable("it does not parse", text, 0)
+    for rule in choices:
+        check_rule(rule, language)
+    return choices[0] if len(choices) == 1 else {"any": choices}
+
+
+def _find_tails(text: str, frames: tuple[str, ...], rule: Rule, language: str, strictness: str) -> list[Rule]:
+    """The rule, and those for what it passes over: lists that end where a `$$$` is, or go on behind it."""
+    choices: list[Rule] = []
+    with suppress(Unservable):  # two `$$$` in a list: the matcher takes them as well as it can
+        if (rooted := _find_rooted_tail(text, frames, language)) is not None:
+            tail, top, context = rooted
+            choices.append(_tail_rule(tail, top, context, language, strictness))
+    choices.append(rule)
+    shorter = _OPEN_LIST.sub("", text)
+    if shorter != text:
+        # The matcher wants the comma of `f($A, $$$B)` even where $$$B is nothing.
+        with suppress(Unservable):
+            choices.append(_text_rule(shorter, language, strictness))
+    return choices
+
+
+def _find_rooted_tail(text: str, frames: tuple[str, ...], language: str) -> tuple[_Tail, Any, str] | None:
+    """The tail, the node of the pattern, and the code it stands in: the first that parses."""
+    for frame in frames:
+        context, start = frame.format(text), _place_in(frame)
+        sample, body = _sample(context), _sample(text)
+        root = _parse(sample, language)
+        if root is None or root.has_error:
+            continue
+        tail = _find_tail(root, text, sample, start)
+        span = _bytes(sample, start + len(body) - len(body.lstrip()), start + len(body.rstrip()))
+        return None if tail is None else (tail, root.descendant_for_byte_range(*span), context)
+    return None
+
+
+def _frame_rules(text: str, language: str, strictness: str) -> list[Rule]:
+    """The pattern in the first context where it is one clean node that finds itself."""
+    frames = _CONTEXTS.get(language, ())
     if language in ECMASCRIPT and _PAIR.match(text):
         frames = ("({{ {} }})", *frames)  # alone, `a: 1` is a label
-    reason = "it does not parse"
+    choices: list[Rule] = []
     for frame in frames:
-        try:
-            rule = _frame_rule(text, frame, language, strictness)
-        except Unservable as error:
-            reason = str(error)
+        if choices and not frame.startswith("interface"):  # what may be a member of a class and of an interface is both
             continue
-        if rule is None:
-            continue
-        shorter = _OPEN_LIST.sub("", text)
-        if shorter == text:
-            return rule
-        # The matcher wants the comma of `f($A, $$$B)` even where $$$B is nothing.
-        return {"any": [rule, _text_rule(shorter, language, strictness)]}
-    if head is not None:
-        check_rule(head, language)
-        return head
-    raise Unservable(reason)
+        if (rule := _frame_rule(text, frame, language, strictness)) is not None:
+            choices += _find_tails(text, (frame,), rule, language, strictness)
+    return choices
 
 
 def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule | None:
-    context = frame.format(text)
-    sample = _sample(context)
-    start = frame.index("{}") - frame[: frame.index("{}")].count("{{")
+    context, start = frame.format(text), _place_in(frame)
+    sample, body = _sample(context), _sample(text)
     root = _parse(sample, language)
-    word = frame == "{}" and re.fullmatch(r"\$?\w+", text.strip())  # a name alone is no program in Rust
-    if root is None or (root.has_error and not word):
+    if root is None or root.has_error:
         return None
-    body = _sample(text)
     first, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
-    inner: Rule = {"context": context}
-    if frame != "{}":
-        span = _bytes(sample, first, last)
-        node = root.descendant_for_byte_range(*span)
-        if node is None or (node.start_byte, node.end_byte) != span:
-            return None
-        inner["selector"] = node.type
-    if strictness:
-        inner["strictness"] = strictness
-    tail = _find_tail(root, text, sample, start)
-    rule: Rule = {"pattern": inner if len(inner) > 1 else text}
-    if tail is not None:
-        top = root.descendant_for_byte_range(*_bytes(sample, first, last))
-        rule = _tail_rule(tail, top, context, language, strictness)
-    check_rule(rule, language)
-    for node in find_nodes(SgRoot(sample, LANGUAGES[language]).root(), rule):
-        found = node.range()
-        if found.start.index == first and found.end.index in (last, last - 1):  # without its semicolon
-            return rule
-    raise Unservable("it does not find itself")
+    span = _bytes(sample, first, last)
+    node = root.descendant_for_byte_range(*span)
+    if node is None or (node.start_byte, node.end_byte) != span:
+        return None
+    rule = _plain(context, strictness, node.type)
+    with suppress(Unservable):
+        check_rule(rule, language)
+        return rule if _finds(rule, sample, language, first, last) else None
+    return None
+
+
+def _place_in(frame: str) -> int:
+    return frame.index("{}") - frame[: frame.index("{}")].count("{{")
+
+
+def _finds(rule: Rule, sample: str, language: str, first: int, last: int) -> bool:
+    found = [node.range() for node in find_nodes(SgRoot(sample, LANGUAGES[language]).root(), rule)]
+    # Without its semicolon, or with more behind it.
+    return any(place.start.index == first and place.end.index >= last - 1 for place in found)
+
+
+def _is_completed(text: str, language: str) -> bool:
+    """Whether a pattern that does not parse is the beginning of code that does, and finds that code: `import { $$$ }
+    from $M` lacks only that its $M is a string."""
+    names = list(dict.fromkeys(METAVARIABLE.findall(text)))[:8]
+    samples = [METAVARIABLE.sub("a", text)]
+    for name in names:
+        samples += [METAVARIABLE.sub(lambda m, n=name, s=s: s if m[0] == n else "a", text) for s in _STAND_INS]
+    first, rule = len(text) - len(text.lstrip()), _plain(text, "")
+    try:
+        check_rule(rule, language)
+    except Unservable:
+        return False
+    if _find_unbalanced(text) >= 0:
+        return False
+    for sample in dict.fromkeys(samples):
+        for ending in _ENDINGS.get(language, _ENDINGS_ELSEWHERE):
+            whole = sample.rstrip() + ending
+            if Reading(whole, language).fault is None and _finds(
+                rule, whole, language, first, len(sample.rstrip())
+            ):  # fmt: skip
+                return True
+    return False
 
 
 def _head_rule(text: str, language: str) -> Rule | None:
@@ -324,10 +492,7 @@ def _head_rule(text: str, language: str) -> Rule | None:
         kind, field = _COMPOUNDS.get(language, {}).get(match["word"], ("", "")) if match else ("", "")
         if match is None or not kind:
             return None
-        value = match["value"].removeprefix("(").removesuffix(")") if kind == "switch_statement" else match["value"]
-        inner = compile_rule(value, language)
-        if kind == "switch_statement":
-            inner = {"kind": "parenthesized_expression", "has": {**inner, "stopBy": "neighbor"}}
+        inner = compile_rule(match["value"], language)
         return {"kind": kind, "has": {"field": field, "stopBy": "neighbor", **inner}}
     kinds = _HEADS.get(language, {}).get(match["word"])
     if kinds is None:
@@ -376,7 +541,13 @@ def _find_tail(root: Any, text: str, sample: str, start: int) -> _Tail | None:
         node = todo.pop()
         children = node.named_children
         todo += children
-        many = [at for at, child in enumerate(children) if child.start_byte in offsets and _is_name(child, sample)]
+        many = [
+            at
+            for at, child in enumerate(children)
+            if child.start_byte in offsets
+            and _is_name(child, sample)
+            and not node.field_name_for_named_child(at)  # the body of a `try` is no list of bodies
+        ]
         if not many:
             continue
         match = offsets[children[many[0]].start_byte]
@@ -441,16 +612,13 @@ def _chars(text: str, place: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def count_tail(text: str, language: str) -> tuple[str, int]:
-    """The `$$$` of a pattern that is matched with what stands behind it, and how much that is."""
-    for frame in _CONTEXTS.get(language, ("{}",)):
-        sample = _sample(frame.format(text))
-        start = frame.index("{}") - frame[: frame.index("{}")].count("{{")
-        root = _parse(sample, language)
-        if root is not None and not root.has_error:
-            tail = _find_tail(root, text, sample, start)
-            return (tail.name, len(tail.parts)) if tail else ("", 0)
-    return "", 0
+def find_tail(text: str, language: str) -> tuple[str, int, Rule] | None:
+    """The `$$$` of a pattern that is matched with what stands behind it, how much that is, and the rule for that."""
+    with suppress(Unservable):
+        if (rooted := _find_rooted_tail(text, ("{}", *_CONTEXTS.get(language, ())), language)) is not None:
+            tail, top, context = rooted
+            return tail.name, len(tail.parts), _tail_rule(tail, top, context, language, "")
+    return None
 
 
 @lru_cache(maxsize=64)

@@ -23,10 +23,20 @@ from cq.features.structural.entities import (
 )
 from cq.features.structural.links import Definition, Links, Uses
 from cq.features.structural.matches import Capture, Match, Partition, Result, Statistics
-from cq.features.structural.rules import Rule, Unservable, check_rule, count_tail, find_nodes, find_operator, make_rule
+from cq.features.structural.rules import (
+    Rule,
+    Unservable,
+    check_rule,
+    find_fault,
+    find_nodes,
+    find_operator,
+    find_tail,
+    make_rule,
+)
 from cq.features.structural.scopes import Scope, Scopes, UnknownScopes
 from cq.model.edge import Candidate
 from cq.model.errors import QueryError
+from cq.query.faults import Fault, show_place
 from cq.query.plan import (
     Node,
     Plan,
@@ -38,6 +48,8 @@ from cq.query.plan import (
 )
 from cq.query.tree import And, Expression, Not, Or, Token, find_tokens
 from cq.query.vocabulary import (
+    DATA,
+    ECMASCRIPT,
     ENTITIES,
     ENTITY_LANGUAGES,
     FILE_TOKENS,
@@ -47,6 +59,7 @@ from cq.query.vocabulary import (
     SCOPED,
     STRUCTURAL,
 )
+from cq.source.role import find_role
 from cq.store.read import Reader, StoredFile, Tree
 
 MAX_MATCHES = 200_000  # of one selection
@@ -59,9 +72,7 @@ def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan], files: dict[str
         [Search(s, reader, tree, files, links, find_attributes(plan.root)) for s in find_selections(plan.root)]
         for plan in plans
     ]
-    for group in searches:
-        if all(search.unservable for search in group):
-            raise _fail_unservable(group[0])
+    _refuse_what_means_nothing(searches)
     flat = [search for group in searches for search in group]
     for stored in files.values():
         interested = [search for search in flat if search.wants(stored)]
@@ -69,10 +80,14 @@ def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan], files: dict[str
             opened = OpenFile(reader, stored)
             for search in interested:
                 search.look_at(opened)
+    for search in flat:
+        search.finish()
+    _refuse_what_means_nothing(searches)
     results: list[Result] = []
+    order = Order(files.values())
     for plan, group in zip(plans, searches, strict=True):
         remaining = iter(group)
-        found = _combine(plan.root, remaining, links)
+        found = _combine(plan.root, remaining, links, order)
         total = len(found)
         if plan.limit:
             found = found[: plan.limit]
@@ -84,43 +99,84 @@ def run_plans(reader: Reader, tree: Tree, plans: Sequence[Plan], files: dict[str
     return results
 
 
-def _fail_unservable(search: Search) -> QueryError:
-    reasons = search.unservable
-    first = Counter(reasons.values()).most_common(1)[0][0]
-    where = next(iter(reasons)) if len(reasons) == 1 else "the languages here"
+def _refuse_what_means_nothing(searches: Sequence[Sequence[Search]]) -> None:
+    """QueryError for a query of which no group means anything in the languages there are."""
+    for group in searches:
+        if group and all(search.unservable for search in group):
+            raise _fail_unservable(group[0].unservable)
+
+
+def _fail_unservable(faults: dict[str, Unservable]) -> QueryError:
+    """The language with most files first; the place under a caret, once for all languages that fail there."""
+    where, first = next(iter(faults.items()))
+    languages: dict[tuple[str, str, int], list[str]] = {}
+    for name, fault in faults.items():
+        languages.setdefault((fault.reason, fault.text, fault.at), []).append(name)
+    details: list[str] = []
+    for (reason, text, at), names in list(languages.items())[:8]:
+        shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+        if at >= 0:
+            line, caret = show_place(text, Fault(at, at + 1, reason))
+            details += [f"  {line}", f"  {caret} {shown}: {reason}"]
+        else:
+            details.append(f"  {shown}: {reason}")
     return QueryError(
-        f"this means nothing in {where}: {first}",
+        f"this means nothing in {where}: {first}"
+        if len(faults) == 1
+        else f"this means nothing in the languages here, as in {where}: {first}",
         hint="code that can stand alone, or pattern.context= with pattern.selector=",
-        details=(
-            f"  {str(search.selection)[:200]}",
-            *(f"  {name}: {reason}" for name, reason in list(reasons.items())[:8]),
-        ),
+        details=tuple(details),
     )
 
 
-def _combine(node: Node, searches: Iterator[Search], links: Links) -> list[Match]:
+def _combine(node: Node, searches: Iterator[Search], links: Links, order: Order) -> list[Match]:
     if isinstance(node, Selection):
-        return sorted(next(searches).matches, key=lambda match: match.order)
+        return sorted(next(searches).matches, key=order)
     if isinstance(node, Union):
-        left, right = _combine(node.left, searches, links), _combine(node.right, searches, links)
+        left, right = (_combine(part, searches, links, order) for part in (node.left, node.right))
         keys = {match.key for match in right}
         if node.op == "|":
             known = {match.key for match in left}
-            return sorted([*left, *(match for match in right if match.key not in known)], key=lambda match: match.order)
+            return sorted([*left, *(match for match in right if match.key not in known)], key=order)
         return [match for match in left if (match.key in keys) is (node.op == "&")]
-    found = _combine(node.source, searches, links)
+    found = _combine(node.source, searches, links, order)
     tests = [file_test(token) for token in node.where]
     found = [match for match in found if all(test(match.path, match.language) for test in tests)]
     for stage in node.stages:
         if stage.kind == "limit":
             found = found[: stage.count]
         elif stage.kind == "sort":
-            found = sorted(found, key=lambda match: match.order)
+            found = sorted(found, key=order)
             found.sort(key=lambda match: _attribute(match, stage.attribute, links), reverse=stage.descending)
         elif stage.condition is not None:
             condition = stage.condition
             found = [match for match in found if _compare(condition, match, links)]
     return found
+
+
+class Order:
+    """Code before data and prose, source before its tests, languages by how many files they have, then by place."""
+
+    def __init__(self, files: Iterable[StoredFile]) -> None:
+        self._holders = {stored.path: stored.language for stored in files}
+        counts = Counter(map(_family, self._holders.values()))
+        self._ranks = {name: rank for rank, name in enumerate(sorted(counts, key=lambda name: (-counts[name], name)))}
+
+    def __call__(self, match: Match) -> tuple[bool, bool, int, str, int, int]:
+        holder = self._holders[match.path]
+        return (
+            holder in DATA or match.language in DATA,
+            find_role(match.path) == "test",
+            self._ranks[_family(holder)],
+            match.path,
+            match.start,
+            -match.end,
+        )
+
+
+def _family(language: str) -> str:
+    """Dialects that stand side by side in one program count as one language."""
+    return "ecmascript" if language in ECMASCRIPT else "c" if language == "cpp" else language
 
 
 def _compare(item: Expression, match: Match, links: Links) -> bool:
@@ -174,6 +230,11 @@ class Search:
             for item in selection.where
             if isinstance(item, Token) and item.key in FILE_TOKENS and item.key != "lang"
         ]
+        self._loose: dict[str, Unservable] = {}  # languages in which the pattern does not parse, but is taken
+        self._strict: dict[str, Unservable] = {}
+        self._nodes = 0
+        self._faults = lru_cache(maxsize=256)(self._find_fault)
+        self.unservable = self._find_unservable(files.values())
         self._wanted = self._find_candidates(files.values())
         self._rules = lru_cache(maxsize=256)(self._make_rule)
         self._used = lru_cache(maxsize=64)(self._find_used)
@@ -198,6 +259,11 @@ class Search:
             partition.parsed += document.parses > parses
             partition.matches += len(self.matches) - before
 
+    def finish(self) -> None:
+        """A pattern that does not parse and looks like nothing here means nothing."""
+        if self._loose and not self._nodes:
+            self.unservable = self._strict
+
     # -- candidates ------------------------------------------------------------------------------
 
     def _find_candidates(self, files: Iterable[StoredFile]) -> set[str]:
@@ -208,7 +274,6 @@ class Search:
         contents = look_up(self._reader, literals)
         named = self._find_named()
         wanted: set[str] = set()
-        served = 0
         for stored in files:
             mixed = stored.counts.get("documents", 1) > 1
             if not mixed and not self._is_in_reach(stored.language):
@@ -218,15 +283,12 @@ class Search:
             partition = self._partition(stored.language) if self._is_in_reach(stored.language) else None
             if partition:
                 partition.files += 1
-                served += not partition.reason
-            served += mixed  # what it holds may be of any language
             if (partition is None or partition.reason) and not mixed:
                 continue
             if (contents is None or stored.content in contents) and (named is None or stored.content in named):
                 wanted.add(stored.path)
                 if partition and not partition.reason:
                     partition.candidates += 1
-        self.unservable = self._explain_unservable() if not served else {}
         statistics.estimated = len(wanted)
         return wanted
 
@@ -238,28 +300,30 @@ class Search:
     def _partition(self, language: str) -> Partition:
         partition = self.statistics.languages.get(language)
         if partition is None:
-            partition = self.statistics.languages[language] = Partition(reason=self._find_reason(language))
+            fault = self._faults(language, bool(self._loose))
+            partition = self.statistics.languages[language] = Partition(reason=str(fault or ""))
         return partition
 
-    def _find_reason(self, language: str) -> str:
-        """Why a language cannot serve this selection, "" when it can."""
+    def _find_fault(self, language: str, loose: bool) -> Unservable | None:
+        """Why a language cannot serve this selection, None when it can; `loose` as in make_rule."""
         selection = self.selection
         if selection.entities and all(
             language in FIRST and language not in ENTITY_LANGUAGES.get(entity, FIRST) for entity in selection.entities
         ):
-            return f"it has no {' or '.join(selection.entities)}"
+            return Unservable(f"it has no {' or '.join(selection.entities)}")
         if (
             any(isinstance(t, Token) and t.key in SCOPE_TOKENS for i in selection.where for t in find_tokens(i))
             and language not in SCOPED
         ):
-            return "its scopes are not known"
+            return Unservable("its scopes are not known")
         try:
             for item in self._structural_items():
-                rule = make_rule(item, language, entity=bool(selection.entities))
+                own = loose and item is selection.subject
+                rule = make_rule(item, language, entity=bool(selection.entities), loose=own)
                 check_rule({"all": [{"pattern": "$CQ"}, rule]} if "not" in rule else rule, language)
-        except Unservable as reason:
-            return str(reason)
-        return ""
+        except Unservable as fault:
+            return fault
+        return None
 
     def _structural_items(self) -> list[Expression]:
         found: list[Expression] = [*([self.selection.subject] if self.selection.subject else []), *self._structure]
@@ -270,15 +334,41 @@ class Search:
             if isinstance(leaf, Token) and leaf.key in STRUCTURAL
         ]
 
-    def _explain_unservable(self) -> dict[str, str]:
-        """Why no language in reach can serve: one that could not be asked anything must not look like an empty tree."""
-        reasons = {language: part.reason for language, part in self.statistics.languages.items()}
-        if not self._structural_items() or not all(reasons.values()):
+    def _find_unservable(self, files: Iterable[StoredFile]) -> dict[str, Unservable]:
+        """Why no language in reach can serve, that with most files first: what means nothing must not look like an
+        empty tree. A pattern that parses in none of them is taken as the matcher takes it, if it does."""
+        if not self._structural_items():
             return {}
-        if not reasons:  # no file at all: then a pattern should mean something in some language
-            names = [name for name in self.selection.languages or FIRST if LANGUAGES.get(name)]
-            reasons = {language: self._find_reason(language) for language in names}
-        return reasons if all(reasons.values()) else {}
+        reach = [stored for stored in files if all(test(stored.path, stored.language) for test in self._tests)]
+        if not any(self._faults(name, False) is None for name in self._find_languages(reach)):
+            faults = {name: f for name in self._find_languages(reach) if (f := self._faults(name, False)) is not None}
+            self._loose = {name: fault for name, fault in faults.items() if self._faults(name, True) is None}
+            self.statistics.read_in_part = {name: str(fault) for name, fault in self._loose.items()}
+            self._strict = faults
+            return {} if self._loose else faults
+        for text in dict.fromkeys(text for item in self._structural_items() for text in _find_alternatives(item)):
+            faults = {}
+            for name in self._find_languages(reach):
+                if (fault := find_fault(text, name)) is None:
+                    break
+                faults[name] = fault
+            else:
+                return faults
+        return {}
+
+    def _find_languages(self, reach: Sequence[StoredFile]) -> Iterator[str]:
+        """Languages of the files, those with most files first, then of the documents inside files."""
+        counts = Counter(stored.language for stored in reach if self._is_in_reach(stored.language))
+        found = dict.fromkeys(sorted(counts, key=lambda name: (name in DATA, -counts[name], name)))
+        yield from list(found)
+        for stored in reach:
+            if stored.counts.get("documents", 1) > 1:
+                for part in self._reader.documents(stored.content):
+                    if part.language not in found and self._is_in_reach(part.language):
+                        found[part.language] = None
+                        yield part.language
+        if not found:  # no file at all: then a pattern should mean something in some language
+            yield from (name for name in self.selection.languages or FIRST if LANGUAGES.get(name))
 
     def _find_named(self) -> set[int] | None:
         """Contents that hold an entity of the wanted name, as far as the table of names can tell."""
@@ -355,11 +445,12 @@ class Search:
         nodes: dict[int, SgNode] = {}
         seen: set[tuple[int, int]] = set()
         for node in find_nodes(document.root, rule):
+            self._nodes += 1
             span = document.span_of(node)
             if span in seen and self.selection.subject.key != "pattern":
                 continue
             seen.add(span)
-            match = Match(document.file.path, *span, document.number, document.language, node.kind())
+            match = Match(document.file.path, *span, document.number, document.language, node.kind(), is_code=True)
             match.captures = self._capture(node, document)
             nodes[id(match)] = node
             found.append(match)
@@ -404,7 +495,10 @@ class Search:
         parts: list[Expression] = list(items if items is not None else self._structure)
         if self.selection.subject is not None:
             parts.insert(0, self.selection.subject)
-        rules = [make_rule(part, language, entity=entity) for part in parts]
+        rules = [
+            make_rule(part, language, entity=entity, loose=bool(self._loose) and part is self.selection.subject)
+            for part in parts
+        ]
         return rules[0] if len(rules) == 1 else {"all": rules}
 
     def _capture(self, node: SgNode, document: Document) -> tuple[Capture, ...]:
@@ -416,7 +510,7 @@ class Search:
                 nodes = [token] if token is not None else []
             elif kind == "multi":
                 nodes = [part for part in node.get_multiple_matches(name) if part.is_named()]
-                nodes = nodes[: len(nodes) - self._count_tail(name, document.language)]
+                nodes = nodes[: len(nodes) - self._count_tail(name, document.language, node)]
             else:
                 single = node.get_match(name)
                 nodes = [single] if single is not None else []
@@ -427,10 +521,10 @@ class Search:
                 found.append(Capture(name, "", *(document.span_of(node)[1],) * 2))
         return tuple(found)
 
-    def _count_tail(self, name: str, language: str) -> int:
+    def _count_tail(self, name: str, language: str, node: SgNode) -> int:
         subject = self.selection.subject
-        own, count = count_tail(subject.text, language) if subject and subject.key == "pattern" else ("", 0)
-        return count if own == name else 0
+        tail = find_tail(subject.text, language) if subject and subject.key == "pattern" else None
+        return tail[1] if tail is not None and tail[0] == name and node.matches(**tail[2]) else 0
 
     def _find_entities(self, document: Document) -> list[Match]:
         found: list[Match] = []
@@ -470,7 +564,8 @@ class Search:
 
     def _test(self, token: Token, match: Match, document: Document, context: _Context | None) -> bool:
         key = token.key
-        symbol = document.symbols[match.symbol] if match.symbol >= 0 else None
+        number = document.definition_of(match)
+        symbol = document.symbols[number] if number >= 0 else None
         if key == "name":
             return match_entity_name(token, match, document)
         if key in FILE_TOKENS:
@@ -596,6 +691,13 @@ def _split(selection: Selection) -> tuple[tuple[Expression, ...], tuple[Expressi
         if item not in structure and not (isinstance(item, Token) and item.key in FILE_TOKENS)
     )
     return structure, rest
+
+
+def _find_alternatives(item: Expression) -> tuple[str, ...]:
+    """Patterns of which the others can do without one, unless it means nothing anywhere."""
+    return tuple(
+        text for leaf in find_tokens(item) if isinstance(leaf, Token) and leaf.key == "any" for text in leaf.values
+    )
 
 
 def _needs_tree(item: Expression) -> bool:

@@ -88,7 +88,9 @@ class Scopes:
 
     @cached_property
     def _captured(self) -> Captures:
-        return find_captures(self._document.symbols, self._document.references, self._document.file.text)
+        document = self._document
+        items = document.language == "rust"
+        return find_captures(document.symbols, document.references, document.file.text, items=items)
 
 
 def _function_around(symbols: tuple[Symbol, ...], number: int) -> int:

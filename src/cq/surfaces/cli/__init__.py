@@ -13,10 +13,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from cq.model.errors import CqError, UsageError
+from cq.surfaces.printer import Printer
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable, Sequence
+    from typing import TextIO
 
 # name -> (module, one line of help)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -35,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "every mention that means a definition, by links and language servers",
     ),
     "hover": ("cq.surfaces.cli.hover", "the signature, type and documentation of a name"),
+    "lsp": ("cq.surfaces.cli.lsp", "what else a language server says: actions, macros, signatures, symbols, …"),
     "diagnostics": ("cq.surfaces.cli.diagnostics", "what is wrong with code: its syntax, and what type checkers say"),
     "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
     "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),
@@ -95,7 +98,15 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    streams = sys.stdout, sys.stderr
     _prepare_streams()
+    try:
+        return _run(argv)
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+def _run(argv: Sequence[str] | None) -> int:
     try:
         status = _dispatch([_read_word(word) for word in (sys.argv[1:] if argv is None else argv)])
         sys.stdout.flush()
@@ -222,10 +233,18 @@ def _run_command(name: str, argv: list[str]) -> int:
         what = "unknown option" if word.startswith("-") else "unexpected argument"
         options = [part.strip(" ,[]()|") for part in parser.format_usage().split() if "--" in part] + ["--help"]
         raise UsageError(f"{what} {word!r}", hint=_did_you_mean(word, options, f"cq {name}"))
-    for asked in _TEXTS:
-        given = vars(args).get(asked) or ""
-        if not all(word.isascii() or _is_text(word) for word in ([given] if isinstance(given, str) else given)):
+    for action in parser._actions:
+        # `-- x --`: argparse takes the second mark for one as well, and leaves the argument empty.
+        if not action.option_strings and action.nargs is None and vars(args)[action.dest] == []:
+            raise UsageError(f"{action.metavar or action.dest} cannot be `--`", hint=f"see `cq {name} --help`")
+    for asked, given in vars(args).items():
+        words = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+        if asked in _TEXTS and not all(word.isascii() or _is_text(word) for word in words):
             raise UsageError(f"{asked} is no UTF-8", hint="names and text are compared as UTF-8")
+        if asked in _TEXTS or asked in _FILTERS:
+            for character in find_controls("".join(words)):
+                hint = "a file that is called so is reached by its folder, or by ? in a glob"
+                raise UsageError(f"{asked} holds a control character (U+{ord(character):04X})", hint=hint)
     return command.run(args)
 
 
@@ -248,7 +267,14 @@ def _make_parser(command: Command, name: str, line: str) -> ArgumentParser:
 _parsers: dict[tuple[Command, str], ArgumentParser] = {}
 
 # What is asked about; the others are names of files, which may be anything.
-_TEXTS = ("text", "query", "target", "targets", "source")
+_TEXTS = ("text", "query", "target", "targets", "source", "to")
+_FILTERS = ("inside", "include", "exclude", "paths", "lang", "kind", "id")
+
+
+def find_controls(text: str) -> list[str]:
+    """The characters that steer a terminal or end a string in C; line breaks and tabs are text."""
+    found = "" if text.isprintable() else text
+    return [char for char in found if (char < " " and char not in "\n\t\r") or char == "\x7f"]
 
 
 def _is_text(word: str) -> bool:
@@ -328,3 +354,4 @@ def _prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors=errors, newline="\n")  # on Windows as well: source is not changed
+    sys.stdout, sys.stderr = cast("TextIO", Printer(sys.stdout)), cast("TextIO", Printer(sys.stderr))

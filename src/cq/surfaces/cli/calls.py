@@ -28,7 +28,8 @@ examples:
   cq calls get_or_create                     every definition of that name
   cq calls QuerySet.get_or_create            one of them
   cq calls django/db/models/query.py:938     what is defined there
-  cq calls save --in django/contrib --all    only these callers, all of them"""
+  cq calls save --in django/contrib --all    only these callers, all of them
+  cq calls QuerySet.filter --receiver objects   only those on something called so"""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -38,6 +39,9 @@ def configure(parser: ArgumentParser) -> None:
         "--family", action="store_true", help="with the methods that override it, and those it overrides"
     )
     parser.add_argument("--certain", action="store_true", help="only what resolution is sure of")
+    parser.add_argument(
+        "--receiver", metavar="NAME", default="", help="only what is called on this: objects, self, using()"
+    )
     add_server_options(parser, default=False)
     add_answer_options(parser, formats=("md", "json", "jsonl", "plain"), limit=30)
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
@@ -56,6 +60,7 @@ def run(args: Namespace) -> int:
         page=read_page(args, 30),
         servers=args.lsp if args.format != "plain" else bool(args.lsp),
         place=repeat_place(args),
+        receiver=args.receiver,
     )
     progress = ProgressLine(args.progress)
     with open_workspace(args, progress) as workspace:

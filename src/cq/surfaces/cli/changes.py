@@ -11,7 +11,8 @@ from cq.model.history import Change
 
 def read_changes(args: Namespace, root: Path) -> dict[str, Change]:
     """By path; UsageError where git cannot say."""
-    from cq.source.git import GitError, find_changes
+    from cq.source.checkout import GitError
+    from cq.source.git import find_changes
 
     if args.changed is None:
         if not args.targets:

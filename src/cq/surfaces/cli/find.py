@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from cq.features.find import MODES, FindOptions
+from cq.model.errors import UsageError
 from cq.surfaces.cli.options import (
     add_freshness_options,
     add_place_options,
@@ -15,7 +16,7 @@ from cq.surfaces.cli.options import (
     read_count,
 )
 from cq.surfaces.render import render_json
-from cq.surfaces.render.find import make_content, render_find
+from cq.surfaces.render.find import make_content, render_find, render_plain
 from cq.surfaces.render.progress import MODES as PROGRESS
 from cq.surfaces.render.progress import ProgressLine
 
@@ -50,13 +51,16 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--type-depth", metavar="N", type=int, help="steps from types to their types (default: 1)")
     parser.add_argument("--mode", choices=MODES, default="auto", help="auto (default): names by words, else both")
     parser.add_argument("--explain", action="store_true", help="show what scores are made of")
-    parser.add_argument("--format", choices=("md", "json", "mcp"), default="md", help="md (default), json or mcp")
+    formats = ("md", "json", "plain", "mcp")
+    parser.add_argument("--format", choices=formats, default="md", help="md (default), json, plain or mcp")
     parser.add_argument("--progress", choices=PROGRESS, default="auto", help="auto (default) draws a bar on a terminal")
     add_freshness_options(parser)
     add_place_options(parser)
 
 
 def run(args: Namespace) -> int:
+    if args.explain and args.format in ("plain", "mcp"):
+        raise UsageError(f"--explain is not shown with --format {args.format}", hint="with md, or in the json")
     options = FindOptions(
         " ".join(args.query),
         paths=tuple(args.path or ()),
@@ -79,7 +83,10 @@ def run(args: Namespace) -> int:
             progress.clear()
     if args.format == "json":
         return print_answer(answer, "json", sys.argv[1:])
-    text = render_json(make_content(answer)) if args.format == "mcp" else render_find(answer, explain=args.explain)
+    if args.format == "plain":
+        text = render_plain(answer)
+    else:
+        text = render_json(make_content(answer)) if args.format == "mcp" else render_find(answer, explain=args.explain)
     sys.stdout.write(text)
     return 0 if answer.found else 1
 

@@ -68,11 +68,11 @@ def run(args: Namespace) -> int:
     # The status that is shown is that of the refresh just done; another look would only cost time.
     with open_workspace(args, max_stale=60.0) as workspace:
         try:
-            report = workspace.refresh(full=args.full, on_progress=progress)
+            report = workspace.refresh(full=args.full, verify=True, on_progress=progress)
             if report.busy:
                 progress.clear()
                 print("cq: another process is writing the index; waiting for it", file=sys.stderr, flush=True)
-                report = workspace.refresh(full=args.full, wait=True, on_progress=progress)
+                report = workspace.refresh(full=args.full, wait=True, verify=True, on_progress=progress)
             precise = None
             if args.precise:
                 precise = workspace.resolve(seconds=args.budget_seconds, most=args.budget_calls, on_progress=progress)

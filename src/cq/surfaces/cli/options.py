@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import SUPPRESS, Action, ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,23 @@ if TYPE_CHECKING:
     from cq.workspace import Workspace
 
 
+class _Once(Action):
+    """Of two places neither is meant more than the other. The MCP server names its root first: no word that follows,
+    wherever it comes from, names another."""
+
+    def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, option_string: Any = None) -> None:
+        if getattr(namespace, self.dest, None) is not None:
+            raise UsageError(f"{option_string} is given twice", hint="give it once")
+        setattr(namespace, self.dest, values)
+
+
 def add_place_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--root", metavar="DIR", help="the directory that holds the code (default: the repository)")
-    parser.add_argument("--index-dir", metavar="DIR", help="keep the index below DIR (default: the cache directory)")
+    parser.add_argument(
+        "--root", metavar="DIR", action=_Once, help="the directory that holds the code (default: the repository)"
+    )
+    parser.add_argument(
+        "--index-dir", metavar="DIR", action=_Once, help="keep the index below DIR (default: the cache directory)"
+    )
 
 
 def add_file_options(parser: ArgumentParser) -> None:
@@ -146,14 +160,15 @@ def find_folders(given: list[str] | None, root: Path, option: str = "--in") -> t
     for name in given or ():
         if not name:
             raise UsageError(f"{option} names nothing", hint="give a directory or a file")
-        here = Path(os.path.abspath(name))  # noqa: PTH100  a link stays the link that the index knows
-        chosen = here if here.exists() and here.is_relative_to(root) else root / name
-        if not chosen.exists():
-            raise UsageError(f"{option} {name} does not exist", hint="it counts from the working directory or the root")
-        if not Path(os.path.normpath(chosen)).is_relative_to(root):
+        here = _make_absolute(name)
+        chosen = here if here.is_relative_to(root) and here.exists() else root / name
+        # Asked first: what lies outside is nobody's to know, not even whether it is there.
+        if not Path(os.path.normpath(chosen)).is_relative_to(root) or not _leads_below(chosen, root):
             raise UsageError(
                 f"{option} {name} lies outside the root", hint="give --root with a directory that holds it"
             )
+        if not chosen.exists():
+            raise UsageError(f"{option} {name} does not exist", hint="it counts from the working directory or the root")
         below = Path(os.path.normpath(chosen)).relative_to(root).as_posix()
         found += [below] if below != "." else []
     return tuple(found)
@@ -166,8 +181,8 @@ def find_target(text: str, root: Path) -> str:
     path = drive + path
     if not colon or rest.startswith(":"):
         return text
-    here = Path(os.path.abspath(path))  # noqa: PTH100  a link stays the link that the index knows
-    if here.is_file() and here.is_relative_to(root):
+    here = _make_absolute(path)
+    if here.is_relative_to(root) and here.is_file():
         return f"{here.relative_to(root).as_posix()}:{rest}"
     _refuse_outside(path, root)
     return f"{os.path.normpath(path)}:{rest}".replace(os.sep, "/") if "/" in path or os.sep in path else text
@@ -175,15 +190,32 @@ def find_target(text: str, root: Path) -> str:
 
 def find_part(text: str, root: Path) -> str:
     """A TARGET, or a path that may count from the working directory: told as the index tells it, `.` for the root."""
-    here = Path(os.path.abspath(text))  # noqa: PTH100  a link stays the link that the index knows
-    if text and here.exists() and here.is_relative_to(root):
+    here = _make_absolute(text)
+    if text and here.is_relative_to(root) and here.exists():
         return here.relative_to(root).as_posix()
-    _refuse_outside(text, root)
+    _refuse_outside(os.path.splitdrive(text)[1].partition(":")[0], root)
     return find_target(text, root)
 
 
+def _make_absolute(name: str) -> Path:
+    """From the working directory, as it is written: a link stays the link that the index knows. A working directory
+    that is gone holds nothing: then the name counts from the root alone."""
+    try:
+        return Path(os.path.abspath(name))  # noqa: PTH100
+    except OSError:
+        return Path(os.sep)
+
+
+def _leads_below(path: Path, root: Path) -> bool:
+    """Whether no link on the way leads out of the root."""
+    try:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+    except (OSError, ValueError):
+        return False
+
+
 def _refuse_outside(path: str, root: Path) -> None:
-    if Path(path).is_absolute() and Path(path).exists() and not Path(path).is_relative_to(root):
+    if Path(path).is_absolute() and not Path(path).is_relative_to(root):
         raise UsageError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
 
 
@@ -307,6 +339,15 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     workspace = Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
     terminal.root = workspace.root
     return workspace
+
+
+def describe_end() -> str:
+    """Of a command that runs until it is told to end. Started with Ctrl-C ignored (`cmd &` in a script) it goes on
+    ignoring it, as grep does."""
+    import signal
+
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    return "SIGTERM ends it: it was started with Ctrl-C ignored" if ignored else "Ctrl-C ends it"
 
 
 def read_seconds(text: str) -> float:

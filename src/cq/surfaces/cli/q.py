@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from cq.model.errors import UsageError
+from cq.query.vocabulary import METAVARIABLE, TOKENS, TokenRule
 from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace, print_answer
 from cq.surfaces.render.progress import MODES, ProgressLine
 from cq.surfaces.render.query import FORMATS, render_query
@@ -21,7 +22,10 @@ examples:
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.epilog = _EXAMPLES
+    rules = [*TOKENS.items(), ("$X", METAVARIABLE)]
+    width = max(len(rule.example) for _, rule in rules)
+    lines = [f"  {rule.example:<{width}}  {_explain(key, rule)}" for key, rule in rules]
+    parser.epilog = "\n".join([_EXAMPLES, "", "every key, with an example:", *lines])
     parser.add_argument(
         "query", metavar="QUERY", help="tokens: entity= name= pattern= inside= has= …; see docs/query.md"
     )
@@ -40,6 +44,11 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
     add_freshness_options(parser)
     add_place_options(parser)
+
+
+def _explain(key: str, rule: TokenRule) -> str:
+    more = " ".join(f".{name}=" for name in rule.modifiers)
+    return rule.meaning + (f"; {key}{more}" if more else "")
 
 
 def run(args: Namespace) -> int:

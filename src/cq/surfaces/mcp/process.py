@@ -16,7 +16,17 @@ import msgspec
 from anyio.abc import Process
 
 from cq.source.program import kill_group
-from cq.surfaces.client import DONE, INTERRUPT, WRITING, connect, find_socket, pack_request, read_mode, send_request
+from cq.surfaces.client import (
+    DONE,
+    INTERRUPT,
+    WRITING,
+    connect,
+    find_socket,
+    list_environment,
+    pack_request,
+    read_mode,
+    send_request,
+)
 
 Told = Callable[[str, int, int], Awaitable[None]]  # stage, done, total
 _MOST = 64 * 1024 * 1024  # bytes of one answer
@@ -32,7 +42,10 @@ async def run_command(argv: list[str], root: str, told: Told, *, alone: bool = F
     """`told` hears the progress of an index that is made. `alone`: not by the daemon, whose workers may all wait."""
     name, *rest = argv
     words = [name, f"--root={root}", *rest]
-    return (None if alone else await _ask_daemon(words, root, told)) or await _run_process(words, root, told)
+    try:
+        return (None if alone else await _ask_daemon(words, root, told)) or await _run_process(words, root, told)
+    except OSError as error:
+        return Done(2, b"", f"cq: io: {error.strerror or error}: {root}")
 
 
 async def _ask_daemon(words: list[str], root: str, told: Told) -> Done | None:
@@ -81,7 +94,8 @@ async def _ask_daemon(words: list[str], root: str, told: Told) -> Done | None:
 async def _run_process(words: list[str], root: str, told: Told) -> Done:
     process = await anyio.open_process(
         [sys.executable, "-P", "-m", "cq", *words],
-        cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        cwd=root, env=list_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stderr is not None

@@ -22,9 +22,9 @@ from cq import __version__
 from cq.model.answer import Answer, SourceDetails
 from cq.model.errors import REGISTRY, CqError
 from cq.model.status import Degraded
-from cq.surfaces.mcp.content import render_pieces
+from cq.surfaces.mcp.content import make_content, render_pieces
 from cq.surfaces.mcp.process import Done, run_command
-from cq.surfaces.mcp.tools import INSTRUCTIONS, TOOLS, WIDER, describe_tools, parse_arguments
+from cq.surfaces.mcp.tools import DEFAULT_BUDGET, INSTRUCTIONS, TOOLS, WIDER, describe_tools, parse_arguments
 from cq.workspace import Workspace, check_root, find_root
 
 Context = ServerRequestContext[Any, Any]
@@ -118,7 +118,8 @@ class _Surface:
             return _refuse("TIMEOUT", f"no answer within {_LONGEST:.0f} s")
         finally:
             self._calls -= 1
-        if done.status not in (0, 1):
+        # A clock that stopped the search gives exit status 2 as well, and what was found until then.
+        if done.status not in (0, 1, 2) or not done.out:
             code, message = _explain(done.errors)
             if code == "INTERNAL":
                 await _log(context, "error", message)
@@ -131,13 +132,9 @@ class _Surface:
         events: tuple[Degraded, ...] = answer.degraded
         for event in events:
             await _log(context, event.severity, event.message)
-        content: list[Any] = [
-            types.TextContent(
-                type="text", text=text, annotations=types.Annotations(audience=["assistant"], priority=priority)
-            )
-            for text, priority in render_pieces(answer)
-        ]
-        return types.CallToolResult(content=content, structured_content=msgspec.to_builtins(answer))
+        budget = (params.arguments or {}).get("budget", DEFAULT_BUDGET)
+        content = make_content(render_pieces(answer, budget))
+        return types.CallToolResult.model_validate({"content": content})
 
     async def _answer(self, context: Context, argv: list[str]) -> tuple[Done, str]:
         """The command's answer. While an index is being made, soon: what is known without, and a note that says so."""
@@ -282,10 +279,12 @@ async def _ask_root(context: Context) -> str:
                 if place.scheme == "file" and path.is_dir():
                     return str(path)
     try:
-        return os.environ.get("CQ_ROOT") or str(check_root(find_root(Path.cwd())))
-    except CqError as error:
+        given = os.environ.get("CQ_ROOT")
+        return str(Path(given).resolve() if given else check_root(find_root(Path.cwd())))
+    except (CqError, OSError) as error:
         hint = "let the client name its roots, or start `cq mcp` with --root"
-        raise MCPError(INVALID, f"{error.message} ({hint})", {"code": REGISTRY[error.code]}) from None
+        what, code = (error.message, error.code) if isinstance(error, CqError) else (error.strerror or "", "io")
+        raise MCPError(INVALID, f"{what} ({hint})", {"code": REGISTRY[code]}) from None
 
 
 def _state(context: Context) -> dict[str, Any]:
@@ -320,10 +319,13 @@ async def _hush(_: str, __: int, ___: int) -> None:
 
 
 def _explain(errors: str) -> tuple[str, str]:
-    """(code, message) of what the command said last."""
-    line = errors.strip().rpartition("\n")[2].removeprefix("cq: ")
-    code, _, message = line.partition(": ")
-    return REGISTRY.get(code, "INTERNAL"), message or line or "the command ended without a word"
+    """(code, message) of the error the command ended with, with the lines that show the place below it."""
+    lines = errors.strip().split("\n")
+    for at in range(len(lines) - 1, -1, -1):
+        mark, code, message = (*lines[at].split(": ", 2), "", "")[:3]
+        if mark == "cq" and code in REGISTRY:
+            return REGISTRY[code], "\n".join([message, *lines[at + 1 :]])
+    return "INTERNAL", lines[-1].removeprefix("cq: ") or "the command ended without a word"
 
 
 def _refuse(code: str, message: str) -> types.CallToolResult:

@@ -6,7 +6,7 @@ the command that answers. To add a question, add a struct to TOOLS, or, if it is
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -14,10 +14,12 @@ from msgspec import Meta
 from cq.model.answer import Answer
 from cq.model.find import FindAnswer
 from cq.model.status import Status
+from cq.surfaces.cli import find_controls
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
+DEFAULT_BUDGET = 8000
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
 Text = Annotated[str, Meta(min_length=1, max_length=2000)]
@@ -25,55 +27,57 @@ Names = Annotated[list[Annotated[str, Meta(min_length=1, max_length=500)]], Meta
 
 
 class Tool(Protocol):
+    __struct_fields__: ClassVar[tuple[str, ...]]
+
     def command(self) -> list[str]: ...
 
 
 class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
     """Find code; use it instead of grep. A name or text: every mention, definitions first, then calls, imports, uses.
-    A question in words: the code about it, how it is connected, its source. `symbol = Class > method`: that source.
+    A question in words, or `symbol = Class > method`: the code about it, how it is connected, its source.
     The answer says which of these it was. `path`: directories, files, globs.
     Examples: {"query": "get_or_create", "path": ["src/"]}, {"query": "how are passwords hashed"}"""
 
     query: Text
     path: Names = []
     languages: Names = []
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
     def command(self) -> list[str]:
-        if re.match(r"symbol\s*=", self.query):
-            _refuse(self, "`symbol = …`", "path", "languages", "page")
-            return ["read", f"--budget={self.budget}", "--", self.query]
-        if is_question(self.query):
-            _refuse(self, "a question in words", "page")
+        if re.match(r"symbol\s*=", self.query) or is_question(self.query):
+            _refuse(self, "a question in words, or `symbol = …`,", "page")
             paths = [f"--path={one}" for one in self.path]
             languages = [f"--lang={','.join(self.languages)}"] if self.languages else []
-            return ["find", *paths, *languages, f"--budget={self.budget}", "--", self.query]
+            return ["find", *paths, *languages, f"--budget={_share(self.budget)}", "--", self.query]
         return ["search", *_filter(self.path, self.languages), *_page(self.budget, self.page), "--", self.query]
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site with
-    its arguments and caller; references: every use; impact: what depends on it and may break, tests apart; graph: what
-    it depends on and what depends on it; types: super- and subtypes, members; path: how it reaches `to`.
+    its arguments and caller; references: every use; impact: what depends on it and may break, tests apart; sig-impact:
+    which calls the signature `to` would break; graph: what it depends on and what depends on it; types: super- and
+    subtypes, members, overriders of a method; path: how it reaches `to`.
     `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
     target: Text
     # Commands about one symbol; a new one is one more word here and in the description.
-    what: Literal["neighborhood", "calls", "references", "impact", "graph", "types", "path"] = "neighborhood"
+    what: Literal["neighborhood", "calls", "references", "impact", "sig-impact", "graph", "types", "path"] = (
+        "neighborhood"
+    )
     to: Annotated[str, Meta(max_length=2000)] = ""
     path: Names = []
     languages: Names = []
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
     def command(self) -> list[str]:
         of = f"what={self.what}"
-        if self.what != "path":
+        if self.what not in _WITH_TO:
             _refuse(self, of, "to")
         elif not self.to:
-            raise ValueError("what=path needs `to`: the symbol that is reached")
+            raise ValueError(f"{of} needs `to`: {_WITH_TO[self.what]}")
         if self.what not in ("calls", "references"):
             _refuse(self, of, "path", "languages")
         if self.what in ("neighborhood", "path"):
@@ -82,7 +86,8 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
             _refuse(self, of, "budget")
             return ["path", "--", self.target, self.to]
         paging = _page(self.budget, self.page)[: 2 if self.what == "neighborhood" else 3]
-        return [self.what, *_filter(self.path, self.languages), *paging, "--", self.target]
+        to = [f"--to={self.to}"] if self.to else []
+        return [self.what, *to, *_filter(self.path, self.languages), *paging, "--", self.target]
 
 
 class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,7 +96,7 @@ class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
     Examples: {"query": "entity=function has=\"await $X\" in=src/"}, {"query": "pattern=\"getattr($X, $Y)\""}"""
 
     query: Text
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
     def command(self) -> list[str]:
@@ -103,10 +108,10 @@ class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
     (path). Cheaper than reading whole files. Example: {"target": "src/app.py:main"}"""
 
     target: Text
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
 
     def command(self) -> list[str]:
-        return ["read", f"--budget={self.budget}", "--", self.target]
+        return ["read", f"--budget={_share(self.budget)}", "--", self.target]
 
 
 class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
@@ -115,7 +120,7 @@ class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
 
     path: Names = []
     severity: Literal["error", "warning", "info", "hint"] = "warning"
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
     def command(self) -> list[str]:
@@ -128,6 +133,9 @@ class IndexStatus(msgspec.Struct, forbid_unknown_fields=True):
     def command(self) -> list[str]:
         return ["status"]
 
+
+# What `to` is, where it is asked for.
+_WITH_TO = {"path": "the symbol that is reached", "sig-impact": "the new signature, e.g. save(self, row)"}
 
 # Name -> (arguments, what the command prints as JSON).
 TOOLS: dict[str, tuple[type[Tool], Any]] = {
@@ -147,33 +155,40 @@ INSTRUCTIONS = (
     "files; read symbols, not files; codebase_context says what is around a symbol; codebase_check after edits."
 )
 
-# What every answer holds. Its full schema is long and the same for all: `cq schema answer`.
-_OUTPUT = {
-    Answer: {
-        "type": "object",
-        "properties": {"command": {"type": "string"}, "found": {"type": "integer"}},
-        "required": ["command", "run", "summary"],
-    },
-    Status: {"type": "object", "required": ["freshness", "files", "counts"]},
-}
-
 
 def parse_arguments(name: str, arguments: dict[str, Any]) -> list[str]:
     """The command that answers; ValueError that says which argument is wrong and how."""
     kind, _ = TOOLS[name]
     try:
-        return msgspec.convert(arguments, kind).command()
+        given = msgspec.convert(arguments, kind)
+        _check_text(given)
+        return given.command()
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
         field = place.strip("`$").strip(".")
         if unknown := re.search(r"unknown field `(.*)`", message):
             from difflib import get_close_matches
 
-            known = getattr(kind, "__struct_fields__", ())
+            known = kind.__struct_fields__
             close = get_close_matches(unknown[1], known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known) or 'none'}"
             raise ValueError(f"unknown argument {unknown[1]!r} ({hint})") from None
         raise ValueError(f"{field}: {message}" if field else message) from None
+
+
+def _check_text(given: Tool) -> None:
+    """ValueError for what can be in no text and no name of a file that is indexed."""
+    for name in given.__struct_fields__:
+        value = getattr(given, name)
+        words: list[str] = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        for word in words:
+            controls = find_controls(word) or [char for char in word if char < " " and isinstance(value, list)]
+            if controls:
+                raise ValueError(
+                    f"{name}: a control character (U+{ord(controls[0]):04X}) is no part of a name or a text"
+                )
+            if any("\ud800" <= char <= "\udfff" for char in word):
+                raise ValueError(f"{name}: half of a surrogate pair is no text")
 
 
 def describe_tools() -> list[dict[str, Any]]:
@@ -183,12 +198,11 @@ def describe_tools() -> list[dict[str, Any]]:
             "name": name,
             "description": " ".join((kind.__doc__ or "").split()),
             "inputSchema": _shorten(kind),
-            "outputSchema": _OUTPUT[answer],
             "annotations": {
                 "readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False,
             },
         }
-        for name, (kind, answer) in TOOLS.items()
+        for name, (kind, _) in TOOLS.items()
     ]  # fmt: skip
 
 
@@ -202,6 +216,12 @@ def _shorten(kind: type[Tool]) -> dict[str, Any]:
         "required": body.get("required", []),
         "additionalProperties": False,
     }
+
+
+def _share(budget: int) -> int:
+    """Of a budget for what is sent, what the text may cost: it is sent as JSON, in pieces. Always the same share, so
+    that pages meet."""
+    return budget * 4 // 5
 
 
 def is_question(text: str) -> bool:
@@ -219,7 +239,7 @@ _CODE = frozenset({
 
 def _refuse(given: Tool, what: str, *names: str) -> None:
     """ValueError for arguments that would do nothing: rather refused than ignored."""
-    extra = [name for name in names if getattr(given, name) not in ([], "", 1, 8000)]
+    extra = [name for name in names if getattr(given, name) not in ([], "", 1, DEFAULT_BUDGET)]
     if extra:
         raise ValueError(f"{what} takes no {', '.join(extra)}")
 
@@ -230,4 +250,4 @@ def _filter(path: list[str], languages: list[str]) -> list[str]:
 
 
 def _page(budget: int, page: int) -> list[str]:
-    return ["--measure=text", f"--budget={budget}", f"--page={page}"]
+    return ["--measure=text", f"--budget={_share(budget)}", f"--page={page}"]

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from cq.surfaces.printer import ESCAPE
+
 
 def render_json(value: Any) -> str:
     """Indented, keys in the order they were given: the same value is the same bytes."""
@@ -22,7 +24,7 @@ def render_jsonl(values: list[Any]) -> str:
 def render_heading(text: str, level: int = 2) -> str:
     """A Markdown heading, bold where a terminal shows it."""
     heading = f"{'#' * level} {text}"
-    return f"\x1b[1m{heading}\x1b[0m" if has_colour() else heading
+    return f"{ESCAPE}[1m{heading}{ESCAPE}[0m" if has_colour() else heading
 
 
 def render_block(lines: list[str], language: str = "text") -> str:
@@ -87,13 +89,6 @@ def one_line(text: str) -> str:
 def show_path(path: str) -> str:
     """A path on one line, whatever it is called: control characters and what would turn the line round in escapes."""
     return path if path.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in path)
-
-
-def show_source(line: str) -> str:
-    """Source as it is; on a terminal without the characters that would steer it."""
-    if line.isprintable() or not sys.stdout.isatty():
-        return line
-    return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in line)
 
 
 def has_colour() -> bool:

@@ -19,9 +19,10 @@ from cq.model.answer import (
     NodeDetails,
     ReferenceDetails,
     Section,
+    ServerDetails,
     SourceDetails,
 )
-from cq.surfaces.render import one_line, render_block, render_heading, show_path, show_source
+from cq.surfaces.render import one_line, render_block, render_heading, show_path
 from cq.surfaces.render.terminal import highlight, show_place
 
 _INDENT = "    "
@@ -51,7 +52,7 @@ def render_card(answer: Answer) -> list[str]:
 def render_plain(answer: Answer) -> str:
     """`path:line:col: text`, one per line, for pipes and editors."""
     return "".join(
-        f"{show_path(where.path)}:{where.start_line}:{where.start_col}: {show_source(finding.message)}\n"
+        f"{show_path(where.path)}:{where.start_line}:{where.start_col}: {finding.message}\n"
         for section in answer.sections
         for finding in section.findings
         if (where := finding.location) is not None and isinstance(finding.details, _SITES)
@@ -76,7 +77,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails,
 )  # fmt: skip
 
 
@@ -88,7 +89,11 @@ def _render_card(answer: Answer, insight: Insight) -> list[str]:
         rows.append(f"target      {target.kind} {target.name}{of}")
         where = target.location
         place = f"{show_path(where.path)}:{where.start_line}:{where.start_col}"
-        rows.append(f"            {place}: {show_source(target.signature)}")
+        rows.append(f"            {place}: {target.signature}")
+        if target.others:
+            more = f" and {target.of - 1 - len(target.others)} more" if target.of > 1 + len(target.others) else ""
+            named = (f"{show_path(other.path)}:{other.line} {other.name}" for other in target.others)
+            rows.append(f"others      {', '.join(named)}{more}")
     if insight.neighborhood:
         parts = [f"{part.total} {part.what}" for part in insight.neighborhood.values() if part.total]
         rows += [f"around it   {'; '.join(parts)}"] if parts else []
@@ -149,7 +154,7 @@ def render_finding(finding: Finding) -> list[str]:
     if where is None:
         return [_INDENT + show_path(one_line(finding.message))]
     place = show_place(where.path, where.start_line, where.start_col)
-    text = show_source(finding.message)
+    text = finding.message
     if isinstance(details, CallDetails):
         caller = f" ({details.caller})" if details.caller else ""
         # How the index itself came to know is in JSON; that someone else said so is worth a word.
@@ -164,6 +169,9 @@ def render_finding(finding: Finding) -> list[str]:
         return [f"{_INDENT}{place} {details.severity}, {details.source}{code}: {one_line(text)}"]
     if isinstance(details, HoverDetails):
         return _render_contract(place, details, text)
+    if isinstance(details, ServerDetails) and details.text:
+        rows = [f"{place}: {one_line(text)}", *(f"  | {line}".rstrip() for line in details.text.splitlines())]
+        return [_INDENT + row for row in rows]
     if isinstance(details, SourceDetails):
         return [*_render_source(place, where.end_line, details)]
     if not isinstance(details, MatchDetails):
@@ -173,7 +181,7 @@ def render_finding(finding: Finding) -> list[str]:
     head = f"{_INDENT}{place}{kind}{scope}"
     if not details.context:
         return [f"{head}: {text.strip()}"]
-    numbered = enumerate(map(show_source, details.context), details.context_line)
+    numbered = enumerate(details.context, details.context_line)
     rows = [f"{_INDENT}  {number:>5} {line}".rstrip() for number, line in numbered]
     return [head, *rows]
 
@@ -183,12 +191,12 @@ def _render_contract(place: str, details: HoverDetails, text: str) -> list[str]:
     rows = [f"{place} {details.symbol_kind} {details.name}, by {details.source}".replace("  ", " ")]
     rows += [f"  {line}" for line in text.splitlines()]
     rows += [f"  returns {details.returns}"] if details.returns and details.returns not in text else []
-    rows += [f"  | {line}".rstrip() for line in map(show_source, details.doc.strip().splitlines())]
+    rows += [f"  | {line}".rstrip() for line in details.doc.strip().splitlines()]
     return [_INDENT + row for row in rows]
 
 
 def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:
-    source = highlight("\n".join(map(show_source, details.source.splitlines())), details.language)
+    source = highlight("\n".join(details.source.splitlines()), details.language)
     rows = [f"{place} to line {last}", render_block(source.split("\n"), details.language)]
     rows += [f"read on: cq read {details.more}"] if details.more else []
     return rows + [f"also: {other.kind} {other.name} {other.path}:{other.line}" for other in details.others]

@@ -25,6 +25,14 @@ def render_find(answer: FindAnswer, *, explain: bool = False) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+def render_plain(answer: FindAnswer) -> str:
+    """`path:line:col: text`, one per line, for pipes and editors."""
+    return "".join(
+        f"{show_path(row.file)}:{row.start_line}:{row.start_col}: {row.kind} {row.qualified_name}\n"
+        for row in answer.results
+    )
+
+
 def render_pieces(answer: FindAnswer) -> list[Piece]:
     """The graph, then a piece per file; priorities fall with the score and never rise."""
     if not answer.results:
@@ -55,7 +63,7 @@ def _explain(answer: FindAnswer) -> list[str]:
     rows = [render_heading("Scores"), f"    mode {answer.summary['mode']}, {answer.summary['candidates']} candidates"]
     for result in answer.results:
         parts = result.parts
-        kinds = ("lexical", "body", "signature", "late", "rerank", "file")
+        kinds = ("rerank", "vector") if parts.vector else ("lexical", "body", "signature", "late", "rerank", "file")
         words = {kind: getattr(parts, kind) for kind in kinds}
         shown = ", ".join(f"{name} {value:.2f}" for name, value in words.items() if value)
         prior = f", × {parts.prior:g}" if parts.prior != 1 else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cq.model.answer import Answer, Section
-from cq.surfaces.render import one_line, render_heading, show_path, show_source
+from cq.surfaces.render import one_line, render_heading, show_path
 from cq.surfaces.render.answer import render_answer, render_finding
 
 _INDENT = "    "
@@ -21,7 +21,7 @@ def render_neighborhood(answer: Answer) -> str:
             continue
         lines += [*_render_section(section), ""]
         if section.kind == "target_tldr" and answer.key_findings:
-            findings = (show_source(one_line(finding.message)) for finding in answer.key_findings)
+            findings = (one_line(finding.message) for finding in answer.key_findings)
             lines += [render_heading("Key Findings"), *(f"{_INDENT}{text}" for text in findings), ""]
     caps = [
         f"capped: {cut.scope} {cut.cap} at {cut.limit:,} of {cut.observed:,}; {cut.omitted:,} counted only"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from cq.model.answer import GraphEdge
-from cq.surfaces.render import one_line
+from cq.surfaces.render import one_line, show_path
 
 MAX_DRAWN = 300  # edges; beyond that a picture says nothing
 
@@ -16,7 +16,7 @@ class Picture:
 
     def __init__(self, pairs: Sequence[tuple[str, str, bool]]) -> None:
         names = dict.fromkeys(name for source, target, _ in pairs for name in (source, target))
-        self.labels = [one_line(name) for name in names]
+        self.labels = [show_path(one_line(name)) for name in names]
         numbers = {name: number for number, name in enumerate(names)}
         kept: dict[tuple[int, int], bool] = {}
         for source, target, dashed in pairs[:MAX_DRAWN]:
@@ -97,4 +97,6 @@ def _find_layers(count: int, edges: list[tuple[int, int, bool]]) -> list[int]:
 
 
 def _quote(label: str) -> str:
+    # `#lt;` is a character of Mermaid's, and what begins with a backtick is read as Markdown.
+    label = label.replace("#", "#35;").replace("`", "#96;")
     return label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

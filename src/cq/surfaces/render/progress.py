@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.surfaces.printer import ESCAPE, RETURN
+
 if TYPE_CHECKING:
     from cq.indexing.refresh import Progress
 
@@ -53,7 +55,7 @@ class ProgressLine:
 
     def clear(self) -> None:
         if self._drawn:
-            sys.stderr.write("\r\x1b[K")
+            sys.stderr.write(f"{RETURN}{ESCAPE}[K")
             sys.stderr.flush()
             self._drawn = False
 
@@ -67,7 +69,7 @@ class ProgressLine:
             import shutil
 
             width = shutil.get_terminal_size().columns - 1
-            sys.stderr.write("\r\x1b[K" + draw_bar(progress, _to_text(progress, rate, left), width))
+            sys.stderr.write(f"{RETURN}{ESCAPE}[K" + draw_bar(progress, _to_text(progress, rate, left), width))
             self._drawn = True
         sys.stderr.flush()
 

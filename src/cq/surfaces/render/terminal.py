@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
+from cq.surfaces.printer import ESCAPE
 from cq.surfaces.render import has_colour, show_path
 
 root = Path()  # of the answer; links are absolute
@@ -23,8 +24,8 @@ def show_place(path: str, line: int, col: int) -> str:
     text = _paint(text, _PLACE)
     if not _follows_links():
         return text
-    target = _name_host() + quote((root / path).as_posix(), safe="/:")
-    return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\"
+    target = _name_host() + quote(os.fsencode((root / path).as_posix()), safe="/:")
+    return f"{ESCAPE}]8;;{target}{ESCAPE}\\{text}{ESCAPE}]8;;{ESCAPE}\\"
 
 
 def highlight(source: str, language: str) -> str:
@@ -75,7 +76,7 @@ def _find_style(kind: str, *, named: bool, leaf: bool) -> str:
 
 def _paint(text: str, style: str) -> str:
     """Line by line: a pager shows a line by itself."""
-    return "\n".join(f"\x1b[{style}m{line}\x1b[0m" if line else line for line in text.split("\n"))
+    return "\n".join(f"{ESCAPE}[{style}m{line}{ESCAPE}[0m" if line else line for line in text.split("\n"))
 
 
 def _follows_links() -> bool:

@@ -49,4 +49,6 @@
 (nonlocal_statement) @scoped.nonlocal
 
 (type) @span.type
+(type (string) @forward)
+(type (binary_operator (string) @forward))
 (keyword_argument name: (identifier) @role.keyword)

@@ -1,0 +1,54 @@
+"""The one place that opens what a repository or an argument names: only regular files are ever opened. A named pipe
+would block until somebody writes to it, and opening a device may do something."""
+
+from __future__ import annotations
+
+import os
+import stat
+from errno import EINVAL
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    StrPath = str | os.PathLike[str]
+
+
+class NotRegularError(OSError):
+    """A directory, a pipe, a socket or a device where a file was expected."""
+
+    def __init__(self, path: StrPath) -> None:
+        super().__init__(EINVAL, "not a regular file", os.fspath(path))
+
+
+def open_regular(path: StrPath, *, dir_fd: int | None = None, follow: bool = True) -> int:
+    """A descriptor to read from. OSError as from the system, NotRegularError for what is no file."""
+    mode = os.stat(path, dir_fd=dir_fd, follow_symlinks=follow).st_mode
+    # A link that is not to be followed is left to `open`, which says so in the system's words.
+    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+        raise NotRegularError(path)
+    # It may have been replaced since it was looked at: then opening must not block.
+    handle = os.open(path, _READ if follow else _READ | _NO_FOLLOW, dir_fd=dir_fd)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise NotRegularError(path)
+    return handle
+
+
+def open_file(path: StrPath) -> BufferedReader:
+    """A file that is read piece by piece."""
+    return os.fdopen(open_regular(path), "rb")
+
+
+def read_file(path: StrPath, most: int = -1) -> bytes:
+    """All of it, or the first `most` bytes."""
+    with open_file(path) as file:
+        return file.read(most)
+
+
+def _flags(*names: str) -> int:
+    return sum(getattr(os, name, 0) for name in names)  # not every system has them all
+
+
+_READ = os.O_RDONLY | _flags("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
+_NO_FOLLOW = _flags("O_NOFOLLOW")

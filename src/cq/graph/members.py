@@ -24,6 +24,7 @@ MAX_HEIRS = 8  # classes below that have an attribute of their own
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_BASES = 100  # classes above one another
 MAX_BEGUN = 20  # members whose names begin as a text that is put together
+MAX_ORDER = 200  # classes of which one is made; what lies behind those is not known
 MAX_LINE = 30  # classes of one line that ask one another for a member
 
 
@@ -282,7 +283,9 @@ class Members:
             kind.keys.add(kind.unit.member_key(kind.definition.symbol, ""))
             linker.start_recording(kind.keys)
             order = linker.dialect(kind.unit).order_bases(linker, kind)
-            kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order)
+            kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order[:MAX_ORDER])
+            if len(order) > MAX_ORDER:
+                kind.mro += (None,)
             # `class A(B)` and `class B(A)`, which no Python runs, have no line: each would be behind the other.
             base = kind.mro[1] if len(kind.mro) > 1 and kind not in kind.mro[1:] else None
             kind.is_line = isinstance(base, Class) and base.mro == kind.mro[1:] and len(kind.mro) <= MAX_LINE

@@ -275,24 +275,19 @@ class PythonDialect(Dialect):
         if known is None:
             keys = Keys()
             with linker.recording(keys):
-                known = self._metaclasses[kind] = (self._find_metaclass(linker, kind, set()), keys)
+                known = self._metaclasses[kind] = (self._find_metaclass(linker, kind), keys)
         else:
             linker.record(known[1])
         return known[0]
 
-    def _find_metaclass(self, linker: Linker, kind: Class, seen: set[Class]) -> Class | None:
-        """`seen` are those that have none: code that does not run may have a class among its own bases."""
-        seen.add(kind)
-        order, definition = linker.members.order(kind), kind.definition
-        for name, value in definition.keywords:
-            if name == "metaclass":
-                found = self.find_static(linker, kind.unit, definition.scope, value, definition.start)
-                return found if isinstance(found, Class) else None
-        for holder in order[1:2] if kind.is_line else order[1:]:
-            if isinstance(holder, Class) and holder not in seen:
-                found = self._find_metaclass(linker, holder, seen)
-                if found is not None:
-                    return found
+    def _find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
+        for holder in linker.members.order(kind):
+            keywords = holder.definition.keywords if isinstance(holder, Class) else ()
+            value = next((value for name, value in keywords if name == "metaclass"), None)
+            if value is not None and isinstance(holder, Class):
+                found = self.find_static(linker, holder.unit, holder.definition.scope, value, holder.definition.start)
+                if isinstance(found, Class) or holder is kind:
+                    return found if isinstance(found, Class) else None
         return None
 
     def find_static(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from operator import attrgetter
+from itertools import accumulate
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -51,6 +53,7 @@ _ADDING: dict[str, tuple[int, int]] = {
     "append": (0, -1), "add": (0, -1), "appendleft": (0, -1), "push": (0, -1), "unshift": (0, -1), "insert": (1, -1),
     "extend": (0, -1), "set": (1, 0), "setdefault": (1, 0), "update": (0, -1),
 }  # fmt: skip
+_MOST_BINDS = 256  # of a name at one place; more are as good as anything
 MAX_PASSING = 10  # calls that a container is handed to
 Written = Listing | Dictionary | Each  # a container as written
 # A name, and the attribute or the element under a constant key that is stored to; see Unit.placed.
@@ -141,6 +144,24 @@ def find_members(code: Code) -> list[Definition]:
     return found
 
 
+class _Order(NamedTuple):
+    """What is asked again and again of the bindings of one name, of which there may be thousands."""
+
+    plain: list[Bind]
+    ends: list[
+        int
+    ]  # up to each, the last place that one of comprehensions and lambdas is known at; none: there is none
+    has_definition: bool
+
+
+def _find_order(binds: Sequence[Bind]) -> _Order:
+    plain = [bind for bind in binds if not bind.inner]
+    ends: list[int] = []
+    if len(plain) < len(binds):
+        ends = list(accumulate((bind.end if bind.inner else -1 for bind in binds), max))
+    return _Order(plain, ends, any(map(_is_defined, plain)))
+
+
 class _Homes(dict[int, int]):
     def __init__(self, unit: Unit) -> None:
         super().__init__()
@@ -170,6 +191,7 @@ class Unit:
         self.part_keys: dict[str, int] = {}  # those of its own parts that were asked for
         self._nowhere = self.name_key("")
         self.homes = _Homes(self)  # `home`, for loops over all of a document
+        self._orders: dict[int, _Order] = {}  # by the identity of a list of `scopes`
         self._own_stores: dict[int, dict[str, list[Store]]] | None = None
         for definition in code.definitions:
             self.definitions[definition.start] = definition
@@ -424,9 +446,8 @@ class Unit:
                 if store.end < 0 or store.end >= position:
                     is_last = True
                     break
-        loops = [loop for loop in self.code.loops if loop[0] <= position < loop[1]]
-        if loops:
-            end = max(loop[1] for loop in loops)
+        end = self._find_loop_end(position)
+        if end >= 0:
             found += [store for store in own if position < store.since <= end]
         return found, is_last
 
@@ -451,33 +472,54 @@ class Unit:
         """Straight-line code hides what was bound before; branches and loops join."""
         if len(binds) == 1 and not binds[0].inner:
             return binds
+        order = self._orders.get(id(binds)) if position != ANYWHERE else None
+        if order is None:
+            order = _find_order(binds)
+            if position != ANYWHERE:  # else the list may be made for this question
+                self._orders[id(binds)] = order
         # By start: the last one that is not over is the innermost.
         at = bisect_right(binds, position, key=_start)
-        while at:
+        while at and order.ends and order.ends[at - 1] > position:
             at -= 1
             last = binds[at]
             if last.inner and position < last.end:
                 same = binds[bisect_left(binds, last.start, key=_start) : at + 1]
                 return [bind for bind in same if bind.inner and bind.end == last.end]
-        plain = [bind for bind in binds if not bind.inner]
+        plain = order.plain
         if len(plain) < 2 or (position == ANYWHERE and is_own):
             return plain
         if not is_own:
             # A function may run between two assignments; definitions of one name take each other's place.
-            if plain[0].scope != ROOT or not any(map(_is_defined, plain)):
+            if plain[0].scope != ROOT or not order.has_definition:
                 return plain
             position = _FOREVER
         found: list[Bind] = []
-        for bind in reversed(plain):
-            if bind.start <= position:
-                found.append(bind)
-                if bind.end < 0 or bind.end >= position:
-                    break
-        loops = [loop for loop in self.code.loops if loop[0] <= position < loop[1]]
-        if loops:
-            end = max(loop[1] for loop in loops)
-            found += [bind for bind in plain if position < bind.start <= end]
+        behind = bisect_right(plain, position, key=_start)
+        for at in range(behind - 1, -1, -1):
+            bind = plain[at]
+            found.append(bind)
+            if bind.end < 0 or bind.end >= position or len(found) > _MOST_BINDS:
+                break
+        end = self._find_loop_end(position)
+        if end >= 0:
+            found += plain[behind : bisect_right(plain, end, key=_start)]
         return found or plain
+
+    def _find_loop_end(self, position: int) -> int:
+        """Where the outermost loop around a place ends, -1 where there is none."""
+        at = bisect_right(self._loops, position, key=itemgetter(0)) - 1
+        return self._loops[at][1] if at >= 0 and position < self._loops[at][1] else -1
+
+    @cached_property
+    def _loops(self) -> list[tuple[int, int]]:
+        """Those that are in no other."""
+        found: list[tuple[int, int]] = []
+        for start, end in self.code.loops:
+            if not found or start >= found[-1][1]:
+                found.append((start, end))
+            elif end > found[-1][1]:  # broken code may have them overlap
+                found[-1] = (found[-1][0], end)
+        return found
 
     # -- what can be depended on: numbers that stand for a part of the code, whatever its offsets -----------------
 

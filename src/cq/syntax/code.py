@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
@@ -274,6 +274,8 @@ class CodeDraft:
                 for parameter in definition.parameters:
                     counts[definition.symbol, parameter.name] = 1
         found: list[tuple[int, str, Value, int, int, Value, int]] = []
+        by_symbol = {definition.symbol: definition for definition in definitions if definition.symbol >= 0}
+        holders: dict[str, set[int]] = {}
         late: set[tuple[int, str]] = set()  # bound by functions inside: who knows when
         self.binds.sort(key=_places)
         owners = scopes.find([bind[1] for bind in self.binds])
@@ -285,7 +287,7 @@ class CodeDraft:
             if word == "global":
                 around = -1
             elif word == "nonlocal":
-                around = self._holder(definitions, scope, name, found)
+                around = self._holder(by_symbol, scope, name, holders.get(name, ()))
             if isinstance(value, SeenIn):
                 at = value.offset
                 scope = scopes.find([at])[0]
@@ -293,6 +295,7 @@ class CodeDraft:
             elif around != scope and value is not None and not isinstance(value, (int, *_BY_ITSELF)):
                 value = SeenIn(scope, at, value)
             found.append((start, name, value, around, statement, kind, inner))
+            holders.setdefault(name, set()).add(around)
             if inner < 0:
                 counts[around, name] = counts.get((around, name), 0) + 1
                 if around != scope:
@@ -347,14 +350,12 @@ class CodeDraft:
 
     def _holder(
         self,
-        definitions: list[Definition],
+        by_symbol: Mapping[int, Definition],
         scope: int,
         name: str,
-        found: list[tuple[int, str, Value, int, int, Value, int]],
+        holders: Collection[int],
     ) -> int:
         """The function around `scope` that binds a nonlocal name."""
-        holders = {bind[3] for bind in found if bind[1] == name}
-        by_symbol = {definition.symbol: definition for definition in definitions if definition.symbol >= 0}
         inner = scope
         while scope in by_symbol:
             definition = by_symbol[scope]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from itertools import accumulate, compress, repeat
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, compress, groupby, repeat
 from operator import add, attrgetter, itemgetter, le, lt, sub
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -16,7 +17,7 @@ from cq.model.source import Problem, Segment
 from cq.syntax.chunks import build_chunks
 from cq.syntax.code import ANONYMOUS
 from cq.syntax.collect import DEFINED, Collector, Scopes
-from cq.syntax.language import AT_ROOT, IN_CLASS, ROLE_NUMBER, Captures, Draft, Language
+from cq.syntax.language import AT_ROOT, IN_CLASS, PARSE_MICROS, ROLE_NUMBER, Captures, Draft, Language
 from cq.syntax.registry import get_language
 from cq.syntax.table_code import TABLE_LANGUAGES, build_table_code
 
@@ -170,6 +171,7 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int], 
     collector = Collector(text, span, root)
     cursor = language.take_cursor()
     plan: list[tuple[str, str, list[Node], list[Captures]]]
+    began = time.monotonic()
     if language.flat:
         by_name = cursor.captures(root)
         plan = [(what, kind, by_name[capture], []) for what, kind, capture in language.plan if capture in by_name]
@@ -183,7 +185,10 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int], 
             if matches
         ]
     if cursor.did_exceed_match_limit:
-        collector.problems.append(Problem("depth", "nested too deeply: some facts are left out", 0, len(text)))
+        collector.problems.append(Problem("depth", "nested too deeply: some facts are left out", *span))
+    elif (time.monotonic() - began) * 1_000_000 >= PARSE_MICROS:
+        # The cursor stops without a word.
+        collector.problems.append(Problem("depth", "it takes too long to read: some facts are left out", *span))
     language.give_cursor(cursor)
     for what, kind, nodes, _ in plan:
         # One pattern at a time, and the frequent ones in comprehensions: there are millions of matches.
@@ -421,7 +426,7 @@ def _pack_references(language: Language, collector: Collector) -> References:
     quiet = _pack_quiet(collector) if language.keywords else None
     if not starts:
         return References(quiet=quiet)
-    for start, end, role in collector.spans:
+    for start, end, role in _find_outer(collector.spans):
         for offset in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
             marks.setdefault(offset, role)
     if language.dot_attributes:
@@ -448,6 +453,16 @@ def _pack_references(language: Language, collector: Collector) -> References:
         roles,
         quiet,
     )
+
+
+def _find_outer(spans: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """In their order those that do not lie in one of the same role; only those that stand together are compared."""
+    for _, alike in groupby(spans, key=itemgetter(2)):
+        last = -1
+        for span in sorted(alike, key=lambda span: (span[0], -span[1])):
+            if span[1] > last:
+                last = span[1]
+                yield span
 
 
 def _find_names(language: Language, collector: Collector) -> tuple[list[int], list[bytes]]:

@@ -7,6 +7,7 @@ Types are bound under `<name>`, exports that are called differently inside under
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -218,7 +219,8 @@ class EcmaScriptCode(Language):
     def _new_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`new Map<string, Row>()` says what it holds."""
         name = first_child(node)
-        if name is not None and collector.text[name.start_byte : name.end_byte] in _CONTAINERS:
+        is_short = name is not None and name.end_byte - name.start_byte < _PATH_TEXT
+        if name is not None and is_short and collector.text[name.start_byte : name.end_byte] in _CONTAINERS:
             kinds = node.child_by_field_name("type_arguments")
             if kinds is not None:
                 label = Name(collector.slice(name.start_byte, name.end_byte))
@@ -634,6 +636,7 @@ class EcmaScriptCode(Language):
             if name in _DERIVING and len(args) == 2:
                 _derive(notes, *args, is_whole=name != "setPrototypeOf")
         prototypes = self._find_prototypes(collector, notes)
+        these = [found.start() for found in _THIS_WORD.finditer(text, *collector.span)]
         for start in sorted(notes.functions):
             written = notes.functions[start]
             draft = named.get(written.body_start)
@@ -675,7 +678,7 @@ class EcmaScriptCode(Language):
                 code.returns.append((written.body_start - 1, written.value))
             place = (start, start) if draft is None else (written.body_start, written.body_start)
             inner = written.end if draft is None else -1
-            if not is_own and not written.is_arrow and text.find(b"this", start, written.end) >= 0:
+            if not is_own and not written.is_arrow and bisect_left(these, start) < bisect_left(these, written.end):
                 code.binds.append((*place, "this", this, inner))
             if written.name:
                 own = Defined(key) if key in code.definitions else Lambda(key)
@@ -952,6 +955,7 @@ def read_type(raw: bytes) -> Value | NoPath:
 
 
 _THIS = Parameter("this")
+_THIS_WORD = re.compile(rb"this")
 _EXPORTS = (b"exports.", b"module.exports.")
 # From what is assigned to the block that always runs it; functions are there before that.
 _DERIVING = frozenset({"inherits", "setPrototypeOf", "__extends"})  # functions that put one under another

@@ -237,6 +237,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "types": [["types", "f"]],
     "references": [["references", "f", "--no-lsp"]],
     "hover": [["hover", "f"]],
+    "lsp": [["lsp", "hints", "a.py"]],
     "diagnostics": [["diagnostics", "a.py"]],
     "exceptions": [["exceptions", "f"]],
     "side-effects": [["side-effects"]],

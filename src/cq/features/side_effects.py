@@ -19,7 +19,7 @@ from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations, note_uncovered
 from cq.features.target import find_part, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, EffectDetails, Finding, Insight, Run, Section, Slice, Truncation
-from cq.model.code import Code
+from cq.model.code import Code, Imported
 from cq.model.edge import Candidate, SymbolRef
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
@@ -152,9 +152,9 @@ class _Module:
         self._imported: dict[str, str] = {}
         for bind in code.binds:
             self._holders.setdefault(bind.name, set()).add(bind.scope)
-            if isinstance(bind.value, list) and bind.value[0] == "import":
-                _, _, module, name = bind.value
-                self._imported[bind.name] = f"{module}.{name}" if name != "*" else str(module)
+            if isinstance(bind.value, Imported):
+                module, name = bind.value.module, bind.value.name
+                self._imported[bind.name] = f"{module}.{name}" if name != "*" else module
 
     def find(self) -> Iterator[_Effect]:
         """Everything that happens, in no order."""

@@ -367,7 +367,8 @@ def edit(bench: Bench, rounds: int, every: int) -> int:
 
 
 def _pick(bench: Bench) -> Path:
-    files = [path for path in bench.root.rglob("*") if path.is_file() and ".git" not in path.parts]
+    # Half a cq.toml is an error that is said.
+    files = [path for path in bench.root.rglob("*") if path.is_file() and not {".git", "cq.toml"} & {*path.parts}]
     return bench.rng.choice(sorted(files))
 
 

@@ -697,9 +697,7 @@ class Edges:
                 ref = known.get(local)
             else:
                 ref = self._find_name(path, document, scope, name, start, role)
-            if ref is not None and ref.status != "unresolved":
-                yield reference, scope, ref
-            elif (
+            if (ref is not None and ref.status != "unresolved") or (
                 unknown
                 and ref is not None  # of an import what it binds, not the words that name the module
                 and role not in ("attribute", "keyword", "label")

@@ -259,7 +259,8 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "languages": [["languages"]],
     "schema": [["schema"]],
     "doctor": [["doctor"]],
-    "mcp": [],  # answers as the commands do
+    "mcp": [],  # these two speak a protocol, and answer as the commands do
+    "lsp": [],
     "daemon": [["daemon", "status"]],
     "config": [["config", "get", "daemon"]],
     "init": [["init", "claude"]],

@@ -51,6 +51,13 @@ def test_each_source_overrules_the_one_behind_it(tmp_path: Path, monkeypatch: py
         "index.dir": "cq.toml:6",
         "providers.allow": "default",
         "providers.deny": "default",
+        "providers.order": "default",
+        "providers.timeout": "default",
+        "providers.retries": "default",
+        "providers.breaker": "default",
+        "providers.max_files": "default",
+        "providers.max_file_bytes": "default",
+        "providers.doctor_on_build": "default",
     }
     monkeypatch.setenv("CQ_INDEX_DIR", "/env")
     assert (load_config(tmp_path).index.dir, load_config(tmp_path).source("index.dir")) == (
@@ -211,6 +218,13 @@ def test_providers_are_listed_with_their_lines(tmp_path: Path):
     assert rows == {
         "providers.allow": ((), "default"),
         "providers.deny": (("ty",), "cq.toml:2"),
+        "providers.order": ((), "default"),
+        "providers.timeout": (0.0, "default"),
+        "providers.retries": (1, "default"),
+        "providers.breaker": (4, "default"),
+        "providers.max_files": (0, "default"),
+        "providers.max_file_bytes": (0, "default"),
+        "providers.doctor_on_build": (False, "default"),
         "providers.lsp.gopls.cmd": (("gopls",), "cq.toml:3"),
         "providers.lsp.gopls.languages": (("go",), "cq.toml:3"),
         "providers.settings.pyrefly": (("x",), "cq.toml"),

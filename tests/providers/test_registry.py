@@ -56,6 +56,42 @@ def test_the_configuration_allows_and_denies(tmp_path: Path, config: ProvidersCo
     assert asked(tmp_path, make("a"), make("b"), make("c"), config=config) == left
 
 
+def test_the_configuration_says_who_is_first(tmp_path: Path):
+    some = [make("a"), make("b"), make("best", 90, best=frozenset({"hover"}))]
+    assert asked(tmp_path, *some, config=ProvidersConfig(order=("b", "gone", "a"))) == ["b", "a", "best"]
+
+
+def test_the_configuration_bounds_what_a_question_costs(tmp_path: Path):
+    seen: list[tuple[Any, int]] = []
+
+    def run(site: Any, detection: Any, plane: str, targets: Any, budget: Any) -> list[Reply[Any]]:
+        seen.append((budget, site.breaker))
+        return [Reply("a", plane, Coverage("complete"), (Hover("x"),)) for _ in targets]
+
+    provider = Provider("a", "A", 1, ("python",), ("types",), "a", lambda _: Detection(True, "1"), run)
+    config = ProvidersConfig(timeout=40.0, retries=3, breaker=2, max_files=1, max_file_bytes=10)
+    targets = [
+        Target(Document(name, "python", text))
+        for name, text in (("a.py", b"x" * 11), ("b.py", b"x\n"), ("c.py", b"x\n"))
+    ]
+    replies = Registry(tmp_path, config, providers=[provider]).ask("hover", [*targets, targets[1]])
+    assert [reply.coverage.reason for reply in replies] == [
+        "the file is larger than max_file_bytes = 10", "", "files beyond max_files = 1 are not asked about", "",
+    ]  # fmt: skip
+    ((budget, breaker),) = seen
+    assert (budget.point, budget.project, budget.first, budget.attempts, budget.total, breaker) == (
+        40,
+        40,
+        40,
+        4,
+        40,
+        2,
+    )
+    seen.clear()
+    Registry(tmp_path, providers=[provider]).ask("hover", targets)
+    assert seen == [(BUDGETS["interactive"], 4)]
+
+
 def test_only_those_who_know_the_language_and_the_plane_are_asked(tmp_path: Path):
     registry = Registry(tmp_path, providers=[make("a")])
     assert list(registry.select("rust", "hover")) == []

@@ -176,7 +176,9 @@ def _list_providers(config: ProvidersConfig, sources: dict[str, str]) -> list[Se
     return rows
 
 
-_LISTS = ("allow", "deny")
+_LISTS = (
+    "allow", "deny", "order", "timeout", "retries", "breaker", "max_files", "max_file_bytes", "doctor_on_build",
+)  # fmt: skip
 
 
 def _load_file(root: Path) -> tuple[ConfigFile, dict[str, Any], dict[str, str], tuple[str, ...], dict[str, str]]:

@@ -116,10 +116,20 @@ def _check_config(load_config: Callable[[], Configuration]) -> Iterator[Check]:
     except CqError as error:
         yield Check("configuration", "files", "error", error.message, error.hint)
         return
-    given = [f"{setting.name} ({setting.source})" for setting in config.settings if setting.source != "default"]
+    given = [
+        f"{setting.name} = {_show(setting.value)} ({setting.source})"
+        for setting in config.settings
+        if setting.source != "default"
+    ]
     yield Check("configuration", "settings", "ok", ", ".join(given) or "all defaults")
     for note in config.notes:
         yield Check("configuration", "note", "warning", note, "keep one of the two" if "cq.toml holds" in note else "")
+
+
+def _show(value: object) -> str:
+    return (
+        ", ".join(map(str, value)) if isinstance(value, tuple) else str(value).lower() if value is True else str(value)
+    )
 
 
 def _check_cache(root: Path, load_config: Callable[[], Configuration], index_dir: str) -> Iterator[Check]:

@@ -44,6 +44,13 @@ class ProvidersConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str, dict[str, Any]
     ] = {}  # by provider, for servers that ask; used where the user trusts the repository
     lsp: Annotated[dict[str, LanguageServer], msgspec.Meta(max_length=64)] = {}
+    order: _Names = ()  # who is asked before the others
+    timeout: Annotated[float, msgspec.Meta(ge=0, le=600, description="seconds for an answer; 0: by question")] = 0.0
+    retries: Annotated[int, msgspec.Meta(ge=0, le=5, description="of a question that timed out")] = 1
+    breaker: Annotated[int, msgspec.Meta(ge=1, le=20, description="restarts until a server is given up")] = 4
+    max_files: Annotated[int, msgspec.Meta(ge=0, le=1_000_000, description="of one question; 0: no limit")] = 0
+    max_file_bytes: Annotated[int, msgspec.Meta(ge=0, le=256 * 1024 * 1024, description="0: no limit")] = 0
+    doctor_on_build: bool = False  # `cq index` says which providers can be asked
 
 
 class SectionOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

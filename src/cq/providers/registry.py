@@ -46,6 +46,7 @@ class Site(msgspec.Struct, frozen=True):
     tools: Path | None = None
     trusted: bool = False
     settings: dict[str, dict[str, Any]] = {}  # by provider; they can name programs to run, so they need trust too
+    breaker: int = 0  # restarts until a server is given up; 0: as it comes
 
 
 class Provider(msgspec.Struct, frozen=True):
@@ -77,6 +78,8 @@ def serve(spec: Callable[[Site, Detection], ServerSpec], hazard: Callable[[Site,
         how = spec(site, detection)
         if site.trusted and how.id in site.settings:
             how = msgspec.structs.replace(how, settings={**how.settings, **site.settings[how.id]})
+        if site.breaker:
+            how = msgspec.structs.replace(how, breaker=site.breaker)
         risky = {target.document.path: target for target in targets} if hazard and not site.trusted else {}
         known = {path: hazard(site, target) for path, target in risky.items()} if hazard else {}
         reasons = [known.get(target.document.path, "") for target in targets]
@@ -103,7 +106,7 @@ class Registry:
         providers: Iterable[Provider] | None = None,
     ) -> None:
         self.config = config or ProvidersConfig()
-        self.site = Site(root.resolve(), tools, trusted, self.config.settings)
+        self.site = Site(root.resolve(), tools, trusted, self.config.settings, self.config.breaker)
         found = list(_load_providers(self.config) if providers is None else providers)
         self.providers = tuple(sorted(found, key=lambda provider: (provider.priority, provider.id)))
         self._detected: dict[str, Detection] = {}
@@ -140,7 +143,7 @@ class Registry:
         return ""
 
     def select(self, language: str, plane: str) -> Iterator[Provider]:
-        """Who can be asked, the best first: those made for the plane, then by priority and id.
+        """Who can be asked, the best first: as configured, then those made for the plane, by priority and id.
 
         Whether a provider can run is found out only when it is its turn: some take a second to say their version.
         """
@@ -149,7 +152,9 @@ class Registry:
             for provider in self.providers
             if language in provider.languages and provider.answers(plane) and not self.why_disabled(provider)
         ]
-        for provider in sorted(found, key=lambda each: (plane not in each.best, each.priority, each.id)):
+        first = {name: at for at, name in enumerate(self.config.order)}
+        found.sort(key=lambda each: (first.get(each.id, len(first)), plane not in each.best, each.priority, each.id))
+        for provider in found:
             if self.detect(provider).available:
                 yield provider
 
@@ -161,9 +166,11 @@ class Registry:
         In `bulk` only the best provider of each language that answers at all is asked, over its interface for many
         places if it has one.
         """
-        replies: dict[int, Reply[Any]] = {}
+        budget = self._fit(budget)
+        replies = self._leave_out(plane, targets)
         for language in sorted({target.document.language for target in targets}):
             todo = [at for at, target in enumerate(targets) if target.document.language == language]
+            todo = [at for at in todo if at not in replies]
             for provider in self.select(language, plane):
                 found = self._run(provider, plane, [targets[at] for at in todo], budget, bulk=bulk)
                 for at, reply in zip(todo, found, strict=True):
@@ -178,6 +185,38 @@ class Registry:
                     nobody = Reply[Any]("", plane, Coverage("unresolved", self.explain(language, plane)))
                     replies |= dict.fromkeys(missing, nobody)
         return [replies[at] for at in range(len(targets))]
+
+    def _fit(self, budget: Budget) -> Budget:
+        """With the times and retries that are configured."""
+        config, default = self.config, ProvidersConfig()
+        if config.timeout:
+            long = max(budget.first, config.timeout)
+            budget = msgspec.structs.replace(
+                budget, point=config.timeout, project=config.timeout, first=long,
+                project_first=max(budget.project_first, config.timeout), total=max(budget.total, config.timeout),
+            )  # fmt: skip
+        return (
+            budget
+            if config.retries == default.retries
+            else msgspec.structs.replace(budget, attempts=config.retries + 1)
+        )
+
+    def _leave_out(self, plane: str, targets: Sequence[Target]) -> dict[int, Reply[Any]]:
+        """Of targets in files that the configuration keeps from servers, why they are not asked about."""
+        most, size = self.config.max_files, self.config.max_file_bytes
+        left: dict[int, Reply[Any]] = {}
+        paths: set[str] = set()
+        for at, target in enumerate(targets):
+            path, why = target.document.path, ""
+            if size and len(target.document.text) > size:
+                why = f"the file is larger than max_file_bytes = {size:,}"
+            elif most and path not in paths and len(paths) >= most:
+                why = f"files beyond max_files = {most:,} are not asked about"
+            else:
+                paths.add(path)
+            if why:
+                left[at] = Reply("", plane, Coverage("unresolved", why))
+        return left
 
     def explain(self, language: str, plane: str) -> str:
         """Why nobody can be asked, in one line with what would help."""

@@ -18,7 +18,7 @@ from cq.providers.documents import Document, Texts, make_uri, read_uri
 from cq.providers.positions import ENCODINGS
 from cq.providers.rpc import Connection, Request, ServerError
 
-BACKOFF = (0.25, 1.0, 3.0, 10.0)  # before each restart; then the server is given up
+BACKOFF = (0.25, 1.0, 3.0, 10.0)  # before each restart; the last for those after, until the server is given up
 STRIKES = 3  # questions in a row that got no answer in time
 MAX_OPEN = 128
 _WINDOW = 128  # requests in flight
@@ -58,6 +58,7 @@ class ServerSpec(msgspec.Struct, frozen=True):
     env: dict[str, str] = {}
     unadvertised: frozenset[str] = frozenset()  # capabilities it has and does not name
     slow_start: bool = False  # written in JavaScript
+    breaker: int = len(BACKOFF)  # restarts until it is given up
     coverage: Callable[[Session, str], Coverage] = lambda _session, _plane: Coverage("complete")
     # Whether it has read the project, for one that says so and knows nothing before. It is waited for as for an answer.
     ready: Callable[[Session], bool] = lambda _session: True
@@ -121,7 +122,7 @@ class Session:
             if self._connection:
                 self._note_failure(self._connection.reason)
                 self._connection = None
-            if self._failures > len(BACKOFF):
+            if self._failures > self.spec.breaker:
                 raise ServerError(f"given up after {self._failures} failures: {self.errors[-1] if self.errors else ''}")
             pause = self._not_before - time.monotonic()
             if pause > deadline - time.monotonic():

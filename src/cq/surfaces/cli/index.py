@@ -86,6 +86,10 @@ def run(args: Namespace) -> int:
             progress.clear()
         cost = _measure_cost(started)
         status = workspace.status()
+        on_build = workspace.config().providers.doctor_on_build
+        checks = [check for check in workspace.doctor() if check.area == "providers"] if on_build else []
+    for check in checks:
+        print(f"cq: {check.name}: {check.state}, {check.detail}", file=sys.stderr)
     if args.format == "json":
         more = {"precise": precise} if precise else {}
         sys.stdout.write(render_json({"report": report, "cost": cost, "status": status, "embedded": embedded, **more}))

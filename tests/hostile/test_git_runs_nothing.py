@@ -260,7 +260,6 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "schema": [["schema"]],
     "doctor": [["doctor"]],
     "mcp": [],  # these two speak a protocol, and answer as the commands do
-    "lsp": [],
     "daemon": [["daemon", "status"]],
     "config": [["config", "get", "daemon"]],
     "init": [["init", "claude"]],

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
 
 from cq.model.source import Segment
-from cq.syntax import extract_facts
+from cq.syntax import extract_facts, get_language, language
 
 
 def test_embedded_and_whole_documents_at_once():
@@ -20,3 +23,20 @@ def test_embedded_and_whole_documents_at_once():
     assert all(future.result() == expected[0] for future in pages)
     assert all(future.result() == expected[1] for future in wholes)
     assert expected[0].embedded[3].calls[0].name == "call_me"
+
+
+def test_a_machine_that_is_busy_stops_no_parse(monkeypatch: pytest.MonkeyPatch):
+    """The clock of the parser goes on while others have the processor; what counts is what the parse has used."""
+    text = b"def f(a):\n    return [x for x in a if x > 1]\n" * 3000
+    python = get_language("python")
+    whole = python.parse(text)
+    monkeypatch.setattr(language, "SMALL_MICROS", 500)
+    monkeypatch.delitem(vars(python), "parsers")
+    monkeypatch.setattr(language, "time", SimpleNamespace(thread_time=lambda: 0.0))
+    stopped = python.parse(text)
+    assert whole is not None
+    assert stopped is not None
+    assert str(stopped.root_node) == str(whole.root_node)
+    monkeypatch.setattr(language, "time", SimpleNamespace(thread_time=iter(range(9)).__next__))
+    assert python.parse(text) is None
+    monkeypatch.delitem(vars(python), "parsers")

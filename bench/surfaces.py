@@ -223,9 +223,10 @@ def _ask_before_index(tree: Path, environment: dict[str, str]) -> dict[str, Any]
         took = (time.perf_counter() - started) * 1000
         process.stdin.close()
         process.wait()
-    answer = said["result"]["structuredContent"]
-    marked = any(event["category"] in ("partial", "no_index") for event in answer.get("degraded", ()))
-    return {"answer ms": took, "found": answer["found"], "marked": marked, "progress notifications": told}
+    text: str = said["result"]["content"][0]["text"]
+    marked = "the index is being made" in text or "no index yet" in text
+    found = int(text.partition(" | ")[2].partition(" ")[0].replace(",", ""))
+    return {"answer ms": took, "found": found, "marked": marked, "progress notifications": told}
 
 
 def _median(work: Callable[[], object], runs: int = _RUNS) -> float:

@@ -34,7 +34,7 @@ WALKING = {
     "next_sibling", "prev_sibling", "next_named_sibling", "prev_named_sibling", "child_with_descendant",
     "descendant_for_byte_range", "named_descendant_for_byte_range",
 }  # fmt: skip
-_HAVE_PARENTS = {"draft", "d", "symbol", "piece", "holder"}  # that are no nodes
+_HAVE_PARENTS = {"draft", "d", "s", "symbol", "piece", "holder"}  # that are no nodes
 BANNED_MODULES = {"utils", "common", "shared", "helpers", "base", "manager", "runtime", "contracts", "types"}
 BANNED_CLASSES = re.compile(r"(V\d+|Dto|Payload|Impl|Factory|Manager)$")
 
@@ -135,6 +135,55 @@ def test_one_module_runs_git():
         return bool(words.elts) and isinstance(words.elts[0], ast.Constant) and words.elts[0].value == "git"
 
     assert _offenders(path for path, node in _nodes(ast.Call) if looks_for_git(node)) == ["source/git.py"]
+
+
+# Where something is opened that no repository and no argument names, and what that is.
+OPENERS = {
+    "opening.py": "the one place itself",
+    "embed/__init__.py": "weights that are part of the program",
+    "embed/minilm.py": "weights that are part of a package",
+    "embed/weights/__init__.py": "weights that are part of the program",
+    "syntax/language.py": "queries that are part of the program",
+    "syntax/languages/cpp.py": "queries that are part of the program",
+    "syntax/languages/typescript.py": "queries that are part of the program",
+    "store/database.py": "the schema, part of the program; locks and data files, made here",
+    "store/head.py": "what is written",
+    "store/kept.py": "what is written",
+    "store/warm.py": "/proc",
+    "store/artifacts.py": "what is written",
+    "features/export/scip.py": "what is written",
+    "source/read.py": "directories, on the way to a file",
+    "source/git.py": "what is written, in a directory of our own",
+    "indexing/events.py": "/proc",
+    "indexing/location.py": "the lock, and what is written",
+    "providers/npm.py": "what is written",
+    "surfaces/client.py": "the user's own settings; it imports next to nothing",
+    "surfaces/daemon.py": "/proc, /dev/null, the daemon's own lock",
+    "surfaces/cli/__init__.py": "/dev/null",
+    "surfaces/cli/options.py": "/proc",
+    "surfaces/mcp/stdio.py": "/dev/null",
+    "surfaces/mcp/process.py": "/dev/null",
+}
+
+
+def test_files_that_somebody_names_are_opened_in_one_place():
+    def opens(node: ast.Call) -> bool:
+        match node.func:
+            case ast.Name(id="open"):
+                return True
+            case ast.Attribute(attr="read_text" | "read_bytes"):
+                return True
+            case ast.Attribute(value=ast.Name(id="os" | "io" | "gzip" | "codecs"), attr="open"):
+                return True
+            case ast.Attribute(attr="open"):
+                modes = [each.value for each in node.args if isinstance(each, ast.Constant)]
+                return any(isinstance(mode, str) and re.fullmatch(r"[rwxa][bt+]*", mode) for mode in modes)
+            case _:
+                return False
+
+    found = _offenders(path for path, node in _nodes(ast.Call) if opens(node))
+    assert [path for path in found if path not in OPENERS] == []
+    assert [path for path in OPENERS if path not in found] == []
 
 
 def test_names_with_an_underscore_stay_in_their_file():

@@ -1,16 +1,17 @@
 """The one place that opens what a repository or an argument names: only regular files are ever opened. A named pipe
 would block until somebody writes to it, and opening a device may do something."""
 
-# Shells that complete a word come through here, and a Path costs more than the look.
-
 from __future__ import annotations
 
 import os
 import stat
 from errno import EINVAL
-from typing import BinaryIO
+from typing import TYPE_CHECKING
 
-StrPath = str | os.PathLike[str]
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    StrPath = str | os.PathLike[str]
 
 
 class NotRegularError(OSError):
@@ -34,7 +35,7 @@ def open_regular(path: StrPath, *, dir_fd: int | None = None, follow: bool = Tru
     return handle
 
 
-def open_file(path: StrPath) -> BinaryIO:
+def open_file(path: StrPath) -> BufferedReader:
     """A file that is read piece by piece."""
     return os.fdopen(open_regular(path), "rb")
 

@@ -921,7 +921,7 @@ class Workspace:
         from cq import __version__
         from cq.features.export import export_index
 
-        self._keep_fresh()
+        self._keep_fresh(wait=True)
         with self._reading() as (reader, tree):
             embeddings = self._describe_embeddings(reader, tree)
             return export_index(
@@ -933,7 +933,7 @@ class Workspace:
         from cq import __version__
         from cq.features.export.scip import export_scip
 
-        self._keep_fresh()
+        self._keep_fresh(wait=True)
         with self._reading() as (reader, tree):
             return export_scip(reader, tree, out, version=__version__)
 
@@ -941,7 +941,7 @@ class Workspace:
         """Takes a SCIP index as evidence of what calls mean, in place of one taken before; None: none any more."""
         from cq.indexing.ingest import ingest_scip
 
-        self._keep_fresh()
+        self._keep_fresh(wait=True)
         return ingest_scip(self._open_place().file, self.root, None if file is None else Path(file))
 
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
@@ -986,7 +986,9 @@ class Workspace:
     def doctor(self) -> tuple[Check, ...]:
         """The environment, the cache, the tools and the configuration, with what to do about each problem."""
         from cq.indexing.doctor import find_checks
+        from cq.providers.programs import forget_failures
 
+        forget_failures()
         return find_checks(self.root, self.config, lambda: self.providers, index_dir=self._index_dir)
 
     @contextmanager
@@ -1060,8 +1062,9 @@ class Workspace:
         )
         return self._disk
 
-    def _keep_fresh(self) -> str:
-        """Does what the policy says before a question; returns how fresh the answer may call itself."""
+    def _keep_fresh(self, *, wait: bool = False) -> str:
+        """Does what the policy says before a question; returns how fresh the answer may call itself. With `wait` for
+        what another process is writing: an export has no place to say that it is of the last generation."""
         if self._shared is not None:
             return "refreshed"
         if not self._auto_refresh:
@@ -1078,7 +1081,7 @@ class Workspace:
         if key and events.is_unchanged(key):
             return "refreshed"
         report = self.refresh()
-        if report.busy and not report.generation:
+        if report.busy and (wait or not report.generation):
             # Nothing to answer from yet: the one case where a question waits.
             report = self.refresh(wait=True)
         if key and not report.busy:
@@ -1284,7 +1287,11 @@ def stay_ready() -> Generator[float, None, None]:
         again._closed, again._configuration, again._registry = False, None, None
         again._on_progress = again._last = again._place = None
         with suppress(CqError, OSError), again:
-            yield from again._stay_ready(key)
+            try:
+                yield from again._stay_ready(key)
+            except Exception:
+                if not again._mend():
+                    raise
 
 
 _asked: list[tuple[tuple[str, str, str], Workspace]] = []

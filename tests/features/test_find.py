@@ -528,3 +528,48 @@ def test_a_question_about_something_else_finds_nothing_and_says_why(tmp_path: Pa
 def test_a_word_that_is_nowhere_hides_nothing_that_is_alike(tmp_path: Path):
     answer = find_fixture(tmp_path, AUTH, "validation of a JWT credential")
     assert any("validate" in name.lower() for name in names(answer))
+
+
+DOCUMENTED = '''
+    #- first.py
+    def renew_token(token):
+        """Renew a token. It is looked up in the store, checked against the clock, and written anew with a later date.
+
+        Nothing is done for one that is revoked.
+        """
+        return token
+    #- second.ts
+    /**
+     * Renew the token of a session, of which the store
+     * has one. It is looked up in the store, checked against the clock, and written anew with a later date.
+     *
+     * @param token which is meant
+     */
+    export function renewSessionToken(token: string) {
+      return token;
+    }
+    #- third.rs
+    /// Renew the token of a guest
+    ///
+    /// It is looked up in the store, checked against the clock, and written anew with a later date.
+    #[inline]
+    pub fn renew_guest_token(token: &str) -> &str {
+        token
+    }
+    '''
+
+
+def test_documentation_is_cut_to_its_first_sentence_unless_it_is_the_answer(tmp_path: Path):
+    found = find_fixture(tmp_path, DOCUMENTED, "renew a token, nothing for one that is revoked", threshold=0.0)
+    sources = {shot.file: shot.source for shot in found.snapshots}
+    assert found.results[0].file == "first.py"
+    assert "Nothing is done for one that is revoked." in sources["first.py"]
+    assert sources["second.ts"].startswith(
+        "/**\n * Renew the token of a session, of which the store\n * has one. ... */\n"
+        "export function renewSessionToken("
+    )
+    assert sources["third.rs"].startswith("/// Renew the token of a guest ...\n#[inline]\npub fn renew_guest_token(")
+    found = find_fixture(tmp_path, DOCUMENTED, "renew the token of a session", threshold=0.0)
+    sources = {shot.file: shot.source for shot in found.snapshots}
+    assert "@param token which is meant" in sources["second.ts"]
+    assert '    """Renew a token. ..."""\n    return token\n' in sources["first.py"]

@@ -318,7 +318,7 @@ def test_the_commands(workspace: Workspace, tmp_path: Path, capfd: pytest.Captur
         (["run", str(file), "--steps", "[]"], "its own steps"),
         (["run", "--step", "{"], "--step is not JSON"),
         (["run", "--steps", "{}"], "--steps is a list"),
-        (["run", str(tmp_path)], "is not a file"),
+        (["run", str(tmp_path)], "not a regular file"),
         (["run", str(tmp_path / "none.toml")], "cannot be read"),
         (["run", "--step", '{"type":"cals"}'], "the command line, steps[0].type: there is no step 'cals'"),
         (["report", "refactor", "--target", "path:app"], "not one of refactor-impact"),

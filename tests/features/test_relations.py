@@ -156,6 +156,22 @@ def test_types_have_sub_and_supertypes_and_overrides(workspace: Workspace):
     assert [f.message for f in members.findings] == ["method Store.save", "method Store.check: overridden 1 time"]
 
 
+@pytest.mark.parametrize(
+    ("target", "overrides", "overridden"),
+    [("A.run", [], ["B.run", "C.run"]), ("a.py > B > run", ["A.run"], ["C.run"]), ("C > run", ["B.run", "A.run"], [])],
+)
+def test_types_of_a_method_are_what_overrides_what(
+    tmp_path: Path, target: str, overrides: list[str], overridden: list[str]
+):
+    (tmp_path / "a.py").write_text(
+        "class A:\n    def run(self): ...\nclass B(A):\n    def run(self): ...\nclass C(B):\n    def run(self): ...\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        answer = opened.types(target)
+    assert list(nodes(answer, "overrides")) == overrides
+    assert list(nodes(answer, "overridden_by")) == overridden
+
+
 def test_the_most_depended_on_rank_first(workspace: Workspace):
     answer = workspace.rank()
     names = [f.details.name for s in answer.sections for f in s.findings if isinstance(f.details, NodeDetails)]

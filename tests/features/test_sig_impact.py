@@ -303,4 +303,4 @@ def test_the_signature_of_a_class_is_that_of_its_constructor(tmp_path: Path):
         assert answer.degraded == ()
         assert "'Line'" in opened.sig_impact(SignatureOptions("Row", "Line(self, a)")).degraded[0].message
         assert "no function" in opened.sig_impact(SignatureOptions("value", "value()")).degraded[0].message
-        assert "no class" in opened.types("Row.__init__").degraded[0].message
+        assert "no class" in opened.types("value").degraded[0].message

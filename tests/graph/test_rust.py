@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cq.graph.dialect import Dialect
+from cq.model.code import Name, Text
 from tests.support.checks import check_calls
 
 PAGE = (Path(__file__).parents[1] / "cases" / "graph-rust.md").read_text("utf-8")
@@ -20,4 +21,4 @@ def test_case(title: str):
 
 
 def test_a_type_without_a_name_has_none():
-    assert Dialect([]).find_type_names(["", "Foo", "'a"]) == ["Foo"]
+    assert Dialect([]).find_type_names([Name(""), Name("Foo"), Text("a")]) == ["Foo"]

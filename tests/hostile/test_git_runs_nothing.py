@@ -237,6 +237,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "types": [["types", "f"]],
     "references": [["references", "f", "--no-lsp"]],
     "hover": [["hover", "f"]],
+    "lsp": [["lsp", "hints", "a.py"]],
     "diagnostics": [["diagnostics", "a.py"]],
     "exceptions": [["exceptions", "f"]],
     "side-effects": [["side-effects"]],
@@ -258,7 +259,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "languages": [["languages"]],
     "schema": [["schema"]],
     "doctor": [["doctor"]],
-    "mcp": [],  # answers as the commands do
+    "mcp": [],  # these two speak a protocol, and answer as the commands do
     "daemon": [["daemon", "status"]],
     "config": [["config", "get", "daemon"]],
     "init": [["init", "claude"]],

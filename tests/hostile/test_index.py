@@ -8,6 +8,7 @@ import importlib
 import os
 import shutil
 import sqlite3
+import threading
 from pathlib import Path
 
 import msgspec
@@ -312,6 +313,40 @@ def test_a_cache_that_is_removed_while_somebody_reads(root: Path, tmp_path: Path
         assert list(rows), "what was begun ends"
     with Workspace.open(root, index_dir=tmp_path / "cache") as workspace:
         assert workspace.status().files
+
+
+def test_a_file_that_is_cut_while_somebody_reads_it(root: Path, tmp_path: Path):
+    with Workspace.open(root, index_dir=tmp_path / "cache") as workspace:
+        expected = [row.symbol_id for row in workspace.symbols()]
+        rows = workspace.symbols()
+        next(rows)
+        os.truncate(find_data(next((tmp_path / "cache").glob("*/index.db"))), 20000)
+        with contextlib.suppress(Exception):  # an iteration that was begun may end with an error, and no sooner
+            list(rows)
+        assert [row.symbol_id for row in workspace.symbols()] == expected
+
+
+def test_an_export_waits_for_another_writer(root: Path, tmp_path: Path):
+    with Workspace.open(root, index_dir=tmp_path / "cache") as workspace:
+        workspace.refresh()
+        (root / "app.py").write_text("def other(): ...\n")
+        held, go = threading.Event(), threading.Event()
+        index = next((tmp_path / "cache").glob("*/index.db"))
+
+        def hold() -> None:
+            with database.writer_lock(index, wait=True):
+                held.set()
+                go.wait(60)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait(60)
+        assert workspace.search("other").degraded, "an answer says that it is old"
+        timer = threading.Timer(0.2, go.set)
+        timer.start()
+        workspace.export(tmp_path / "out")
+        thread.join()
+    assert "other" in (tmp_path / "out" / "symbols.jsonl").read_text()
 
 
 def test_an_index_that_is_copied_is_taken(root: Path, index: Path, tmp_path: Path):

@@ -96,6 +96,7 @@ ASKED: dict[str, list[tuple[str, ...]]] = {
     "references": [("Evil", "--no-lsp")],
     "hover": [("Evil.save", "--no-lsp")],
     "diagnostics": [("--no-lsp",)],
+    "lsp": [("hints", "app.py", "--no-lsp"), ("definition", "Evil.save", "--no-lsp"), ("nothing\u202e",)],
     "exceptions": [("main",), ()],
     "side-effects": [()],
     "scopes": [("main",)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from cq.model.config import LanguageServer, ProvidersConfig
 from cq.model.provider import Coverage, Hover, Reply, Telemetry
 from cq.providers.answers import Target
 from cq.providers.documents import Document
-from cq.providers.programs import Detection, find_program, read_version
+from cq.providers.programs import Detection, find_program, forget_failures, read_version
 from cq.providers.registry import Provider, Registry, find_degraded, summarize
 from cq.providers.session import BUDGETS, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
@@ -202,6 +203,39 @@ def test_sessions_are_shared_by_root_and_way_of_running(tmp_path: Path):
     spec = ServerSpec("x", ("x",), {})
     assert get_session(tmp_path, spec) is get_session(tmp_path / ".", ServerSpec("x", ("x",), {}))
     assert get_session(tmp_path, spec) is not get_session(tmp_path, ServerSpec("x", ("x",), {}, settings={"a": 1}))
+
+
+def test_that_a_program_does_not_run_is_found_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    program, runs = tmp_path / "stub", tmp_path / "runs"
+    (tmp_path / "cq").mkdir()
+
+    def write(text: str) -> None:
+        program.write_text(f"#!/bin/sh\necho x >> {runs}\n{text}\n")
+        program.chmod(0o755)
+
+    def ask() -> tuple[bool, int]:
+        return read_version([str(program), "--version"]).available, len(runs.read_text().split())
+
+    write("exit 1")
+    assert [ask() for _ in range(3)] == [(False, 1)] * 3
+    forget_failures()  # as `cq doctor` does
+    assert ask() == (False, 2)
+    write("echo 1.0; exit 0")  # another program
+    assert [ask() for _ in range(2)] == [(True, 3), (True, 4)]
+    write("exit 3")
+    (tmp_path / "cq" / "programs.json").write_bytes(b"\xff not json")
+    assert [ask() for _ in range(2)] == [(False, 5)] * 2
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + 3600)
+    assert ask() == (False, 6)
+
+
+def test_what_a_server_lacks_is_said_once():
+    planes = ("hover", "definition", "references")
+    replies = [Reply[Any]("", plane, Coverage("unresolved", "x does not run")) for plane in planes]
+    (event,) = find_degraded(replies)
+    assert (event.category, event.message) == ("definition", "x does not run")
 
 
 def test_detection_runs_the_program_and_takes_none_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

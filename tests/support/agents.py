@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -29,6 +30,15 @@ def environment(root: Path, daemon: str = "off") -> dict[str, str]:
     (config / "cq" / "settings.toml").write_text(f'daemon = "{daemon}"\n')
     own = {f"XDG_{name}": str(root.parent / name) for name in ("CACHE_HOME", "RUNTIME_DIR")}
     return clean | own | {"XDG_CONFIG_HOME": str(config)}
+
+
+def hear_ctrl_c() -> None:
+    """For `preexec_fn`: also where the tests themselves were started with Ctrl-C ignored (`make test &`)."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def ignore_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def on_terminal(root: Path, *arguments: str, **more: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from cq.surfaces.daemon import DaemonStatus
+from tests.support.agents import hear_ctrl_c
 
 
 class Place:
@@ -32,7 +33,7 @@ class Place:
     def start(self, *arguments: str, **more: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "cq", *arguments], cwd=self.root, env={**self.environment, **more},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=hear_ctrl_c,
         )  # fmt: skip
 
     def cq(self, *arguments: str, text: bytes = b"", **more: str) -> tuple[int, bytes, bytes]:

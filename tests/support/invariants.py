@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 
 from cq.identity import breadcrumb, identify
+from cq.model.code import Defined, Lambda, ParameterOf, find_inner, find_values
 from cq.model.facts import FileFacts
 from cq.model.source import Segment
 from cq.syntax import embedding_text, extract_facts, full_source, get_language
@@ -75,28 +76,18 @@ def _check_symbols(text: bytes, facts: FileFacts, span: tuple[int, int]) -> None
 
 
 def _check_code(facts: FileFacts) -> None:
-    """What code does, it does in a definition or at root level. Where the parser made up a name there is no value: the
-    linker reads the first letter of every text."""
+    """What code does, it does in a definition or at root level. Where the parser made up a name there is no value."""
     if facts.code is None:
         return
     code, known = facts.code, {-1} | {definition.symbol for definition in facts.code.definitions}
     assert {row.scope for row in (*code.definitions, *code.binds, *code.stores, *code.sites)} <= known
     assert {row[0] for row in (*code.raises, *code.runs)} <= known
     starts = {definition.start for definition in code.definitions}
-    todo = [value for bind in facts.code.binds for value in (bind.value, bind.type)]
-    todo += [value for store in facts.code.stores for value in (store.base, store.value, store.key, store.type)]
-    todo += [value for site in facts.code.sites for value in (site.callee, *site.args, *dict(site.keywords).values())]
-    for made in facts.code.definitions:
-        todo += [made.type, *made.returns, *made.yields, *made.bases, *made.decorators]
-        todo += [value for parameter in made.parameters for value in (parameter.type, parameter.default)]
-    todo += [value for *_, value in (*code.raises, *code.runs)]
-    while todo:
-        value = todo.pop()
-        assert value != ""
-        if isinstance(value, list) and value[0] != "import":
-            if value[0] in ("def", "lambda", "param"):
-                assert value[1] in starts, f"a value of a definition that is not there: {value}"
-            todo += value[1:]
+    for value in find_values(code):
+        assert "" not in find_inner(value)
+        if isinstance(value, (Defined, Lambda, ParameterOf)):
+            assert value.start in starts, f"a value of a definition that is not there: {value}"
+    assert "" not in (*(bind.value for bind in code.binds), *(site.callee for site in code.sites))
 
 
 def _check_uses(text: bytes, facts: FileFacts, span: tuple[int, int]) -> None:

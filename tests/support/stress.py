@@ -130,6 +130,10 @@ class Bench:
                 if vectors:
                     workspace.embed()
                 workspace.export(out)
+                assert not workspace._last or not workspace._last.busy, "somebody is writing"
+            if os.environ.get("STRESS"):
+                shutil.rmtree(self.folder / f"seen-{bool(cache)}", ignore_errors=True)
+                shutil.copytree(out, self.folder / f"seen-{bool(cache)}")
             return {
                 path.relative_to(out).as_posix(): hashlib.sha1(_TIME.sub(b"", path.read_bytes())).hexdigest()
                 for path in sorted(Path(out).rglob("*"))
@@ -140,7 +144,7 @@ class Bench:
         """The export of an index made afresh, and told the same."""
         state = hashlib.sha1()
         for path in sorted(self.root.rglob("*")):
-            if path.is_file() and ".git" not in path.parts:
+            if path.is_file() and (".git" not in path.parts or path.name == "exclude"):
                 state.update(f"{path}\0".encode("utf-8", "surrogateescape") + path.read_bytes())
         if self._fresh is None or self._fresh[0] != state.hexdigest():
             with tempfile.TemporaryDirectory(dir=self.folder) as cache:
@@ -161,12 +165,23 @@ class Bench:
                 rows + connection.execute("SELECT * FROM asked WHERE tree=?", (tree.id,)).fetchall(), key=repr
             )
 
+    def problems(self) -> list[tuple[str, str]]:
+        """(path, code) of what was not understood."""
+        with contextlib.closing(Reader(database.connect(self.index), os.fspath(self.root))) as reader, reader:
+            tree = reader.tree()
+            return [
+                (file.path, problem.code)
+                for file in (reader.files(tree.id) if tree else ())
+                for document in reader.documents(file.content)
+                for problem in document.problems
+            ]
+
     def check(self) -> None:
         """The next command answers right, and exports what a fresh index does."""
         found, expected = self.export(), self.fresh()
         if found != expected:
             names = [name for name in {*found, *expected} if found.get(name) != expected.get(name)]
-            raise AssertionError(f"exports differ: {sorted(names)}")
+            raise AssertionError(f"exports differ: {sorted(names)}; problems: {self.problems()}")
 
     def edit(self) -> None:
         """One file says something else; those that evidence is about stay as they are."""
@@ -352,7 +367,8 @@ def edit(bench: Bench, rounds: int, every: int) -> int:
 
 
 def _pick(bench: Bench) -> Path:
-    files = [path for path in bench.root.rglob("*") if path.is_file() and ".git" not in path.parts]
+    # Half a cq.toml is an error that is said.
+    files = [path for path in bench.root.rglob("*") if path.is_file() and not {".git", "cq.toml"} & {*path.parts}]
     return bench.rng.choice(sorted(files))
 
 
@@ -422,9 +438,21 @@ def _switch_branch(bench: Bench, number: int) -> None:
         _git(bench.root, "checkout", "-q", bench.rng.choice(branches))
 
 
+def _edit_rules(bench: Bench, number: int) -> None:
+    """What is left out changes: where it stands, what it says, or that it is there."""
+    files = (".gitignore", ".ignore", ".cqignore", ".git/info/exclude", "cq.toml", f"{_pick(bench).parent}/.gitignore")
+    path, left_out = bench.root / bench.rng.choice(files), _pick(bench).relative_to(bench.root).as_posix()
+    if path.exists() and bench.rng.random() < 0.5:
+        path.unlink()
+    elif path.suffix == ".toml":
+        path.write_text(f"[index]\nexclude = [{json.dumps(left_out)}]\n")
+    else:
+        path.write_text(bench.rng.choice([f"/{left_out}\n", f"*_{number % 10}*\n", "*\n!*.py\n!*/\n", ""]))
+
+
 EDITS: tuple[Callable[[Bench, int], None], ...] = (
     _rename, _move, _move_folder, _delete, _copy, _half_typed, _half_typed, _add_code, _add_code, _encode,
-    _change_newlines, _switch_branch,
+    _change_newlines, _switch_branch, _edit_rules,
 )  # fmt: skip
 
 

@@ -193,10 +193,11 @@ def test_a_bug_in_one_language_costs_the_facts_of_one_file(
         raise KeyError("oops")
 
     monkeypatch.setattr("cq.indexing.read.extract_facts", fail)
+    monkeypatch.setattr("cq.syntax.extract.is_strict", False)
     facts = load(capsys, "facts", "app.py")
-    assert [(problem["code"], problem["message"]) for problem in facts["problems"]] == [
-        ("internal", "KeyError: 'oops'")
-    ]
+    (problem,) = facts["problems"]
+    assert problem["code"] == "internal"
+    assert "KeyError" in problem["message"]
     assert [(chunk["kind"], chunk["full_source"]) for chunk in facts["chunks"]] == [("module", SOURCE)]
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from cq.indexing.refresh import Progress
 from cq.surfaces.printer import Printer
 from cq.surfaces.render.progress import ProgressLine, draw_bar, measure_speed
+from tests.support.agents import hear_ctrl_c, ignore_ctrl_c
 
 
 @pytest.fixture
@@ -40,7 +42,9 @@ def large(tmp_path: Path) -> Path:
     return root
 
 
-def start(*arguments: str, root: Path, **options: int) -> subprocess.Popen[str]:
+def start(
+    *arguments: str, root: Path, ctrl_c: Callable[[], None] = hear_ctrl_c, **options: int
+) -> subprocess.Popen[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("CQ_")}
     return subprocess.Popen(
         [sys.executable, "-m", "cq", *arguments],
@@ -50,6 +54,7 @@ def start(*arguments: str, root: Path, **options: int) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=ctrl_c,
         **options,
     )
 
@@ -211,6 +216,19 @@ def _wait_for_reading(process: subprocess.Popen[str]) -> None:
     for line in process.stderr:
         if json.loads(line)["done"] > 100:
             return
+
+
+def test_watch_that_is_started_with_ctrl_c_ignored_says_what_ends_it(root: Path):
+    process = start("watch", root=root, ctrl_c=ignore_ctrl_c)
+    assert process.stderr is not None
+    try:
+        assert process.stderr.readline().endswith("SIGTERM ends it: it was started with Ctrl-C ignored\n")
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    finally:
+        _end_group(process)
+    assert (process.returncode, err) == (0, "")
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

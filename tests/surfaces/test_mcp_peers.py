@@ -98,4 +98,3 @@ def test_the_inspector_lists_and_calls_every_tool(modules: Path, root: Path, por
         words = ["--tool-arg", *arguments] if arguments else []
         answer = inspect("tools/call", "--tool-name", name, *words)
         assert answer["content"]
-        assert answer["structuredContent"]

@@ -80,9 +80,9 @@ def test_there_is_no_daemon_and_that_is_said_in_one_line(tmp_path: Path, system:
 
 def test_agents_are_answered_on_windows(tmp_path: Path):
     root = make_repository(tmp_path / "repo")
-    command = StdioServerParameters(
-        command=sys.executable, args=["-m", "cq", "mcp"], env=pretend(root, "win32"), cwd=str(root)
-    )
+    # The commands that the server starts are given no PYTHONPATH, so they know where they really are.
+    env = pretend(root, "win32", "off")
+    command = StdioServerParameters(command=sys.executable, args=["-m", "cq", "mcp"], env=env, cwd=str(root))
 
     async def ask() -> None:
         with anyio.fail_after(90):
@@ -150,7 +150,7 @@ def test_a_search_for_programs_passes_over_what_is_named_from_here(tmp_path: Pat
 def test_files_are_read_below_the_root_without_directory_handles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Where directories cannot be gone through step by step, links are seen all the same."""
     monkeypatch.setattr("cq.source.read._CAN_STEP", False)
-    monkeypatch.setattr("cq.source.read._READ", os.O_RDONLY)
+    monkeypatch.setattr("cq.opening._READ", os.O_RDONLY)
     (tmp_path / "root" / "in").mkdir(parents=True)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "secret.py").write_text("1")
@@ -211,10 +211,10 @@ class Windows(PureWindowsPath):
     exists = is_file
 
 
-def pretend(root: Path, system: str) -> dict[str, str]:
+def pretend(root: Path, system: str, daemon: str = "auto") -> dict[str, str]:
     """Also in a locale that knows no UTF-8: what is opened without saying how would show."""
     more = {"TESTS_OF_CQ_SYSTEM": system, "PYTHONPATH": str(STAND_IN), "PATHEXT": ""}
-    return environment(root, "auto") | more | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    return environment(root, daemon) | more | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 def run(root: Path, env: dict[str, str], *words: str) -> tuple[int, str, str]:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.agents import hear_ctrl_c
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -197,6 +199,7 @@ def test_ctrl_c_prints_what_was_found_so_far(tmp_path: Path):
         process = subprocess.Popen(
             [sys.executable, "-m", "cq", "search", "v.*e", "--mode", "regex", "--profile", "audit", "--all"],
             cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=hear_ctrl_c,
         )  # fmt: skip
         time.sleep(delay)
         process.send_signal(signal.SIGINT)

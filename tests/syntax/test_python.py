@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from cq.model.code import Each, Element, Name, Seen
 from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.syntax import embedding_text
 from tests.support.fixture import parse_fixture
@@ -388,8 +389,8 @@ def test_a_comprehension_that_is_passed_twice_is_seen_from_where_it_stands():
     facts = read("show([row.name for row in rows])\nshow([row.name for row in rows])\n")
     assert facts.code is not None
     assert [site.args[0] for site in facts.code.sites] == [
-        ["each", "list", ["seen", 6, "row.name"]],
-        ["each", "list", ["seen", 39, "row.name"]],
+        Each("list", Seen(6, Name("row.name"))),
+        Each("list", Seen(39, Name("row.name"))),
     ]
 
 
@@ -406,6 +407,6 @@ def test_a_missing_name_is_no_value():
     facts = check_document(b"def f(c: Callable[], d: Tuple[int, ]): ...\nx = Tuple[]\n", "python")
     assert facts.code is not None
     assert [p.type for p in facts.code.definitions[0].parameters] == [
-        ["[]", "Callable", None],
-        ["[]", "Tuple", "int"],
+        Element(Name("Callable"), (None,)),
+        Element(Name("Tuple"), (Name("int"),)),
     ]

@@ -20,6 +20,7 @@ import msgspec
 
 from cq.model.config import EXTRA_BACKENDS
 from cq.model.errors import ConfigError
+from cq.opening import read_file
 
 if TYPE_CHECKING:
     from numpy import float32, int8, int64, uint64
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 # The keys of the rows most like a query, the best first.
 Neighbors = Callable[["NDArray[float32]", int], "NDArray[uint64]"]
 FOLDER = "graphs"
-# Rows from which a graph is worth its minutes: 25 ms to compare them all, 1 ms to ask it (docs/find.md).
+# Rows from which a graph is worth its minutes: 25 ms to compare them all, 1 ms to ask it (bench/find.md).
 LARGE = 200_000
 _FORMAT = 1
 _STALE = 0.1  # the share of rows that a graph may lack, or have too many
@@ -69,7 +70,7 @@ def choose_backend(wanted: str, rows: int) -> str:
 def read_graphs(place: Path, tree: int, backend: str, identity: str) -> Graphs | None:
     """What was published last, if it is whole and of this embedder."""
     try:
-        found = msgspec.json.decode(_pointer(place, tree, backend).read_bytes(), type=Graphs)
+        found = msgspec.json.decode(read_file(_pointer(place, tree, backend)), type=Graphs)
     except (OSError, msgspec.DecodeError):
         return None
     if (found.format, found.backend, found.identity) != (_FORMAT, backend, identity):

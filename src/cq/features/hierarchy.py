@@ -1,4 +1,5 @@
-"""What a type stands under and over: supertypes, subtypes, members, and which of them override which."""
+"""What a type stands under and over: supertypes, subtypes, members, and which of them override which; of a method what
+it overrides and what overrides it."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
 from cq.features.target import Definition, describe_target, find_targets, say_nothing
 from cq.graph.walk import Reached, walk
-from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section, Slice
+from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section, Slice, Truncation
 from cq.model.edge import Candidate
 from cq.model.facts import is_looked_up
 from cq.model.status import Degraded
@@ -26,6 +27,9 @@ def find_types(relations: Relations, options: TypesOptions) -> Answer:
     options.page.check()
     named = find_targets(relations.files, options.target)
     rows = [row for row in named if row.symbol.kind_group in ("class", "type")]
+    methods = [row for row in named if row.symbol.kind_group == "method"]
+    if methods and not rows:
+        return _find_overrides(relations, options, methods)
     if not rows:
         what = f"{named[0].symbol.kind} {named[0].symbol.qualified_name} is no class or type" if named else ""
         return say_nothing(relations.files, "types", options.target, what)
@@ -62,6 +66,20 @@ def find_types(relations: Relations, options: TypesOptions) -> Answer:
         ),
     ]
     lost = [base for row in whole for base in _find_lost(relations, row)]
+    notes = tuple(Degraded("types", "info", "unknown_base", f"the base {b} is not known", b) for b in lost)
+    targets = [rows[0], *(row for row in rows if row not in whole)]
+    return _make_answer(relations, options, targets, parts, (*up.truncated, *down.truncated), notes)
+
+
+def _make_answer(
+    relations: Relations,
+    options: TypesOptions,
+    targets: list[Definition],
+    parts: list[tuple[str, list[Finding]]],
+    truncated: tuple[Truncation, ...],
+    notes: tuple[Degraded, ...] = (),
+    found: int = 1,
+) -> Answer:
     everything = [(title, finding) for title, findings in parts for finding in findings]
     shown, budget, cut = take(everything, options.page, lambda item: item[1])
     kept = set(map(id, shown))
@@ -76,15 +94,29 @@ def find_types(relations: Relations, options: TypesOptions) -> Answer:
         "types",
         Run(generation=relations.files.generation),
         {"query": options.target, **{title.lower(): len(findings) for title, findings in parts}},
-        found=1,
+        found=found,
         insight=Insight(
-            describe_target([rows[0], *(row for row in rows if row not in whole)]),
+            describe_target(targets),
             slices,
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
         ),
         sections=sections,
-        degraded=tuple(Degraded("types", "info", "unknown_base", f"the base {b} is not known", b) for b in lost),
-        truncated=(*up.truncated, *down.truncated, *cut),
+        degraded=notes,
+        truncated=(*truncated, *cut),
+    )
+
+
+def _find_overrides(relations: Relations, options: TypesOptions, rows: list[Definition]) -> Answer:
+    """Of a method: what it overrides and what overrides it, over all classes between."""
+    node = relations.node(rows[0])
+    up = walk([node], relations.dependencies(("overrides",), 0), depth=MAX_DEPTH, forward=True, order=relations.order)
+    down = walk([node], relations.dependents(("overrides",), 0), depth=MAX_DEPTH, forward=False, order=relations.order)
+    parts = [
+        ("Overrides", [relations.describe(item) for item in up.nodes if item.distance]),
+        ("Overridden By", [relations.describe(item) for item in down.nodes if item.distance]),
+    ]
+    return _make_answer(
+        relations, options, rows, parts, (*up.truncated, *down.truncated), found=sum(len(f) for _, f in parts)
     )
 
 

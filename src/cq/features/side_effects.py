@@ -19,7 +19,7 @@ from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations, note_uncovered
 from cq.features.target import find_part, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, EffectDetails, Finding, Insight, Run, Section, Slice, Truncation
-from cq.model.code import Code, Value
+from cq.model.code import Code, Imported
 from cq.model.edge import Candidate, SymbolRef
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
@@ -152,9 +152,9 @@ class _Module:
         self._imported: dict[str, str] = {}
         for bind in code.binds:
             self._holders.setdefault(bind.name, set()).add(bind.scope)
-            if isinstance(bind.value, list) and bind.value[0] == "import":
-                _, _, module, name = bind.value
-                self._imported[bind.name] = f"{module}.{name}" if name != "*" else str(module)
+            if isinstance(bind.value, Imported):
+                module, name = bind.value.module, bind.value.name
+                self._imported[bind.name] = f"{module}.{name}" if name != "*" else module
 
     def find(self) -> Iterator[_Effect]:
         """Everything that happens, in no order."""
@@ -182,7 +182,7 @@ class _Module:
     @cached_property
     def writes(self) -> list[tuple[int, str]]:
         """(where, the dotted name that is written into) of every assignment to an attribute or an element."""
-        found = [(store.start, store.base) for store in self.code.stores if _is_dotted(store.base)]
+        found = [(s.start, str(s.base)) for s in self.code.stores if isinstance(s.base, str) and _is_dotted(s.base)]
         if self.language == "python":
             matches = list(_AUGMENTED.finditer(self.file.text))
             starts = {reference.start for reference in self.file.references[self.document]} if matches else set[int]()
@@ -373,5 +373,5 @@ def _judge_name(ref: SymbolRef, call: Call, language: str) -> tuple[str, str]:
     return "registration" if kept else "pure" if ".__version__" in module else effect, "external"
 
 
-def _is_dotted(value: Value) -> bool:
-    return isinstance(value, str) and bool(value) and all(part.isidentifier() for part in value.split("."))
+def _is_dotted(value: str) -> bool:
+    return all(part.isidentifier() for part in value.split("."))

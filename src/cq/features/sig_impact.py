@@ -13,7 +13,7 @@ from cq.features.page import Page, count_tokens, take
 from cq.features.relations import Relations
 from cq.features.target import Definition, describe_target, find_targets, say_nothing
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice
-from cq.model.code import Parameter, Site, Value
+from cq.model.code import NULL, Name, Parameter, Site, Spread
 from cq.model.edge import Candidate, Edge
 from cq.model.errors import UsageError
 from cq.model.facts import Call
@@ -184,8 +184,8 @@ def _judge_all(
                 edge, call, "ambiguous", f"it runs where an attribute is {how}: the language passes what it gets"
             )
         else:
-            values: tuple[Value, ...] = ("=None",) if read.kind == "write" else ()
-            site = Site(call.scope, call.start, call.end, call.callee, values)
+            values = (NULL,) if read.kind == "write" else ()
+            site = Site(call.scope, call.start, call.end, Name(call.callee), values)
             verdict, reason = check_call(site, old, new, bound=_takes_receiver(row))
             if verdict == "breaks" and read.ref.status != "resolved":
                 verdict, reason = "ambiguous", f"{reason}; but it may mean another definition"
@@ -271,9 +271,9 @@ def check_call(site: Site, old: Sequence[Parameter], new: Sequence[Parameter], *
     """(verdict, reason). `bound`: the receiver takes the first parameter."""
     skip = 1 if bound else 0
     before, after = list(old)[skip:], list(new)[skip:]
-    star = any(type(value) is list and value[0] == "*" for value in site.args)
+    star = any(isinstance(value, Spread) for value in site.args)
     double = any(name == "**" for name, _ in site.keywords)
-    count = sum(1 for value in site.args if not (type(value) is list and value[0] == "*"))
+    count = sum(not isinstance(value, Spread) for value in site.args)
     keywords = [name for name, _ in site.keywords if name != "**"]
     by_place = [p for p in after if p.kind in ("", "/")]
     takes_rest, takes_keys = (any(p.kind == kind for p in after) for kind in ("*", "**"))

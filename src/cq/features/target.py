@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<col>\d+))?\Z")
 _NAMED = re.compile(r"(?P<path>[^:]+):(?P<name>[^:].*)\Z", re.DOTALL)
-_SYMBOL = re.compile(r"symbol\s*=\s*(?P<chain>.+)\Z", re.DOTALL)
+_SYMBOL = re.compile(r"(?:symbol\s*=\s*|(?=[^>]+ > ))(?P<chain>.+)\Z", re.DOTALL)  # `A > b` alone says as much
 _ID = re.compile(r"sym1:[a-z]+:(?P<symbol>\w+)|ck64:v1:[^:]*:(?P<chunk>.+)|(?P<call>sha1:\w+)")
 _VALUES = frozenset({"parameter", "type_parameter", "variable", "constant", "field", "property", "key", "enum_member"})
 ROLE_ORDER = {"src": 0, "lib": 1, "generated": 2, "test": 3, "doc": 4}

@@ -10,7 +10,7 @@ from cq.graph.corpus import called_key
 from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, External, Function, Instance, OwnClass, Thing
 from cq.graph.unit import Unit
 from cq.graph.values import NAME, NOTHING, PARAMETER, Values, join
-from cq.model.code import Site, Value
+from cq.model.code import Choice, Dictionary, Element, Integer, Listing, Literals, Name, Site, Spread, Text, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -110,7 +110,8 @@ class Callers:
             if function.owner.definition.name in unit.heirs:
                 return False
             name = function.owner.definition.name
-        if not name or definition.decorators or type(definition.parameters[number].default) is not str:
+        default = definition.parameters[number].default
+        if not name or definition.decorators or not isinstance(default, (str, Literals)):
             return False
         linker.record(called_key(name))
         linker.record(unit.name_key(f"(){name}"))
@@ -125,7 +126,7 @@ class Callers:
         )
 
     def _gives(self, site: Site, function: Function, number: int, skipped: int) -> bool:
-        is_spread = any(type(value) is list and value[0] == "*" for value in site.args)
+        is_spread = any(isinstance(value, Spread) for value in site.args)
         named = {name for name, _ in site.keywords}
         is_plain = site.kind in ("call", "new") and not is_spread and "**" not in named and site.name not in _APPLYING
         return is_plain and find_argument(function, site, number, skipped) is not None
@@ -164,7 +165,7 @@ class Callers:
                 elif thing is method:  # `Base.f(self)`
                     around = self.method_around(unit, site.scope)
                     own = around.definition.parameters[:1] if around is not None else ()
-                    if around is not None and own and site.args[:1] == (own[0].name,):
+                    if around is not None and own and site.args[:1] == (Name(own[0].name),):
                         owner: Values = {} if around.owner is None else {around.owner: NAME}
                         found = join(join(found, owner), self.receivers(around) if around is not method else owner)
                     elif method.unit.language == "python":  # `Base.f(other)`
@@ -292,18 +293,18 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
         return _spread(site, parameter.name) if parameter.kind == "k" else None
     if skipped <= APPLIED + 1:
         at = number - skipped + APPLIED
-        return ["[]", site.args[1], f"#{at}"] if len(site.args) > 1 and at >= 0 else None
+        return Element(site.args[1], (Integer(at),)) if len(site.args) > 1 and at >= 0 else None
     at = number - skipped
     if at < 0:
         return None
     args = _written_out(site.args)
     for place, value in enumerate(args[: at + 1]):
-        if type(value) is list and value[0] == "*":
+        if isinstance(value, Spread):
             if place < len(args) - 1:
                 return None
             named = _spread(site, parameter.name) if parameter.kind != "/" else None
-            inner: Value = ["[]", value[1], f"#{at - place}"]
-            return inner if named is None else ["|", inner, named]
+            inner = Element(value.value, (Integer(at - place),))
+            return inner if named is None else Choice((inner, named))
     if at < len(args):
         return args[at]
     return None if parameter.kind == "/" else _spread(site, parameter.name)
@@ -312,28 +313,27 @@ def find_argument(function: Function, site: Site, number: int, skipped: int) -> 
 def _written_out(args: tuple[Value, ...]) -> tuple[Value, ...]:
     """Arguments with those in their places that are spread as written: `f(*[a, b], c)`."""
     for at, value in enumerate(args):
-        if type(value) is list and value[0] == "*":
-            inner = value[1]
-            if type(inner) is not list or inner[0] not in ("list", "tuple"):
+        if isinstance(value, Spread):
+            inner = value.value
+            if not isinstance(inner, Listing) or inner.kind == "set":
                 return args
-            return (*args[:at], *_written_out((*inner[1:], *args[at + 1 :])))
+            return (*args[:at], *_written_out((*inner.elements, *args[at + 1 :])))
     return args
 
 
 def _spread(site: Site, name: str) -> Value:
     """What `f(**options)` passes under a name."""
     spread = next((value for key, value in site.keywords if key == "**"), None)
-    return None if spread is None else ["[]", spread, f"'{name}"]
+    return None if spread is None else Element(spread, (Text(name),))
 
 
-def find_rest(function: Function, site: Site, number: int, skipped: int) -> Value:
-    """What a call passes beyond the other parameters, as a container; empty when nothing."""
+def find_rest(function: Function, site: Site, number: int, skipped: int) -> Listing | Dictionary | None:
+    """What a call passes beyond the other parameters, as a container; None when that is nothing."""
     parameters = function.definition.parameters
     if parameters[number].kind == "*":
-        return ["list", *_written_out(site.args)[max(0, number - skipped) :]]
+        args = _written_out(site.args)[max(0, number - skipped) :]
+        return Listing("list", args) if args else None
     names = {parameter.name for parameter in parameters if parameter.kind not in ("*", "**", "/")}
-    found: list[Value] = ["dict"]
-    for name, value in site.keywords:
-        if name not in names:
-            found += [None if name == "**" else f"'{name}", value]
-    return found
+    given = [(name, value) for name, value in site.keywords if name not in names]
+    keys = tuple([None if name == "**" else Text(name) for name, _ in given])
+    return Dictionary(keys, tuple([value for _, value in given])) if given else None

@@ -21,9 +21,9 @@ from cq.graph.things import (
     OwnClass,
     Thing,
 )
-from cq.graph.unit import ANYWHERE, Unit
+from cq.graph.unit import ANYWHERE, Unit, get_kind
 from cq.graph.values import CONSTRUCTOR, EVERYTHING, INFERRED, MRO, NOTHING, PARAMETER, SCOPE, Values, join, raised
-from cq.model.code import Value
+from cq.model.code import Choice, Dictionary, Each, Listing, ParameterOf, split_receiver
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -38,8 +38,8 @@ class Calls:
         self._returns: dict[Function, Cell] = {}
         self._parameters: dict[tuple[Function, int], Cell] = {}
         self._passed: dict[tuple[Function, int], Cell] = {}
-        self._generators: dict[Function, Value] = {}
-        self._made_up: dict[tuple[object, ...], Value] = {}  # containers that stand nowhere in the code
+        self._generators: dict[Function, Each] = {}
+        self._made_up: dict[tuple[object, ...], Listing | Dictionary] = {}  # containers that stand nowhere in the code
 
     def returned(self, function: Function) -> Values:
         """What a function returns, its parameters standing for themselves (`Argument`)."""
@@ -60,7 +60,7 @@ class Calls:
         if "generator" in definition.modifiers:
             value = self._generators.get(function)
             if value is None:
-                value = self._generators[function] = ["each", "generator", ["|", *definition.yields]]
+                value = self._generators[function] = Each("generator", Choice(definition.yields))
             return {linker.container("generator", unit, definition.symbol, ANYWHERE, value): SCOPE}
         found = NOTHING
         scope = definition.symbol if definition.symbol >= 0 else definition.scope
@@ -69,8 +69,8 @@ class Calls:
                 # `return x`: when x is only ever the parameter, the caller knows best what it is.
                 binds = unit.find(scope, value, ANYWHERE if definition.symbol >= 0 else definition.start)
                 only = binds[0].value if len(binds) == 1 else None
-                if type(only) is list and only[:2] == ["param", definition.start]:
-                    number = only[2]
+                if isinstance(only, ParameterOf) and only.start == definition.start:
+                    number = only.number
                     if number or linker.dialect(unit).receiver(linker, function) is None:
                         found = join(found, {linker.argument(function, number): INFERRED})
                         continue
@@ -88,7 +88,7 @@ class Calls:
         linker.record(called_key(name))
         for caller in linker.corpus.calling(name) or ():
             for site in (caller.code.sites[number] for number in caller.sites_by_name.get(name, ())):
-                base = site.callee.rpartition(".")[0] if type(site.callee) is str else None
+                base = split_receiver(site.callee)
                 held = linker.evaluate(caller, site.scope, base, site.start) if base and site.args else NOTHING
                 if any(thing in held for thing in self.returned(function)):
                     values = linker.evaluate(caller, site.scope, site.args[0], site.start)
@@ -168,9 +168,9 @@ class Calls:
         found = dict(linker.unknown)
         for caller, site, skipped in linker.callers.find(function):
             value = find_rest(function, site, number, skipped)
-            if len(value) > 1:
+            if value is not None:
                 value = self._made_up.setdefault((function, number, caller, site.start, site.end, skipped), value)
-                held = linker.container(value[0], caller, site.scope, site.start, value)
+                held = linker.container(get_kind(value), caller, site.scope, site.start, value)
                 found = join(found, {held: PARAMETER})
         return found
 

@@ -9,9 +9,21 @@ from cq.graph.callers import find_argument
 from cq.graph.cells import Cell
 from cq.graph.corpus import stored_key
 from cq.graph.things import Bound, Container, Function
-from cq.graph.unit import ROOT, Unit
+from cq.graph.unit import ROOT, Unit, as_key
 from cq.graph.values import ELEMENT, INFERRED, NOTHING, Values, join, raised
-from cq.model.code import Store, Value
+from cq.model.code import (
+    Dictionary,
+    Each,
+    Integer,
+    Iterated,
+    Key,
+    Listing,
+    ParameterOf,
+    Spread,
+    Store,
+    Text,
+    Value,
+)
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -21,18 +33,16 @@ MAX_KEYS = 3  # names and parameters on the way to a constant key
 # Of what is put into a container: ids of stores, which the unit keeps alive; 0 for the elements as written.
 Hidden = tuple[int, ...]
 
-_WRITTEN = frozenset({"list", "tuple", "set"})
-
 
 class Containers:
     """Elements as written, and those that code puts in later."""
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._elements: dict[tuple[Container, str | None, Hidden], Cell] = {}
-        self._made_up: dict[tuple[Container, str | None, str | None], Value] = {}  # what is cut out of others
+        self._elements: dict[tuple[Container, Key | None, Hidden], Cell] = {}
+        self._made_up: dict[tuple[Container, tuple[int | None, int | None]], Listing] = {}  # what is cut out of others
 
-    def elements(self, container: Container, key: str | None = None, hidden: Hidden = ()) -> Values:
+    def elements(self, container: Container, key: Key | None = None, hidden: Hidden = ()) -> Values:
         """Those under a constant key, where there is one and the container says what is there; else all."""
         at = (container, key, hidden)
         cell = self._elements.get(at)
@@ -42,15 +52,17 @@ class Containers:
             )
         return self.linker.read(cell)
 
-    def find_hidden(self, unit: Unit, scope: int, base: Value, key: str | None, position: int) -> Hidden:
+    def find_hidden(self, unit: Unit, scope: int, base: Value, key: Key | None, position: int) -> Hidden:
         """What can no longer be read under a key, since code just above has put something else there."""
-        placed = unit.find_placed(scope, f"{base}[{key}", position) if unit.placed and type(base) is str else None
+        if not unit.placed or key is None or not isinstance(base, str):
+            return ()
+        placed = unit.find_placed(scope, (base, key), position)
         if placed is None:
             return ()
-        gone = [id(s) for s in unit.placed[f"{base}[{key}"] if s.scope == scope and not any(s is x for x in placed[0])]
+        gone = [id(s) for s in unit.placed[base, key] if s.scope == scope and not any(s is x for x in placed[0])]
         return (*gone, 0) if placed[1] else tuple(gone)
 
-    def _find_elements(self, container: Container, key: str | None, hidden: Hidden) -> Values:
+    def _find_elements(self, container: Container, key: Key | None, hidden: Hidden) -> Values:
         linker = self.linker
         unit, scope, value, position = container.unit, container.scope, container.value, container.position
         if container.typed:
@@ -59,23 +71,23 @@ class Containers:
             found = linker.dialect(unit).find_entry(linker, container, key)
             if found is not None:
                 return found
-        values: list[Value] = []
+        values: Sequence[Value] = ()
         found = NOTHING
         if 0 in hidden:
             pass
-        elif value[0] == "each":
-            values = [value[2]]
-        elif value[0] == "dict":
-            pairs = list(zip(value[1::2], value[2::2], strict=True))
+        elif isinstance(value, Each):
+            values = (value.element,)
+        elif isinstance(value, Dictionary):
+            pairs = list(zip(value.keys, value.values, strict=True))
             values = [inner for at, inner in pairs if at is not None and (key is None or as_key(at) == key)]
             if not values and key is not None:  # `{START: f}`
                 values = [inner for at, inner in pairs if self._is_key(unit, scope, at, position, key)]
             for at, inner in pairs if key is None or not values else ():
                 if at is None:
                     found = join(found, self._find_spread(unit, scope, inner, position, key))
-        else:
-            at = find_index(value[1:], key)
-            values = value[1:] if at is None else [value[at + 1]] if at >= 0 else []
+        elif isinstance(value, Listing):
+            at = find_index(value.elements, key)
+            values = value.elements if at is None else (value.elements[at],) if at >= 0 else ()
         for name in unit.find_names(value):
             linker.record(unit.name_key(f"[]{name}"))
         for store in unit.find_items(value):
@@ -85,16 +97,15 @@ class Containers:
             if _may_be(store, key):
                 found = join(found, raised(linker.stored(other, store), ELEMENT))
         for inner in values:
-            if type(inner) is list and inner[0] == "*":
-                inner = ["iter", inner[1]]
+            if isinstance(inner, Spread):
+                inner = Iterated(inner.value)
             found = join(found, linker.evaluate(unit, scope, inner, position))
         # What is written as elements may be joined by others later; what a comprehension or generator makes, not.
-        return raised(found, INFERRED if value[0] == "each" else ELEMENT)
+        return raised(found, INFERRED if isinstance(value, Each) else ELEMENT)
 
-    def _is_key(self, unit: Unit, scope: int, at: Value, position: int, key: str) -> bool:
+    def _is_key(self, unit: Unit, scope: int, at: Value, position: int, key: Key) -> bool:
         """Whether a name that stands for a key is this constant."""
-        is_name = type(at) is str and at[0] not in "'#=("
-        return is_name and key in (self.find_keys_of(unit, scope, at, position) or ())
+        return isinstance(at, str) and key in (self.find_keys_of(unit, scope, at, position) or ())
 
     def _find_passed_items(self, unit: Unit, value: Value) -> Iterator[tuple[Unit, Store]]:
         """What functions put into a container that is handed to them by its name."""
@@ -126,7 +137,7 @@ class Containers:
                 if container in linker.store_base(other, store):
                     yield other, store
 
-    def _find_spread(self, unit: Unit, scope: int, value: Value, position: int, key: str | None) -> Values:
+    def _find_spread(self, unit: Unit, scope: int, value: Value, position: int, key: Key | None) -> Values:
         """What `{**value}` has under a key."""
         linker = self.linker
         found = NOTHING
@@ -136,7 +147,7 @@ class Containers:
         return found
 
     def items(
-        self, unit: Unit, scope: int, value: Value, position: int, keys: Sequence[str | None], hidden: Hidden = ()
+        self, unit: Unit, scope: int, value: Value, position: int, keys: Sequence[Key | None], hidden: Hidden = ()
     ) -> Values:
         """What the same document puts into a container by the name it has here."""
         linker = self.linker
@@ -155,85 +166,75 @@ class Containers:
                     found = join(found, raised(linker.stored(unit, store), ELEMENT))
         return found
 
-    def cut(self, container: Container, first: str | None, last: str | None) -> Container:
+    def cut(self, container: Container, bounds: tuple[int | None, int | None] | None) -> Container:
         """Some elements of a container, where it says which there are; else itself."""
         value = container.value
-        if container.typed or value[0] not in ("list", "tuple") or "?" in (first, last):  # None: there is no bound
+        if container.typed or bounds is None or not isinstance(value, Listing) or value.kind == "set":
             return container
-        if any(type(inner) is list and inner[0] == "*" for inner in value[1:]):
+        if any(isinstance(inner, Spread) for inner in value.elements):
             return container
-        found = value[1:][int(first[1:]) if first else None : int(last[1:]) if last else None]
-        made = self._made_up.setdefault((container, first, last), [value[0], *found])
-        return self.linker.container(value[0], container.unit, container.scope, container.position, made)
+        made = self._made_up.setdefault((container, bounds), Listing(value.kind, value.elements[slice(*bounds)]))
+        return self.linker.container(value.kind, container.unit, container.scope, container.position, made)
 
-    def find_keys_of(self, unit: Unit, scope: int, value: Value, position: int, depth: int = 0) -> list[str] | None:
+    def find_keys_of(self, unit: Unit, scope: int, value: Value, position: int, depth: int = 0) -> list[Key] | None:
         """The constants that a key can be: itself, what its name is bound to, what calls pass; None: nobody knows."""
         linker = self.linker
-        if type(value) is list:
+        if isinstance(value, Listing):
             written = as_key(value)
             return None if written is None else [written]
-        if type(value) is not str or depth > MAX_KEYS:
+        if depth > MAX_KEYS:
             return None
-        if value[0] in "'#":
-            return [value] if value[0] == "'" or not depth else None  # a number may be counted up
+        if isinstance(value, (Text, Integer)):
+            return [value] if isinstance(value, Text) or not depth else None  # a number may be counted up
+        if not isinstance(value, str):
+            return None
         binds = unit.find(scope, value, position)
         linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
-        found: list[str] = []
+        found: list[Key] = []
         for bind in binds:
-            inner: list[str] | None = None
-            if type(bind.value) is list and bind.value[0] == "param":
-                function = linker.thing(unit, bind.value[1])
-                inner = (
-                    self._find_passed_keys(function, bind.value[2], depth) if isinstance(function, Function) else None
-                )
-            elif type(bind.value) is list and bind.value[0] == "iter" and type(bind.value[1]) is list:
-                given = [as_key(part) for part in bind.value[1][1:]] if bind.value[1][0] in _WRITTEN else []
-                inner = [key for key in given if key is not None and key[0] in "'#("]
+            inner: list[Key] | None = None
+            if isinstance(bind.value, ParameterOf):
+                function = linker.thing(unit, bind.value.start)
+                if isinstance(function, Function):
+                    inner = self._find_passed_keys(function, bind.value.number, depth)
+            elif isinstance(bind.value, Iterated) and isinstance(bind.value.value, Listing):
+                given = [as_key(part) for part in bind.value.value.elements]
+                inner = [key for key in given if key is not None]
                 inner = inner if inner and len(inner) == len(given) else None
-            elif type(bind.value) is str and bind.value[0] != "=":
+            elif isinstance(bind.value, (str, Text, Integer)):
                 inner = self.find_keys_of(unit, bind.scope, bind.value, bind.start - 1, depth + 1)
             if inner is None:
                 return None
             found += inner
         return found or None
 
-    def _find_passed_keys(self, function: Function, number: int, depth: int) -> list[str] | None:
-        found: list[str] = []
+    def _find_passed_keys(self, function: Function, number: int, depth: int) -> list[Key] | None:
+        found: list[Key] = []
         for caller, site, skipped in self.linker.callers.find(function):
             passed = find_argument(function, site, number, skipped)
-            is_written = type(passed) is str and passed[0] == "#"
-            inner = [passed] if is_written else self.find_keys_of(caller, site.scope, passed, site.start, depth + 1)
+            inner = (
+                [passed]
+                if isinstance(passed, Integer)
+                else self.find_keys_of(caller, site.scope, passed, site.start, depth + 1)
+            )
             if inner is None:
                 return None
             found += inner
         return found or None
 
 
-def as_key(value: Value) -> str | None:
-    """A constant by which elements are told apart: a text, a number, a tuple of such; None for what is none."""
-    if type(value) is str:
-        return value
-    if type(value) is list and value[0] == "tuple":
-        parts = [as_key(inner) for inner in value[1:]]
-        if all(part is not None and part[0] in "'#(" for part in parts):
-            return f"({', '.join(map(str, parts))})"
-    return None
-
-
-def _may_be(store: Store, key: str | None) -> bool:
+def _may_be(store: Store, key: Key | None) -> bool:
     """Whether an element that is put into a container may be the one under a key."""
-    if key is None or store.key == key:
-        return True
     known = as_key(store.key)
-    return known is None or known[0] not in "'#(" or known == key
+    return key is None or known is None or known == key
 
 
-def find_index(values: Sequence[Value], key: str | None) -> int | None:
+def find_index(values: Sequence[Value], key: Key | None) -> int | None:
     """Which of the elements as written a key means, -1 for none; None: any of them."""
-    if key is None or key[0] != "#" or not key[1:].lstrip("-").isdecimal():
+    if not isinstance(key, Integer):
         return None
-    at = int(key[1:])
-    spread = [number for number, value in enumerate(values) if type(value) is list and value[0] == "*"]
+    at = key.value
+    spread = [number for number, value in enumerate(values) if isinstance(value, Spread)]
     if spread and (at < 0 or at >= spread[0]):
         return None
     at += len(values) if at < 0 else 0

@@ -30,6 +30,10 @@ class Corpus(Protocol):
         """Documents that assign to an attribute of that name."""
         ...
 
+    def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+        """Documents that have a definition so entered: see ENTRY_KINDS of cq.model.code."""
+        ...
+
 
 class WholeCorpus:
     """Every document of the repository, in memory."""
@@ -39,11 +43,14 @@ class WholeCorpus:
         self.paths = {path for path, _ in self.units} | set(paths)
         self._calling: dict[str, list[Unit]] = {}
         self._storing: dict[str, list[Unit]] = {}
+        self._entering: dict[tuple[str, str], list[Unit]] = {}
         for _, unit in sorted(self.units.items()):
             for name in unit.sites_by_name:
                 self._calling.setdefault(name, []).append(unit)
             for name in unit.stores_by_name:
                 self._storing.setdefault(name, []).append(unit)
+            for entry in unit.entries:
+                self._entering.setdefault(entry, []).append(unit)
 
     def unit(self, path: str) -> Unit | None:
         return self.units.get((path, 0))
@@ -56,6 +63,10 @@ class WholeCorpus:
         found = self._storing.get(name, ())
         return found if len(found) <= most else None
 
+    def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+        found = self._entering.get((kind, name), ())
+        return found if len(found) <= most else None
+
 
 def called_key(name: str) -> int:
     """Stands for all calls of a name, anywhere; see Unit.name_key."""
@@ -64,3 +75,7 @@ def called_key(name: str) -> int:
 
 def stored_key(name: str) -> int:
     return part_key("stored", name)
+
+
+def entry_key(kind: str, name: str) -> int:
+    return part_key("entered", kind, name)

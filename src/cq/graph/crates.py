@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cq.graph.unit import ROOT
-from cq.model.code import Bind
+from cq.model.code import Bind, Text
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -126,7 +126,7 @@ class Crates:
     def _read(self, linker: Linker, manifest: str, name: str) -> Iterator[str]:
         unit = linker.corpus.unit(manifest) if manifest in self._manifests else None
         binds: Sequence[Bind] = unit.scopes[ROOT].get(name, ()) if unit is not None else ()
-        yield from (bind.value.removeprefix("'") for bind in binds if isinstance(bind.value, str))
+        yield from (bind.value.value for bind in binds if isinstance(bind.value, Text))
 
 
 def join_path(folder: str, path: str) -> str:

@@ -8,7 +8,7 @@ from cq.graph.cells import Cell
 from cq.graph.things import UNKNOWN, Argument, Bound, Class, External, Function, Instance, OwnClass
 from cq.graph.unit import ANYWHERE, Unit
 from cq.graph.values import INFERRED, NOTHING, SCOPE, Values, join, raised
-from cq.model.code import Definition, Site, Value
+from cq.model.code import Decorated, Definition, Site
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -20,7 +20,6 @@ class Decorators:
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
         self._ran: dict[Function, Cell] = {}
-        self._made_up: dict[tuple[Unit, int, int], Value] = {}  # what decorators are given
 
     def named(self, unit: Unit, definition: Definition) -> Values:
         """A decorated function is itself, also behind a wrapper, unless a decorator of the repository plainly gives
@@ -51,8 +50,7 @@ class Decorators:
 
     def site(self, unit: Unit, definition: Definition, rank: int) -> Site:
         """`@f` over a definition calls f with it, or with what the decorators below gave for it."""
-        value = self._made_up.setdefault((unit, definition.start, rank), ["decorated", definition.start, rank])
-        return Site(definition.scope, definition.start, -1, None, (value,))
+        return Site(definition.scope, definition.start, -1, None, (Decorated(definition.start, rank),))
 
     def ran(self, function: Function) -> Values:
         """What runs when a decorated function is called: itself, unless a decorator of the repository gives another."""

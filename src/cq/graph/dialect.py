@@ -7,12 +7,36 @@ cq/graph/link.py. Everything else (scopes, flows, members, candidates) is the li
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from cq.graph.things import Class, Container, External, Function, Module, Thing
-from cq.graph.unit import ROOT
-from cq.model.code import Bind, Definition, Site, Value
+from cq.graph.things import UNKNOWN, Class, Container, External, Function, Module, Thing
+from cq.graph.unit import ROOT, Written, get_kind
+from cq.graph.values import SCOPE, join
+from cq.model.code import (
+    Bind,
+    ClosureParameter,
+    Definition,
+    Element,
+    Imported,
+    Indexed,
+    Item,
+    Key,
+    MethodOf,
+    Name,
+    OnReceiver,
+    OperatorMethod,
+    PartOf,
+    ReturnOf,
+    Site,
+    SuperObject,
+    Text,
+    TuplePart,
+    Typed,
+    Unwrapped,
+    Value,
+    find_inner,
+)
 from cq.model.facts import Import
 
 if TYPE_CHECKING:
@@ -21,6 +45,12 @@ if TYPE_CHECKING:
     from cq.graph.values import Values
 
 MAX_IMPORTS = 10  # imports of imports that are followed to a value
+
+# Forms that have a meaning in some languages alone: see Dialect.operate.
+OwnForm = (
+    SuperObject | ReturnOf | MethodOf | Item | Unwrapped | PartOf | TuplePart | Indexed | ClosureParameter
+    | OperatorMethod | OnReceiver
+)  # fmt: skip
 
 
 class Dialect:
@@ -48,7 +78,7 @@ class Dialect:
     core: ClassVar[str] = "builtins"  # the module of the language's own names
     own_kinds: ClassVar[dict[str, str]] = {}  # what the language calls the linker's own kinds of values: Array for list
     # A language whose types are written: names, members and results are found by its own rules (`find_name`,
-    # `find_member`, `give`, `find_parameter`), and an unknown beside a known type is that type.
+    # `find_member`, `find_method`, `give`, `find_parameter`), and an unknown beside a known type is that type.
     is_static: ClassVar[bool] = False
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -58,19 +88,18 @@ class Dialect:
         """What an import binds; `name` "*" is the module itself."""
         return linker.unknown
 
-    def find_origin(self, linker: Linker, unit: Unit, value: Value) -> Thing | None:
+    def find_origin(self, linker: Linker, unit: Unit, value: Imported) -> Thing | None:
         """What an import binds that is nothing to call: the type, or the module that binds the name to a value, along
         imports of it."""
         for _ in range(MAX_IMPORTS):
-            _, level, module, name = value
-            found = self.resolve_import(linker, unit, level, module, "*")
+            found = self.resolve_import(linker, unit, value.level, value.module, "*")
             source = next(iter(found)) if len(found) == 1 else None
-            if name == "*" or not isinstance(source, Module) or source.unit is None:
+            if value.name == "*" or not isinstance(source, Module) or source.unit is None:
                 break
             unit = source.unit
-            linker.record(unit.name_key(name))
-            binds = unit.scopes[ROOT].get(name, ())
-            imports = [bind.value for bind in binds if type(bind.value) is list and bind.value[0] == "import"]
+            linker.record(unit.name_key(value.name))
+            binds: Sequence[Bind] = unit.scopes[ROOT].get(value.name, ())
+            imports = [bind.value for bind in binds if isinstance(bind.value, Imported)]
             if binds and not imports:
                 return source
             if len(binds) != 1 or not imports:
@@ -121,6 +150,10 @@ class Dialect:
     def find_member(self, linker: Linker, thing: Thing, name: str, level: int) -> Values:
         return linker.unknown
 
+    def find_method(self, linker: Linker, thing: Thing, name: str, level: int) -> Values:
+        """What `thing.name()` calls, where fields and methods are told apart."""
+        return linker.unknown
+
     def find_parameter(self, linker: Linker, function: Function, number: int) -> Values:
         return linker.unknown
 
@@ -128,9 +161,23 @@ class Dialect:
         """What calling a function or a Native gives."""
         return linker.unknown
 
-    def operate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-        """Operations that the language adds to those of cq.model.code."""
+    def operate(self, linker: Linker, unit: Unit, scope: int, form: OwnForm, position: int) -> Values:
+        """What forms mean that not every language has."""
         return linker.unknown
+
+    def contain(self, linker: Linker, unit: Unit, scope: int, form: Written, position: int) -> Values:
+        """A container as written."""
+        return {linker.container(get_kind(form), unit, scope, position, form): SCOPE}
+
+    def iterate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+        """What iterating over a value gives."""
+        found = linker.protocols.iterate(linker.evaluate(unit, scope, value, position))
+        return join(found, linker.containers.items(unit, scope, value, position, [None]))
+
+    def cast(self, linker: Linker, unit: Unit, scope: int, form: Typed, position: int) -> Values:
+        """A value that is said to be of a type."""
+        made = linker.make(unit, scope, form.kind, position)
+        return made if made and UNKNOWN not in made else linker.evaluate(unit, scope, form.value, position)
 
     def is_method_call(self, site: Site) -> bool:
         """Whether a call that nobody knows may mean any method of its name."""
@@ -140,19 +187,20 @@ class Dialect:
         """Instances of a type as written in an annotation. Static: it must not read cells."""
         return linker.unknown
 
-    def find_type_names(self, kinds: Iterable[Value]) -> list[str]:
+    def find_type_names(self, kinds: Iterable[Value]) -> list[Name]:
         """The names in annotations, each once."""
-        found: dict[str, None] = {}
+        found: dict[Name, None] = {}
         todo = list(kinds)
         while todo:
             kind = todo.pop()
-            if type(kind) is str and kind[:1] not in "'#=":
-                found[kind] = None
-            elif type(kind) is str and kind[:1] == "'":
-                todo.append(self.parse_type(kind[1:]))
-            elif type(kind) is list:
-                is_text = kind[0] == "[]" and type(kind[1]) is str and kind[1].rpartition(".")[2] == "Literal"
-                todo += kind[1:2] if is_text else kind[1:]  # `Literal["open"]` names no type
+            if isinstance(kind, str):
+                found |= {kind: None} if kind else {}  # what the parser made up has no name
+            elif isinstance(kind, Text):
+                todo.append(self.parse_type(kind.value))
+            elif isinstance(kind, Element) and isinstance(kind.base, str) and kind.base.rpartition(".")[2] == "Literal":
+                todo.append(kind.base)  # `Literal["open"]` names no type
+            elif kind is not None and not isinstance(kind, int):
+                todo += find_inner(kind)
         return sorted(found)
 
     def parse_type(self, text: str) -> Value:
@@ -167,8 +215,9 @@ class Dialect:
         """An attribute of a list, dictionary, …"""
         return {linker.external(f"builtins.{container.kind}().{name}", container): level}
 
-    def find_entry(self, linker: Linker, container: Container, key: str) -> Values | None:
-        """What a container as written has under a constant key; None: what stands there says it."""
+    def find_entry(self, linker: Linker, container: Container, key: Key) -> Values | None:
+        """What a container has under a constant key. None when the container is written out in the source; its elements
+        then say what it holds."""
         return None
 
     def find_beside(self, linker: Linker, thing: Function | Class, name: str) -> Values | None:

@@ -16,7 +16,24 @@ from cq.graph.mentions import BEHIND, Mentions
 from cq.graph.names import Method, find_by_name, find_imported, fits
 from cq.graph.sources import Source, Sources
 from cq.graph.unit import ANYWHERE, ROOT, Unit
-from cq.model.code import Bind, Code, Parameter, Site, Store, Value
+from cq.model.code import (
+    NULL,
+    Bind,
+    Choice,
+    Code,
+    Defined,
+    Element,
+    Imported,
+    MethodOf,
+    Name,
+    Operated,
+    Parameter,
+    ParameterOf,
+    Site,
+    Store,
+    Text,
+    Value,
+)
 from cq.model.edge import CONFIDENCE, RELATIONS, Candidate, Edge, Links, Shape, SymbolRef
 from cq.model.facts import Binding, Call, FileFacts, Import, Reference, References, Symbol
 
@@ -120,15 +137,18 @@ class Edges:
         """The module as written, and its file ("" for none of the tree), that the first name of a callee comes from."""
         unit, links = self._unit(path, document), self._of(path, document)
         site = None if unit is None else unit.code.sites[number]
-        if unit is None or links is None or site is None or not isinstance(site.callee, str):
+        if unit is None or links is None or site is None:
             return None
-        name = site.callee.partition(".")[0]
-        values = [bind.value for bind in unit.find(site.scope, name, site.start)]
-        if not values or any(type(value) is not list or value[0] != "import" for value in values):
+        callee = site.callee.receiver if isinstance(site.callee, MethodOf) else site.callee
+        if not isinstance(callee, str):
             return None
-        _, level, module, _ = values[0]
+        name = callee.partition(".")[0]
+        binds = unit.find(site.scope, name, site.start)
+        imports = [bind.value for bind in binds if isinstance(bind.value, Imported)]
+        if not imports or len(imports) < len(binds):
+            return None
         files = {c.path for local, at in links.imports if local == name for c in links.refs[at].candidates}
-        return "." * level + module, files.pop() if len(files) == 1 else ""
+        return "." * imports[0].level + imports[0].module, files.pop() if len(files) == 1 else ""
 
     def load(self, path: str) -> None:
         """Who will be asked about any file may read it beforehand."""
@@ -240,11 +260,9 @@ class Edges:
         for document in range(len(self._all(path)) if "." not in target.name else 0):
             unit = self._unit(path, document)
             for bind in () if unit is None else unit.code.binds:
-                if unit is None or type(bind.value) is not list or bind.value[0] != "import":
-                    continue
-                _, level, module, name = bind.value
-                if name == target.name:
-                    item = Import("from", module, 0, 0, ROOT, (Binding(name, name, 0, 0),), level)
+                value, name = bind.value, target.name
+                if unit is not None and isinstance(value, Imported) and value.name == name:
+                    item = Import("from", value.module, 0, 0, ROOT, (Binding(name, name, 0, 0),), value.level)
                     sources = self.find_sources(path, unit.language, [item])[0] or ()
                     found += [bind] if any(source.path == target.path for source in sources) else []
         return found
@@ -471,7 +489,7 @@ class Edges:
         if unit is None or site is None or site.kind != "decorator":
             return site
         decorated, _, called = unit.decorated_at.get(site.end, (None, 0, True))
-        return site if called or decorated is None else msgspec.structs.replace(site, args=(["def", decorated.start],))
+        return site if called or decorated is None else msgspec.structs.replace(site, args=(Defined(decorated.start),))
 
     def find_constructor(self, path: str, document: int, number: int) -> SymbolRef | None:
         """The constructor that a call runs beside the class it means."""
@@ -589,13 +607,14 @@ class Edges:
         """The class of which a name holds an instance and how that is known; None for a name that is bound to no
         instance: an import, a class."""
         value, written = bind.value, bind.type
-        if type(value) is list and value[0] == "param":
-            definition = unit.definitions[value[1]]
+        if isinstance(value, ParameterOf):
+            definition = unit.definitions[value.start]
             owner = unit.by_symbol.get(definition.scope)
-            if owner is not None and owner.kind == "class" and value[2] == 0 and "static" not in definition.modifiers:
+            is_first = value.number == 0 and "static" not in definition.modifiers
+            if owner is not None and owner.kind == "class" and is_first:
                 return Candidate(unit.path, unit.document, unit.qualified_names[owner.symbol]), "mro"
-            written = definition.parameters[value[2]].type
-        elif type(value) is int and written is None:
+            written = definition.parameters[value.number].type
+        elif isinstance(value, int) and written is None:
             number = unit.site_at[value]
             made = links.refs[links.calls[number]].resolved
             return (made, "constructor") if number in links.constructors or self._is_class(made) else (None, "")
@@ -857,23 +876,25 @@ class Edges:
             return SymbolRef(name, "unresolved")
         if role == "import":
             # A binding starts where its statement ends.
-            named = (ref for bind, ref in self._imports(unit, links) if bind.start >= start and name in _names(bind))
-            return next(named, _unknown(name))
+            for bind, value, ref in self._imports(unit, links):
+                if bind.start >= start and name in (bind.name.removeprefix("export "), value.name):
+                    return ref
+            return _unknown(name)
         # Types of TypeScript, Rust, … are bound apart from values, and one name may be both.
         labels = (f"<{name}>", name) if role == "type" else (name, f"<{name}>")
         binds = next((binds for label in labels if (binds := unit.find(scope, label, start))), ())
         places: dict[Candidate, None] = {}
         for bind in binds:
             value = bind.value
-            if type(value) is list and value[0] == "import":
+            if isinstance(value, Imported):
                 for local, number in links.imports:
-                    ref = self._name_value(links.refs[number], value[3]) if local == name else None
+                    ref = self._name_value(links.refs[number], value.name) if local == name else None
                     if ref is not None and len(binds) == 1:
                         return ref
                     if ref is not None:
                         places |= dict.fromkeys(ref.candidates)
-            elif type(value) is list and value[0] == "def":
-                places[Candidate(path, document, unit.qualified_names[unit.definitions[value[1]].symbol])] = None
+            elif isinstance(value, Defined):
+                places[Candidate(path, document, unit.qualified_names[unit.definitions[value.start].symbol])] = None
             else:
                 holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
                 places[Candidate(path, document, f"{holder}.{name}" if holder else name)] = None
@@ -888,14 +909,16 @@ class Edges:
         for document, links in enumerate(self._all(path)):
             unit = self._unit(path, document)
             if unit is not None and links is not None:
-                found |= {bind.name for bind, ref in self._imports(unit, links) if place in ref.candidates}
+                found |= {bind.name for bind, _, ref in self._imports(unit, links) if place in ref.candidates}
         return found
 
-    def _imports(self, unit: Unit, links: Links) -> Iterator[tuple[Bind, SymbolRef]]:
+    def _imports(self, unit: Unit, links: Links) -> Iterator[tuple[Bind, Imported, SymbolRef]]:
         """What imports bind, with what it means, by place."""
-        binds = [bind for bind in unit.code.binds if type(bind.value) is list and bind.value[0] == "import"]
-        for bind, (_, number) in zip(binds, links.imports, strict=True):
-            yield bind, self._name_value(links.refs[number], bind.value[3])
+        numbers = iter(links.imports)
+        for bind in unit.code.binds:
+            if isinstance(bind.value, Imported):
+                _, number = next(numbers)
+                yield bind, bind.value, self._name_value(links.refs[number], bind.value.name)
 
     def _find_starred(self, links: Links, name: str, *, from_outside: bool) -> SymbolRef:
         """A name that only `from m import *` can bind or, for who imports the module, `export * from "m"`; the last one
@@ -956,7 +979,7 @@ def _find_properties(unit: Unit, symbol: int) -> dict[Candidate, tuple[str, ...]
     if method is None or owner is None or owner.kind != "class" or unit.language != "python":
         return found
     for name, binds in unit.scopes.get(owner.symbol, {}).items():
-        for number in [unit.site_at.get(bind.value) for bind in binds if type(bind.value) is int]:
+        for number in [unit.site_at.get(bind.value) for bind in binds if isinstance(bind.value, int)]:
             site = None if number is None else unit.code.sites[number]
             if site is not None and site.callee == "property":
                 given = [*zip(_PROPERTY, site.args, strict=False), *site.keywords]
@@ -973,22 +996,23 @@ _PROPERTY = {"fget": ("read", "update"), "fset": ("write", "update")}
 
 def _find_written(value: Value) -> str:
     """The one name that a type is, but for None: `Row`, `"Row"`, `Row | None`, `Optional[Row]`; else ""."""
-    if type(value) is list and (value[0] == "|" or value[:2] == ["op", "|"]):
-        parts = value[1 + (value[0] == "op") :]
-    elif type(value) is list and value[0] == "[]" and value[1] in ("Optional", "typing.Optional"):
-        parts = value[2:]
-    else:
-        parts = value.removeprefix("'").split("|") if type(value) is str else ()
-    names = [part for part in parts if part not in _NOTHING]
-    return names[0].strip() if len(names) == 1 and type(names[0]) is str else ""
-
-
-_NOTHING = ("None", " None", "None ", "=None", "=null", "=undefined")
-
-
-def _names(bind: Bind) -> tuple[str, str]:
-    """What an import calls its name, here and there."""
-    return bind.name.removeprefix("export "), bind.value[3]
+    parts: Sequence[Value]
+    match value:
+        case Choice():
+            parts = value.options
+        case Operated(operator="|"):
+            parts = (value.left, value.right)
+        case Element(base="Optional" | "typing.Optional"):
+            parts = value.keys
+        case Text():
+            parts = [Name(part.strip()) for part in value.value.split("|")]
+        case _:
+            parts = (value,)
+    names = [part for part in parts if part not in (NULL, "None")]
+    named = names[0] if len(names) == 1 else None
+    if isinstance(named, Text):
+        return named.value.strip()
+    return named if isinstance(named, str) else ""
 
 
 def _unknown(name: str) -> SymbolRef:

@@ -8,11 +8,11 @@ from cq.graph.callers import Callers
 from cq.graph.calls import Calls
 from cq.graph.cells import Cell, Cells
 from cq.graph.containers import Containers
-from cq.graph.corpus import Corpus, called_key
+from cq.graph.corpus import MAX_DOCUMENTS, Corpus, called_key, entry_key
 from cq.graph.decorators import Decorators
 from cq.graph.dialect import Dialect
 from cq.graph.members import Members
-from cq.graph.operations import MAX_PATH, OPERATIONS
+from cq.graph.operations import MAX_PATH, evaluate_form
 from cq.graph.protocols import Protocols
 from cq.graph.python import PythonDialect
 from cq.graph.rust import RustDialect
@@ -34,9 +34,9 @@ from cq.graph.things import (
     Thing,
 )
 from cq.graph.typescript import TypeScriptDialect
-from cq.graph.unit import ROOT, Unit
+from cq.graph.unit import ROOT, Unit, Written, get_kind
 from cq.graph.values import ANNOTATION, CONSTRUCTOR, EVERYTHING, IMPORT, MRO, NOTHING, SCOPE, Values, join, raised
-from cq.model.code import Bind, Site, Store, Value
+from cq.model.code import NULL, Bind, Defined, Definition, Item, MethodOf, ParameterOf, Site, Store, Value
 
 DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect, RustDialect, TablesDialect)
 
@@ -76,12 +76,12 @@ class Linker(Cells):
         self._bases: dict[int, Cell] = {}
         self._callees: dict[Unit, list[Cell | None]] = {}
         self._heads: dict[Unit, dict[tuple[int, str], Thing | int | None]] = {}  # see _find_head
-        self._shared: dict[tuple[Unit, int, str] | tuple[Thing, str], Cell] = {}
+        self._shared: dict[tuple[Unit, int, Value] | tuple[Thing, str], Cell] = {}
         self._externals: dict[tuple[str, Container | None], External] = {}
         self._bounds: dict[tuple[Thing, Thing | None, int], Bound] = {}
         self._supers: dict[tuple[Class, Thing, Function | None], Super] = {}
         self._containers: dict[tuple[str, Unit, int, int, str | int], Container] = {}
-        self._made_up: dict[tuple[object, ...], Value] = {}  # containers that stand nowhere in the code
+        self._made_up: dict[tuple[Unit, int], Written] = {}  # containers that stand nowhere in the code
         self._arguments: dict[tuple[Function, int], Argument] = {}
         self._modules: dict[str, Module] = {}
         self._paths: dict[str, list[str]] = {}
@@ -92,6 +92,14 @@ class Linker(Cells):
         self.decorators = Decorators(self)
         self.protocols = Protocols(self)
         self.containers = Containers(self)
+
+    def find_entries(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> list[tuple[Unit, Definition]] | None:
+        """The definitions that are so entered, wherever they stand; None where there are too many."""
+        self.record(entry_key(kind, name))
+        units = self.corpus.entering(kind, name, most)
+        return (
+            None if units is None else [(unit, known) for unit in units for known in unit.entries.get((kind, name), ())]
+        )
 
     def link(self, unit: Unit, number: int) -> Values:
         """What the callee of a call can be. Final once `settle` was called."""
@@ -122,11 +130,18 @@ class Linker(Cells):
         return found
 
     def _find_cell(self, unit: Unit, site: Site) -> Cell:
-        name, scope = site.callee, site.scope
-        if type(name) is str:
+        callee, scope = site.callee, site.scope
+        name = callee.receiver if isinstance(callee, MethodOf) else callee
+        if isinstance(callee, Item):
+            cell = self._shared.get((unit, scope, callee))
+            if cell is None:
+                cell = Cell(unit.home(scope), Linker.evaluate, self, unit, scope, callee, site.start)
+                self._shared[unit, scope, callee] = cell
+            return cell
+        if isinstance(name, str):
             head, _, rest = name.partition(".")
-            if unit.placed and f"{head}.{rest.partition('.')[0]}" in unit.placed:
-                return Cell(unit.home(scope), Linker.evaluate, self, unit, scope, name, site.start)
+            if unit.placed and (head, rest.partition(".")[0]) in unit.placed:
+                return Cell(unit.home(scope), Linker.evaluate, self, unit, scope, callee, site.start)
             heads = self._heads.get(unit)
             if heads is None:
                 heads = self._heads[unit] = {}
@@ -134,16 +149,16 @@ class Linker(Cells):
             if at is _UNSEEN:
                 at = heads[scope, head] = self._find_head(unit, scope, head)
             if at is not None:
-                key = (unit, at, name) if isinstance(at, int) else (at, rest)
+                key = (unit, at, callee) if isinstance(at, int) else (at, rest)
                 cell = self._shared.get(key)
                 if cell is None:
                     if isinstance(at, int):
-                        cell = Cell(unit.home(at), Linker.evaluate, self, unit, at, name, site.start)
+                        cell = Cell(unit.home(at), Linker.evaluate, self, unit, at, callee, site.start)
                     else:
                         cell = Cell(unit.home(ROOT), Linker._follow, self, {at: MRO}, rest)
                     self._shared[key] = cell
                 return cell
-        return Cell(unit.home(scope), Linker.evaluate, self, unit, scope, name, site.start)
+        return Cell(unit.home(scope), Linker.evaluate, self, unit, scope, callee, site.start)
 
     def _find_head(self, unit: Unit, scope: int, name: str) -> Thing | int | None:
         """Most names are bound once: they mean the same wherever they stand. The scope in which all calls share one
@@ -154,8 +169,8 @@ class Linker(Cells):
         if not binds:
             return scope if name == "__class__" else ROOT
         value = binds[0].value
-        if binds[0].scope == scope and type(value) is list and value[0] == "param" and not value[2]:
-            method = self.thing(unit, value[1])
+        if binds[0].scope == scope and isinstance(value, ParameterOf) and not value.number:
+            method = self.thing(unit, value.start)
             receiver = dialect.receiver(self, method) if isinstance(method, Function) else None
             if receiver is not None:
                 return receiver
@@ -173,15 +188,14 @@ class Linker(Cells):
     def bound(self, unit: Unit, bind: Bind) -> Values:
         """What a name has from this binding."""
         value = bind.value
-        if type(value) is list and bind.type is None:
-            operation = value[0]
-            if operation == "def":
-                definition = unit.definitions[value[1]]
+        if bind.type is None:
+            if isinstance(value, Defined):
+                definition = unit.definitions[value.start]
                 if not definition.decorators or definition.kind != "function":
-                    return {self.thing(unit, value[1]): SCOPE}
+                    return {self.thing(unit, value.start): SCOPE}
                 return self.decorators.named(unit, definition)
-            if operation == "param":
-                return self.calls.argued(unit, value[1], value[2])
+            if isinstance(value, ParameterOf):
+                return self.calls.argued(unit, value.start, value.number)
         cell = self._binds.get(id(bind))
         if cell is None:
             cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), Linker._bound, self, unit, bind)
@@ -196,7 +210,7 @@ class Linker(Cells):
             return self.unknown
         # The name on the right of `x = x or y` is what it was before the statement.
         found = self.evaluate(unit, bind.scope, bind.value, bind.start - 1)
-        is_named = type(bind.value) is str and (bind.value[0] not in "'#=" or bind.value == "=None")
+        is_named = isinstance(bind.value, str) or bind.value == NULL
         if is_named and bind.scope == ROOT and self.dialects[unit.language].has_open_modules:
             self.record(called_key(bind.name))
             if bind.name in unit.sites_by_name:
@@ -218,7 +232,7 @@ class Linker(Cells):
 
     def store_base(self, unit: Unit, store: Store) -> Values:
         """What has the attribute that is assigned. `node.next.next = node` asks for what it assigns."""
-        if type(store.base) is str and "." not in store.base:
+        if isinstance(store.base, str) and "." not in store.base:
             return self.evaluate(unit, store.scope, store.base, store.start)
         cell = self._bases.get(id(store))
         if cell is None:
@@ -274,13 +288,13 @@ class Linker(Cells):
         self, kind: str, unit: Unit, scope: int, position: int, value: Value, *, typed: bool = False
     ) -> Container:
         # Values are kept by the code they stand in, so their identity lasts; short names in types are equal anyway.
-        key = (kind, unit, scope, position, value if typed and type(value) is str else id(value))
+        key = (kind, unit, scope, position, value if typed and isinstance(value, str) else id(value))
         found = self._containers.get(key)
         if found is None:
             found = self._containers[key] = Container(kind, unit, scope, position, value, typed=typed)
         return found
 
-    def held(self, unit: Unit, number: int, value: Value) -> Container:
+    def held(self, unit: Unit, number: int, value: Written) -> Container:
         """A container that a call gives, as one written in its place."""
         site = unit.code.sites[number]
         key = (unit, number)
@@ -288,7 +302,7 @@ class Linker(Cells):
         if known is None:
             known = self._made_up[key] = value
             unit.name_result(site.end, value)
-        return self.container(known[1] if known[0] == "each" else known[0], unit, site.scope, site.start, known)
+        return self.container(get_kind(known), unit, site.scope, site.start, known)
 
     def argument(self, function: Function, number: int) -> Argument:
         key = (function, number)
@@ -308,36 +322,26 @@ class Linker(Cells):
         """What an expression can be, seen from a place."""
         if value is None:
             return self.unknown
-        kind = type(value)
-        if kind is str:
-            mark = value[0]
-            if mark in "'#=":
-                if value == "=None":
-                    return NOTHING
-                name = "str" if mark == "'" else "int" if mark == "#" else value[1:]
-                return self.literal(name, self.dialects[unit.language].core)
+        if isinstance(value, str):
             path = self._paths.get(value)
             if path is None:
                 path = self._paths[value] = value.split(".")
             found = self.name(unit, scope, path[0], position)
-            if unit.placed and len(path) > 1 and f"{path[0]}.{path[1]}" in unit.placed:
+            if unit.placed and len(path) > 1 and (path[0], path[1]) in unit.placed:
                 found = self._find_placed(unit, scope, path, position, found)
                 path = path[1:]
             for name in path[1:MAX_PATH]:
                 found = self.attribute(found, name)
             return found
-        if kind is int:
+        if isinstance(value, int):
             number = unit.site_at.get(value)
             return self.unknown if number is None else self.calls.result(unit, number)
-        operation = OPERATIONS.get(value[0])
-        if operation is None:
-            return self.dialect(unit).operate(self, unit, scope, value, position)
-        return operation(self, unit, scope, value, position)
+        return evaluate_form(self, unit, scope, value, position)
 
     def _find_placed(self, unit: Unit, scope: int, path: list[str], position: int, values: Values) -> Values:
         """An attribute that code just above has assigned, and no other code does: what it was before is gone."""
         name = path[1]
-        placed = unit.find_placed(scope, f"{path[0]}.{name}", position)
+        placed = unit.find_placed(scope, (path[0], name), position)
         if placed is None or not placed[1] or not self.members.is_stored_only(unit, scope, path[0], name):
             return self.attribute(values, name)
         found = NOTHING
@@ -422,6 +426,20 @@ class Linker(Cells):
         if isinstance(thing, Native):
             return thing.dialect.find_member(self, thing, name, level)
         return self.unknown
+
+    def method(self, values: Values, name: str) -> Values:
+        """What `value.name()` calls, in a language that tells methods from fields."""
+        found = NOTHING
+        for thing, level in values.items():
+            if isinstance(thing, (Instance, Class, OwnClass, Native)):
+                owner = thing.type if isinstance(thing, (Instance, OwnClass)) else thing
+                dialect = owner.dialect if isinstance(owner, Native) else self.dialect(owner.unit)
+                found = join(found, dialect.find_method(self, thing, name, level))
+            elif thing is TOP or isinstance(thing, External):
+                found = join(found, self.member(thing, name, level))
+            else:
+                found = join(found, self.unknown)
+        return found
 
     def note_fetched(self, method: Function) -> None:
         """The cell being computed reads an attribute that a method makes up."""

@@ -14,7 +14,7 @@ from cq.graph.names import Method, find_by_name, find_imported, find_methods, fi
 from cq.graph.resolve import UNRESOLVED, Meaning, Resolver
 from cq.graph.things import Keys
 from cq.graph.unit import ROOT, Unit, part_key
-from cq.model.code import Site
+from cq.model.code import Imported, Site
 from cq.model.edge import CONFIDENCE, Candidate, Links, Shape, SymbolRef, show_name
 
 BY_NAME = "name"  # evidence of a call whose candidates are looked up when somebody asks
@@ -195,7 +195,7 @@ class _Old:
         for number, site in enumerate(before.code.sites):
             self._calls.setdefault(before.home(site.scope), deque()).append(number)
         self._imports: dict[int, deque[int]] = {}
-        binds = [bind for bind in before.code.binds if type(bind.value) is list and bind.value[0] == "import"]
+        binds = [bind for bind in before.code.binds if isinstance(bind.value, Imported)]
         for bind, (_, number) in zip(binds, self.links.imports, strict=True):
             self._imports.setdefault(before.home(bind.scope), deque()).append(number)
         homes = {"": unit.home(ROOT)}

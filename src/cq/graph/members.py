@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from cq.graph.callers import is_own
 from cq.graph.corpus import stored_key
 from cq.graph.things import Bound, Class, External, Function, Instance, Keys, Module, OwnClass, Super, Thing
-from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.unit import ANYWHERE, ROOT, Unit, find_defined
 from cq.graph.values import ATTRIBUTE, EVERYTHING, IMPORT, MRO, NOTHING, PARAMETER, SCOPE, Values, join, raised
-from cq.model.code import Bind, Store, Value
+from cq.model.code import NULL, Bind, Defined, Imported, Store, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -24,6 +24,7 @@ MAX_HEIRS = 8  # classes below that have an attribute of their own
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_BASES = 100  # classes above one another
 MAX_BEGUN = 20  # members whose names begin as a text that is put together
+MAX_ORDER = 200  # classes of which one is made; what lies behind those is not known
 MAX_LINE = 30  # classes of one line that ask one another for a member
 
 
@@ -53,9 +54,8 @@ class Members:
         import one another be gone through in every order."""
         linker = self.linker
         linker.record(unit.name_key("*"))
-        for bind in reversed(unit.stars):
-            _, level, module, _ = bind.value
-            for thing in linker.dialect(unit).resolve_import(linker, unit, level, module, "*"):
+        for _, star in reversed(unit.stars):
+            for thing in linker.dialect(unit).resolve_import(linker, unit, star.level, star.module, "*"):
                 if isinstance(thing, Module) and thing.unit is not None and thing.unit not in seen:
                     inner = thing.unit
                     linker.record(inner.name_key("__all__"))
@@ -108,8 +108,8 @@ class Members:
         dialect = linker.dialect(holder.unit)
         step = max(level, MRO) if isinstance(receiver, (Instance, OwnClass)) else level
         for bind in binds:
-            if _is_defined(bind):
-                thing = linker.thing(holder.unit, bind.value[1])
+            if isinstance(bind.value, Defined):
+                thing = linker.thing(holder.unit, bind.value.start)
                 if isinstance(thing, Function):
                     found = join(found, raised(dialect.access(linker, thing, receiver, on_class=on_class), step))
                 else:
@@ -132,7 +132,7 @@ class Members:
                     found = join(found, raised(dialect.access(linker, thing, receiver, on_class=False), at))
                 else:
                     found = join(found, {thing: at})
-        if is_own(receiver) and not behind and not all(map(_is_defined, binds)):
+        if is_own(receiver) and not behind and len(find_defined(binds)) < len(binds):
             found = join(found, self._find_in_heirs(kind, name))
         if stores:
             # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
@@ -147,8 +147,8 @@ class Members:
         if not hook or name.startswith("__"):
             return found
         holder, binds, _, _ = self.find(receiver.type, hook)
-        for bind in filter(_is_defined, binds):
-            method = linker.thing(holder.unit, bind.value[1]) if isinstance(holder, Class) else None
+        for start in find_defined(binds):
+            method = linker.thing(holder.unit, start) if isinstance(holder, Class) else None
             if isinstance(method, Function):
                 linker.note_fetched(method)
                 found = join(found, linker.calls.give(method, receiver, None, -1, 1))
@@ -187,8 +187,8 @@ class Members:
         for kind in linker.callers.receivers(thing.method) if thing.method is not None else ():
             holder, binds, _, _ = self.find_behind(kind, name, thing.type) if isinstance(kind, Class) else _NOWHERE
             if isinstance(holder, Class):
-                for bind in filter(_is_defined, binds):
-                    method = linker.thing(holder.unit, bind.value[1])
+                for start in find_defined(binds):
+                    method = linker.thing(holder.unit, start)
                     if isinstance(method, Function):
                         values = linker.dialect(holder.unit).access(linker, method, thing.receiver, on_class=on_class)
                         found = join(found, raised(values, PARAMETER))
@@ -283,7 +283,9 @@ class Members:
             kind.keys.add(kind.unit.member_key(kind.definition.symbol, ""))
             linker.start_recording(kind.keys)
             order = linker.dialect(kind.unit).order_bases(linker, kind)
-            kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order)
+            kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order[:MAX_ORDER])
+            if len(order) > MAX_ORDER:
+                kind.mro += (None,)
             # `class A(B)` and `class B(A)`, which no Python runs, have no line: each would be behind the other.
             base = kind.mro[1] if len(kind.mro) > 1 and kind not in kind.mro[1:] else None
             kind.is_line = isinstance(base, Class) and base.mro == kind.mro[1:] and len(kind.mro) <= MAX_LINE
@@ -303,9 +305,9 @@ class Members:
         module = linker.module(unit.path)
         for other in linker.corpus.storing(name) or ():
             for store in other.stores_by_name.get(name, ()) if other is not unit else ():
-                head = store.base.partition(".")[0] if type(store.base) is str else ""
+                head = store.base.partition(".")[0] if isinstance(store.base, str) else ""
                 binds = other.find(store.scope, head, store.start) if head else ()
-                is_imported = any(type(bind.value) is list and bind.value[0] == "import" for bind in binds)
+                is_imported = any(isinstance(bind.value, Imported) for bind in binds)
                 if is_imported and module in linker.store_base(other, store):
                     found = join(found, raised(linker.stored(other, store), ATTRIBUTE))
         return found
@@ -350,12 +352,8 @@ def _is_plain(base: External) -> bool:
     )
 
 
-def _is_defined(bind: Bind) -> bool:
-    return type(bind.value) is list and bind.value[0] == "def"
-
-
 def _is_blank(value: Value) -> bool:
-    return value is None or value == "=None"
+    return value is None or value == NULL
 
 
 def _only_solid(
@@ -371,7 +369,8 @@ def _only_solid(
 
 def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
     """Of several definitions in one class body the last one counts (overloads); of an accessor's the first: it gets."""
-    if len(binds) > 1 and all(map(_is_defined, binds)):
-        is_accessor = "accessor" in unit.definitions[binds[0].value[1]].modifiers
+    starts = find_defined(binds)
+    if len(starts) == len(binds) > 1:
+        is_accessor = "accessor" in unit.definitions[starts[0]].modifiers
         return binds[:1] if is_accessor else binds[-1:]
     return binds

@@ -7,7 +7,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from cq.graph.unit import ROOT, Unit
-from cq.model.code import Value
+from cq.model.code import Dictionary, Listing, Text, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -105,12 +105,13 @@ class Modules:
             options = self._setting(linker, config, "compilerOptions")
             base = _text(_entry(options, "baseUrl"))
             mapped = _entry(options, "paths")
-            if type(mapped) is list:
+            if isinstance(mapped, Dictionary):
                 best: tuple[int, list[str]] | None = None
-                for key, targets in zip(mapped[1::2], mapped[2::2], strict=True):
-                    inside = _match(_text(key) or "", module)
-                    if inside is not None and (best is None or len(key) > best[0]):
-                        best = len(key), [t.replace("*", inside) for t in map(_text, _list(targets)) if t]
+                for key, targets in zip(mapped.keys, mapped.values, strict=True):
+                    pattern = _text(key) or ""
+                    inside = _match(pattern, module)
+                    if inside is not None and (best is None or len(pattern) > best[0]):
+                        best = len(pattern), [t.replace("*", inside) for t in map(_text, _list(targets)) if t]
                 for target in best[1] if best else ():
                     found = self._probe(_join(_join(here, base or ".") or "", target))
                     if found is not None:
@@ -131,7 +132,7 @@ class Modules:
         size = 2 if module.startswith("@") else 1
         name, inside = "/".join(parts[:size]), "/".join(parts[size:])
         for home, path in self._packages.items():
-            if "node_modules/" not in path and self._setting(linker, path, "name") == f"'{name}":
+            if "node_modules/" not in path and self._setting(linker, path, "name") == Text(name):
                 return self._enter(linker, home, inside)
         return None
 
@@ -199,11 +200,11 @@ def _match(pattern: str, module: str) -> str | None:
 
 def _leaves(known: Value, module: str) -> Iterator[str]:
     """Targets of `exports` or `imports` for a path, in the order of the conditions that we prefer."""
-    if type(known) is list and known[0] == "dict":
-        keys = [_text(key) or "" for key in known[1::2]]
+    if isinstance(known, Dictionary):
+        keys = [_text(key) or "" for key in known.keys]
         if any(key.startswith((".", "#")) for key in keys):
             inside, best = "", None
-            for key, target in sorted(zip(keys, known[2::2], strict=True), key=lambda item: -len(item[0])):
+            for key, target in sorted(zip(keys, known.values, strict=True), key=lambda item: -len(item[0])):
                 found = _match(key, module)
                 if found is not None:
                     inside, best = found, target
@@ -220,28 +221,28 @@ def _strings(known: Value) -> Iterator[str]:
         if not todo:
             return
         value = todo.pop()
-        if type(value) is list and value[0] == "dict":
-            found = {_text(key): inner for key, inner in zip(value[1::2], value[2::2], strict=True)}
+        if isinstance(value, Dictionary):
+            found = {_text(key): inner for key, inner in zip(value.keys, value.values, strict=True)}
             # Conditions of a project's own (`@acme/source`) lead to its sources.
             own = [inner for name, inner in found.items() if name not in _CONDITIONS]
             todo += [found[name] for name in reversed(_CONDITIONS) if name in found] + own[::-1]
-        elif type(value) is list:
-            todo += reversed(value[1:])
+        elif isinstance(value, Listing):
+            todo += reversed(value.elements)
         elif (text := _text(value)) is not None:
             yield text
 
 
 def _entry(known: Value, name: str) -> Value:
-    if type(known) is list and known[0] == "dict":
-        for key, value in zip(known[1::2], known[2::2], strict=True):
-            if key == f"'{name}":
+    if isinstance(known, Dictionary):
+        for key, value in zip(known.keys, known.values, strict=True):
+            if key == Text(name):
                 return value
     return None
 
 
-def _list(known: Value) -> list[Value]:
-    return known[1:] if type(known) is list and known[0] == "list" else [known]
+def _list(known: Value) -> tuple[Value, ...]:
+    return known.elements if isinstance(known, Listing) else (known,)
 
 
 def _text(value: Value) -> str | None:
-    return value[1:] if type(value) is str and value[0] == "'" else None
+    return value.value if isinstance(value, Text) else None

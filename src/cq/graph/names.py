@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 import msgspec
 
 from cq.graph.unit import Unit
-from cq.model.code import Definition, Parameter, Site
+from cq.model.code import Definition, Parameter, Site, Spread
 from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, Candidate, Links, Shape, SymbolRef
 
 
@@ -83,7 +83,7 @@ def find_imported(links: Links) -> set[str]:
 
 
 def find_shape(site: Site) -> Shape:
-    spread = any(type(value) is list and value[0] == "*" for value in site.args)
+    spread = any(isinstance(value, Spread) for value in site.args)
     return -1 if spread else len(site.args), tuple(sorted(key for key, _ in site.keywords))
 
 

@@ -2,14 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from cq.graph.protocols import OWN_CONTAINERS
 from cq.graph.things import TOP, UNKNOWN, Class, Container, External, Instance, Module, OwnClass
 from cq.graph.unit import Unit
 from cq.graph.values import EVERYTHING, INFERRED, NOTHING, PARAMETER, SCOPE, Values, join, raised
-from cq.model.code import Value
+from cq.model.code import (
+    NULL,
+    AliasOf,
+    Attribute,
+    Augmented,
+    Awaited,
+    Bounds,
+    Caught,
+    Choice,
+    ClosureParameter,
+    Constant,
+    Decorated,
+    Defined,
+    Dictionary,
+    Each,
+    Element,
+    ElementsOf,
+    Entered,
+    Form,
+    FunctionType,
+    Imported,
+    Indexed,
+    InstanceOf,
+    Integer,
+    Item,
+    Iterated,
+    Key,
+    Lambda,
+    Listing,
+    MemberType,
+    MethodOf,
+    NamedType,
+    ObjectType,
+    OnReceiver,
+    Operated,
+    OperatorMethod,
+    ParameterOf,
+    PartOf,
+    ResultOf,
+    ReturnOf,
+    Seen,
+    SeenIn,
+    Sent,
+    Slice,
+    Spread,
+    SuperObject,
+    Text,
+    TuplePart,
+    Typed,
+    TypeOf,
+    Unwrapped,
+)
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -17,28 +67,102 @@ if TYPE_CHECKING:
 MAX_PATH = 12  # attributes in one chain of names
 
 
-def _dotted(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    found = linker.evaluate(unit, scope, value[1], position)
-    for name in value[2].split(".")[:MAX_PATH]:
+def evaluate_form(linker: Linker, unit: Unit, scope: int, form: Form, position: int) -> Values:
+    """What an expression can be that is neither a name nor a call. The most frequent forms come first."""
+    match form:
+        case Constant() | Text() | Integer():
+            return _find_literal(linker, unit, form)
+        case Attribute():
+            return _read_attribute(linker, unit, scope, form, position)
+        case Defined():
+            return {linker.thing(unit, form.start): SCOPE}
+        case Imported():
+            return linker.dialect(unit).resolve_import(linker, unit, form.level, form.module, form.name)
+        case ParameterOf():
+            return linker.calls.argued(unit, form.start, form.number)
+        case Element():
+            return _find_element(linker, unit, scope, form, position)
+        case Choice():
+            found = NOTHING
+            for inner in form.options:
+                found = join(found, linker.evaluate(unit, scope, inner, position))
+            return found
+        case Listing() | Dictionary() | Each():
+            return linker.dialect(unit).contain(linker, unit, scope, form, position)
+        case Iterated():
+            return linker.dialect(unit).iterate(linker, unit, scope, form.value, position)
+        case Lambda():
+            return {linker.function(unit, form.start): SCOPE}
+        case Operated():
+            return _operate(linker, unit, scope, form, position)
+        case Seen():
+            return linker.evaluate(unit, scope, form.value, form.offset)
+        case SeenIn():
+            return linker.evaluate(unit, form.scope, form.value, form.offset)
+        case Typed():
+            return linker.dialect(unit).cast(linker, unit, scope, form, position)
+        case Entered():
+            return _enter(linker, unit, scope, form, position)
+        case Awaited():
+            return _await(linker, unit, scope, form, position)
+        case Spread():
+            return linker.evaluate(unit, scope, form.value, position)
+        case InstanceOf():
+            return linker.made(linker.evaluate(unit, scope, form.kind, position))
+        case Caught():
+            return _catch(linker, unit, scope, form, position)
+        case Slice():
+            return _slice(linker, unit, scope, form, position)
+        case Sent():
+            return linker.calls.sent(unit, scope)
+        case ResultOf():
+            return linker.calls.called(linker.evaluate(unit, scope, form.function, position))
+        case Decorated():
+            return linker.decorators.decorate(unit, unit.definitions[form.start], form.rank)
+        case ElementsOf():
+            assert isinstance(form.container, Container)
+            return linker.containers.elements(form.container)
+        case (
+            SuperObject() | ReturnOf() | MethodOf() | Item() | Unwrapped() | PartOf() | TuplePart() | Indexed()
+            | ClosureParameter() | OperatorMethod() | OnReceiver()
+        ):  # fmt: skip
+            return linker.dialect(unit).operate(linker, unit, scope, form, position)
+        case FunctionType() | ObjectType() | Bounds() | TypeOf() | MemberType() | AliasOf() | NamedType() | Augmented():
+            return linker.unknown  # a type; what stands in Code.runs alone
+        case _:
+            assert_never(form)
+
+
+def _find_literal(linker: Linker, unit: Unit, form: Constant | Text | Integer) -> Values:
+    if form == NULL:
+        return NOTHING
+    name = form.name if isinstance(form, Constant) else "str" if isinstance(form, Text) else "int"
+    return linker.literal(name, linker.dialects[unit.language].core)
+
+
+def _read_attribute(linker: Linker, unit: Unit, scope: int, form: Attribute, position: int) -> Values:
+    found = linker.evaluate(unit, scope, form.base, position)
+    for name in form.path.split(".")[:MAX_PATH]:
         found = linker.attribute(found, name)
     return found
 
 
-def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+def _find_element(linker: Linker, unit: Unit, scope: int, form: Element, position: int) -> Values:
     found = NOTHING
-    values = linker.evaluate(unit, scope, value[1], position)
-    keys: list[str] | list[None] = [None]
-    if len(value) > 2 and any(isinstance(thing, (Container, Module)) for thing in values):
-        key = value[2] if len(value) == 3 else ["tuple", *value[2:]]
+    values = linker.evaluate(unit, scope, form.base, position)
+    keys: list[Key] | list[None] = [None]
+    if form.keys and any(isinstance(thing, (Container, Module)) for thing in values):
+        key = form.keys[0] if len(form.keys) == 1 else Listing("tuple", form.keys)
         keys = linker.containers.find_keys_of(unit, scope, key, position) or keys
-    hidden = linker.containers.find_hidden(unit, scope, value[1], keys[0], position) if len(keys) == 1 else ()
+    hidden = linker.containers.find_hidden(unit, scope, form.base, keys[0], position) if len(keys) == 1 else ()
     for thing, level in values.items():
         if isinstance(thing, Container):
             for key in keys:
                 found = join(found, raised(linker.containers.elements(thing, key, hidden), level))
         elif isinstance(thing, Module) and keys[0] is not None:
             for key in keys:
-                found = join(found, linker.member(thing, str(key)[1:], level))
+                named = linker.member(thing, key.value, level) if isinstance(key, Text) else linker.unknown
+                found = join(found, named)
         elif isinstance(thing, (Class, OwnClass)):
             found = join(found, {thing: level})  # a generic with its parameters
         elif isinstance(thing, Instance):
@@ -47,29 +171,26 @@ def _element(linker: Linker, unit: Unit, scope: int, value: Value, position: int
             found = join(found, {thing: level})
         else:
             found = join(found, EVERYTHING if thing is TOP else linker.unknown)
-    return join(found, linker.containers.items(unit, scope, value[1], position, keys, hidden))
+    return join(found, linker.containers.items(unit, scope, form.base, position, keys, hidden))
 
 
-def _contain(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    kind = value[1] if value[0] == "each" else value[0]
-    return {linker.container(kind, unit, scope, position, value): SCOPE}
-
-
-def _choose(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+def _await(linker: Linker, unit: Unit, scope: int, form: Awaited, position: int) -> Values:
+    """What promises hold; everything else is itself."""
+    values = linker.evaluate(unit, scope, form.value, position)
+    if not any(isinstance(thing, Container) and thing.kind == "promise" for thing in values):
+        return values
     found = NOTHING
-    for inner in value[1:]:
-        found = join(found, linker.evaluate(unit, scope, inner, position))
+    for thing, level in values.items():
+        if isinstance(thing, Container) and thing.kind == "promise":
+            found = join(found, raised(linker.containers.elements(thing), level))
+        else:
+            found = join(found, {thing: level})
     return found
 
 
-def _iterate(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    found = linker.protocols.iterate(linker.evaluate(unit, scope, value[1], position))
-    return join(found, linker.containers.items(unit, scope, value[1], position, [None]))
-
-
-def _enter(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+def _enter(linker: Linker, unit: Unit, scope: int, form: Entered, position: int) -> Values:
     found = NOTHING
-    for thing, level in linker.evaluate(unit, scope, value[1], position).items():
+    for thing, level in linker.evaluate(unit, scope, form.value, position).items():
         if isinstance(thing, Instance):
             found = join(found, _enter_instance(linker, thing, level))
         elif isinstance(thing, Container) and thing.kind == "generator":
@@ -90,18 +211,10 @@ def _enter_instance(linker: Linker, thing: Instance, level: int) -> Values:
     return linker.unknown
 
 
-def _same(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.evaluate(unit, scope, value[1], position)
-
-
-def _make(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.made(linker.evaluate(unit, scope, value[1], position))
-
-
-def _catch(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+def _catch(linker: Linker, unit: Unit, scope: int, form: Caught, position: int) -> Values:
     """An instance of a class that is caught, or of one below it."""
     found: Values = {}
-    for thing, level in linker.made(linker.evaluate(unit, scope, value[1], position)).items():
+    for thing, level in linker.made(linker.evaluate(unit, scope, form.kind, position)).items():
         is_raised = linker.callers.is_raised
         heirs = linker.callers.find_heirs(thing.type) if isinstance(thing, Instance) else []
         if not isinstance(thing, Instance) or not any(map(is_raised, heirs)) or is_raised(thing.type):
@@ -111,14 +224,15 @@ def _catch(linker: Linker, unit: Unit, scope: int, value: Value, position: int) 
     return found
 
 
-def _operate(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+def _operate(linker: Linker, unit: Unit, scope: int, form: Operated, position: int) -> Values:
     found = NOTHING
-    for thing, level in linker.evaluate(unit, scope, value[2], position).items():
+    for thing, level in linker.evaluate(unit, scope, form.left, position).items():
         if isinstance(thing, Instance):
-            found = join(found, linker.protocols.run(thing, value[1], level))
-        elif isinstance(thing, Container) and value[1] in ("+", "|", "*", "-", "&", "^"):
+            found = join(found, linker.protocols.run(thing, form.operator, level))
+        elif isinstance(thing, Container) and form.operator in ("+", "|", "*", "-", "&", "^"):
             found = join(found, {thing: max(level, INFERRED)})
-            for other, at in linker.evaluate(unit, scope, value[3], position).items() if value[1] in "+|^" else ():
+            others = linker.evaluate(unit, scope, form.right, position) if form.operator in "+|^" else NOTHING
+            for other, at in others.items():
                 found = join(found, {other: max(at, INFERRED)} if isinstance(other, Container) else NOTHING)
         elif isinstance(thing, External):
             found = join(found, {thing: level})
@@ -127,81 +241,11 @@ def _operate(linker: Linker, unit: Unit, scope: int, value: Value, position: int
     return found
 
 
-def _all_of(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.containers.elements(value[1])
-
-
-def _slice(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+def _slice(linker: Linker, unit: Unit, scope: int, form: Slice, position: int) -> Values:
     found: Values = {}
-    for thing, level in linker.evaluate(unit, scope, value[1], position).items():
+    for thing, level in linker.evaluate(unit, scope, form.base, position).items():
         if isinstance(thing, Instance):
             found.update(linker.protocols.run(thing, "item", level))
         else:
-            found[linker.containers.cut(thing, value[2], value[3]) if isinstance(thing, Container) else thing] = level
+            found[linker.containers.cut(thing, form.bounds) if isinstance(thing, Container) else thing] = level
     return found
-
-
-def _sent(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.calls.sent(unit, scope)
-
-
-def _seen(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.evaluate(unit, scope, value[2], value[1])
-
-
-def _at(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.evaluate(unit, value[1], value[3], value[2])
-
-
-def _give(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.calls.called(linker.evaluate(unit, scope, value[1], position))
-
-
-def _decorate(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.decorators.decorate(unit, unit.definitions[value[1]], value[2])
-
-
-def _lambda(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return {linker.function(unit, value[1]): SCOPE}
-
-
-def _import(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.dialect(unit).resolve_import(linker, unit, value[1], value[2], value[3])
-
-
-def _defined(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return {linker.thing(unit, value[1]): SCOPE}
-
-
-def _passed(linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-    return linker.calls.argued(unit, value[1], value[2])
-
-
-OPERATIONS: dict[str, Callable[[Linker, Unit, int, Value, int], Values]] = {
-    ".": _dotted,
-    "[]": _element,
-    "list": _contain,
-    "tuple": _contain,
-    "set": _contain,
-    "dict": _contain,
-    "each": _contain,
-    "|": _choose,
-    "iter": _iterate,
-    "enter": _enter,
-    "await": _same,
-    "*": _same,
-    "made": _make,
-    "caught": _catch,
-    "op": _operate,
-    "slice": _slice,
-    "all": _all_of,
-    "sent": _sent,
-    "seen": _seen,
-    "at": _at,
-    "gives": _give,
-    "decorated": _decorate,
-    "lambda": _lambda,
-    "import": _import,
-    "def": _defined,
-    "param": _passed,
-}

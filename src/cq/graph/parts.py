@@ -12,9 +12,29 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
-from cq.graph.corpus import called_key, stored_key
-from cq.graph.unit import ROOT, Unit, called_names, find_handed
-from cq.model.code import Bind, Code, Definition, Site, Store, Value
+from cq.graph.corpus import called_key, entry_key, stored_key
+from cq.graph.unit import ROOT, Place, Unit, as_key, called_names, find_handed
+from cq.model.code import (
+    Bind,
+    Code,
+    Defined,
+    Definition,
+    Element,
+    Form,
+    Imported,
+    Lambda,
+    Literals,
+    Named,
+    ParameterOf,
+    Seen,
+    SeenIn,
+    Site,
+    Store,
+    Text,
+    Value,
+    find_inner,
+    find_plain,
+)
 
 Said = object  # plain tuples of text and numbers
 _Local = tuple[int, str]  # a function, a name that it binds
@@ -29,7 +49,7 @@ class Difference(NamedTuple):
 
     changed: set[int]  # keys (see Unit.name_key) of the parts that say something else
     same: set[int]  # homes (see Unit.home) in which nothing else is linked
-    named: dict[int, tuple[str, int]]  # key of what stands for a name anywhere -> the name, 0 called or 1 stored
+    named: dict[int, Named]  # key of what stands for a name anywhere -> which
     returning: dict[int, str]  # home of a function that says something else by what it returns alone -> its name
 
 
@@ -169,11 +189,11 @@ def _find_names(readers: tuple[_Reader, _Reader], inner: Sequence[set[int]]) -> 
 
 def _find_held(code: Code) -> set[str]:
     """Names of what may be a container: what a call gives may be one too."""
-    return {bind.name for bind in code.binds if type(bind.value) is int or type(bind.value) is list}
+    return {bind.name for bind in code.binds if bind.value is not None and not isinstance(bind.value, (str, Literals))}
 
 
 def _find_imported(code: Code) -> set[str]:
-    return {bind.name for bind in code.binds if type(bind.value) is list and bind.value[0] == "import"}
+    return {bind.name for bind in code.binds if isinstance(bind.value, Imported)}
 
 
 def _find_defined(code: Code) -> set[str]:
@@ -185,7 +205,7 @@ class _Reader:
         self.unit, self.lasting = unit, lasting  # homes that are in both documents
         self.sites: dict[int, _Part] = {}  # by the end of a call
         self.placed: dict[int, Said] = {}
-        self.named: dict[int, tuple[str, int]] = {}
+        self.named: dict[int, Named] = {}
         # Functions whose variables no other code can see.
         self._closed = {d.symbol for d in unit.code.definitions if closed and d.kind == "function"}
         self._closed -= {d.scope for d in unit.code.definitions if d.symbol >= 0}
@@ -239,7 +259,7 @@ class _Reader:
                 found.setdefault(unit.member_key(definition.symbol, "@"), []).append((decorators, typed))
                 metaclasses = [f"metaclass {value}" for word, value in definition.keywords if word == "metaclass"]
                 for base in (*definition.bases, *metaclasses):
-                    if type(base) is str:
+                    if isinstance(base, str):
                         found.setdefault(unit.name_key(f"<{base}"), []).append(definition.name)
                 for name, stores in unit.own_stores(definition.symbol).items():
                     key = unit.member_key(definition.symbol, name)
@@ -249,8 +269,12 @@ class _Reader:
                 found.setdefault(unit.scope_key(bind.scope, bind.name), []).append(self._bind(bind))
         for name, stores in unit.stores_by_name.items():
             key = stored_key(name)
-            self.named[key] = (name, 1)
+            self.named[key] = (name, "stored")
             self._add_stores(found, key, stores)
+        for (kind, name), entered in unit.entries.items():
+            key = entry_key(kind, name)
+            self.named[key] = (name, kind)
+            found.setdefault(key, []).extend(self._scope(d.symbol) for d in entered if d.symbol not in left_out)
         for store in code.stores:
             if store.scope not in left_out:
                 found.setdefault(unit.home(store.scope), []).append(self._store(store))
@@ -263,7 +287,7 @@ class _Reader:
             said = self.placed[site.end]
             for name in called_names(site):
                 key = called_key(name)
-                self.named[key] = (name, 0)
+                self.named[key] = (name, "called")
                 found.setdefault(key, []).append(said)
                 if name in defined or (name == "super" and site.kind == "super"):
                     found.setdefault(unit.name_key(f"(){name}"), []).append(said)
@@ -274,7 +298,7 @@ class _Reader:
             # depends on it.
             if any(isinstance(key, int) for key, _ in find_handed(site)):
                 found.setdefault(unit.home(site.scope), []).append(said)
-        for name in sorted({value for _, _, value in code.raises if type(value) is str}):
+        for name in sorted({str(value) for _, _, value in code.raises if isinstance(value, str)}):
             found.setdefault(unit.name_key(f"raise {name}"), []).append(name)
         found.setdefault(unit.name_key("__all__"), []).append(code.public)
         # What stands in no function is reached through names; nothing depends on the rest.
@@ -330,8 +354,8 @@ class _Reader:
                     continue
                 said = self._store(store)
                 found.setdefault(unit.name_key(f"[]{name}"), []).append(said)
-                if type(store.key) is str:
-                    found.setdefault(unit.name_key(f"[]{store.key}"), []).append(said)
+                if isinstance(store.key, Text):
+                    found.setdefault(unit.item_key(store.key), []).append(said)
         for name in sorted(_find_held(unit.code)):
             said = [
                 self._close(lambda alias=alias: self._bind(alias))
@@ -356,17 +380,17 @@ class _Reader:
             if site.scope not in left_out:
                 found.setdefault(unit.home(site.scope), []).append(self.placed[site.end])
         for bind in code.binds:
-            if bind.scope not in left_out and type(bind.value) is list and bind.value[0] == "import":
+            if bind.scope not in left_out and isinstance(bind.value, Imported):
                 found.setdefault(unit.home(bind.scope), []).append((bind.name, bind.value))
         for bind in (*code.binds, *code.stores):
             if bind.type is not None and bind.scope not in left_out:
                 said = self._close(lambda b=bind: self._value(b.type, b.scope, b.start))
                 found.setdefault(unit.home(bind.scope), []).append((self._scope(bind.scope), said))
-        for scope, start, *values in (*code.raises, *code.runs):
-            if scope in left_out:
-                continue
-            said = self._close(lambda v=values, at=scope, start=start: [self._value(value, at, start) for value in v])
-            found.setdefault(unit.home(scope), []).append((unit.find_holder(scope, start), said))
+        rows = [(scope, start, "raise", value) for scope, start, value in code.raises]
+        for scope, start, operation, value in (*rows, *code.runs):
+            if scope not in left_out:
+                said = self._close(lambda v=value, at=scope, start=start: self._value(v, at, start))
+                found.setdefault(unit.home(scope), []).append((operation, unit.find_holder(scope, start), said))
         return found
 
     # -- variables of functions: known by what they are bound to ---------------------------------------
@@ -476,52 +500,61 @@ class _Reader:
 
     def _value(self, value: Value, scope: int, position: int) -> Said:
         """Names with the bindings they reach, calls and lambdas by what they say."""
-        if type(value) is str:
-            if value[0] in "'#=":
-                if value[0] == "'" and scope in self._closed and len(value) < _MAX_TYPE:
-                    names = self.unit.scopes.get(scope, {})
-                    return value, [self._local((scope, word)) for word in _WORD.findall(value) if word in names]
-                return value
-            head = value.partition(".")[0]
-            binds = self.unit.find(scope, head, position)
-            if not binds:
-                return value
-            at = binds[0].scope
-            known = self.unit.scopes[at][binds[0].name]
-            reached = [0] if len(known) == 1 else [n for n, b in enumerate(known) if any(b is bind for bind in binds)]
-            if self.unit.placed and len(value) > len(head):
-                reached += self._seen_stores(scope, f"{head}.{value.split('.', 2)[1]}", position)
-            if at in self._closed:
-                return self._local((at, head)), value[len(head) :], reached
-            return value, self._scope(at), at == ROOT, reached
-        if type(value) is int:
-            part = self.sites.get(value)
-            return "call", None if part is None else self._inside(part)
-        if type(value) is not list:
-            return value
-        operation = value[0]
-        if operation in ("lambda", "def", "param"):
-            definition = self.unit.definitions.get(value[1])
-            if definition is None:  # `const A = memo(() => …)`: it is known as A alone
-                return operation, "", value[2:]
-            if definition.symbol >= 0:
-                is_own = operation == "param" and definition.symbol in self._closed
-                holder = self._lasting(definition.symbol) if is_own else self._scope(definition.symbol)
-                seen = [word for word in definition.modifiers if word.startswith("pub")]
-                return operation, holder, value[2:], seen
-            said = self._definition(definition) if operation == "lambda" else ""
-            return operation, said, self._scope(definition.anonymous[0] if definition.anonymous else ROOT), value[2:]
-        if operation == "import":
-            return tuple(value)
-        if operation == "at":
-            return self._value(value[3], value[1], value[2])
-        if operation == "seen":
-            return operation, self._value(value[2], scope, value[1])
-        if operation == "[]" and self.unit.placed and type(value[1]) is str:
-            operation = "[]", *self._seen_stores(scope, f"{value[1]}[{value[2]}", position)
-        return (operation, *(self._value(inner, scope, position) for inner in value[1:]))
+        match value:
+            case None:
+                return None
+            case str():
+                return self._name(value, scope, position)
+            case int():
+                part = self.sites.get(value)
+                return "call", None if part is None else self._inside(part)
+            case Text() if scope in self._closed and len(value.value) < _MAX_TYPE:
+                names = self.unit.scopes.get(scope, {})
+                words = [self._local((scope, word)) for word in _WORD.findall(value.value) if word in names]
+                return "Text", value.value, words
+            case Lambda() | Defined():
+                return self._defined(value, value.start, ())
+            case ParameterOf():
+                return self._defined(value, value.start, (value.number,))
+            case SeenIn():
+                return self._value(value.value, value.scope, value.offset)
+            case Seen():
+                return "Seen", self._value(value.value, scope, value.offset)
+            case _:
+                seen: list[int] = []
+                if isinstance(value, Element) and self.unit.placed and isinstance(value.base, str) and value.keys:
+                    key = as_key(value.keys[0])
+                    seen = [] if key is None else self._seen_stores(scope, (value.base, key), position)
+                inner = [self._value(inner, scope, position) for inner in find_inner(value)]
+                return (*find_plain(value), *inner, *seen)
 
-    def _seen_stores(self, scope: int, place: str, position: int) -> list[int]:
+    def _name(self, value: str, scope: int, position: int) -> Said:
+        head = value.partition(".")[0]
+        binds = self.unit.find(scope, head, position)
+        if not binds:
+            return value
+        at = binds[0].scope
+        known = self.unit.scopes[at][binds[0].name]
+        reached = [0] if len(known) == 1 else [n for n, b in enumerate(known) if any(b is bind for bind in binds)]
+        if self.unit.placed and len(value) > len(head):
+            reached += self._seen_stores(scope, (head, value.split(".", 2)[1]), position)
+        if at in self._closed:
+            return self._local((at, head)), value[len(head) :], reached
+        return value, self._scope(at), at == ROOT, reached
+
+    def _defined(self, value: Form, start: int, rest: tuple[int, ...]) -> Said:
+        form, definition = type(value).__name__, self.unit.definitions.get(start)
+        if definition is None:  # `const A = memo(() => …)`: it is known as A alone
+            return form, "", rest
+        if definition.symbol >= 0:
+            is_own = isinstance(value, ParameterOf) and definition.symbol in self._closed
+            holder = self._lasting(definition.symbol) if is_own else self._scope(definition.symbol)
+            seen = [word for word in definition.modifiers if word.startswith("pub")]
+            return form, holder, rest, seen
+        said = self._definition(definition) if isinstance(value, Lambda) else ""
+        return form, said, self._scope(definition.anonymous[0] if definition.anonymous else ROOT), rest
+
+    def _seen_stores(self, scope: int, place: Place, position: int) -> list[int]:
         """Which of the stores to an attribute or element can be seen."""
         found = self.unit.find_placed(scope, place, position)
         if found is None:

@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING
 from cq.graph.things import UNKNOWN, Bound, Class, Container, External, Function, Instance
 from cq.graph.unit import ROOT, Unit
 from cq.graph.values import EVERYTHING, INFERRED, NOTHING, Values, join, raised
-from cq.model.code import Value
+from cq.model.code import (
+    Awaited,
+    Choice,
+    Constant,
+    Element,
+    ElementsOf,
+    Entered,
+    Iterated,
+    Listing,
+    Operated,
+    ParameterOf,
+    Value,
+)
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
 
 _NEXT = {"__next__": "iter", "__anext__": "aiter"}  # called on what another operation gives
-_GIVEN = frozenset({"[]", "iter", "enter", "await", "|", "op", "param"})
+_GIVEN = (int, Element, Iterated, Entered, Awaited, Choice, Operated, ParameterOf)  # may be an instance
 # What they hold is written elsewhere: as a Container, or nowhere.
 OWN_CONTAINERS = ("builtins.list()", "builtins.dict()", "builtins.set()", "builtins.tuple()", "builtins.frozenset()")
 
@@ -24,7 +36,7 @@ class Protocols:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._pairs: dict[Container, Value] = {}  # what going over a map gives
+        self._pairs: dict[Container, Listing] = {}  # what going over a map gives
 
     def run(self, thing: Instance, operation: str, level: int) -> Values:
         """What the member gives that the language calls for an operation."""
@@ -47,7 +59,7 @@ class Protocols:
                 if thing.kind == "dict":
                     found = join(found, linker.literal("str"))
                 elif thing.kind == "map":
-                    pair = self._pairs.setdefault(thing, ["list", "=str", ["all", thing]])
+                    pair = self._pairs.setdefault(thing, Listing("list", (Constant("str"), ElementsOf(thing))))
                     held = linker.container("list", thing.unit, thing.scope, thing.position, pair)
                     found = join(found, {held: level})
                 else:
@@ -110,11 +122,10 @@ class Protocols:
 
     def _may_be_made(self, unit: Unit, scope: int, start: int, value: Value) -> bool:
         """Whether a value is an attribute or what a call gives, directly or through a variable or parameter."""
-        if type(value) is list and value[0] == "op":
-            return self._may_be_made(unit, scope, start, value[2])
-        if type(value) is not str or "." in value:
-            return type(value) in (int, str) or (type(value) is list and value[0] == "iter")
+        if isinstance(value, Operated):
+            return self._may_be_made(unit, scope, start, value.left)
+        if not isinstance(value, str) or "." in value:
+            return isinstance(value, (str, int, Iterated))
         binds = unit.find(scope, value, start)
         self.linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
-        values = [bind.value for bind in binds]
-        return any(type(inner) is int or (type(inner) is list and inner[0] in _GIVEN) for inner in values)
+        return any(isinstance(bind.value, _GIVEN) for bind in binds)

@@ -6,7 +6,7 @@ import ast
 import builtins
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cq.graph.callers import MAX_CALLERS
 from cq.graph.cells import Cell
@@ -24,9 +24,36 @@ from cq.graph.things import (
     Module,
     Thing,
 )
-from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.unit import ANYWHERE, ROOT, Unit, Written
 from cq.graph.values import EVERYTHING, IMPORT, NOTHING, PARAMETER, Values, join
-from cq.model.code import Bind, Definition, Site, Value
+from cq.model.code import (
+    NULL,
+    Attribute,
+    Bind,
+    Choice,
+    Constant,
+    Defined,
+    Definition,
+    Dictionary,
+    Each,
+    Element,
+    ElementsOf,
+    Entered,
+    Imported,
+    Integer,
+    Iterated,
+    Lambda,
+    Listing,
+    Name,
+    Operated,
+    ResultOf,
+    SeenIn,
+    Site,
+    Spread,
+    Text,
+    Value,
+    split_receiver,
+)
 from cq.model.facts import Import
 
 if TYPE_CHECKING:
@@ -111,7 +138,7 @@ class PythonDialect(Dialect):
         self._records: dict[Class, tuple[bool, Keys]] = {}
         self._filled: dict[tuple[Class, str], Cell] = {}  # fields of records
         self._factories: dict[Class, tuple[list[Thing], Keys]] = {}
-        self._made_up: dict[tuple[Unit, int], Value] = {}
+        self._made_up: dict[tuple[Unit, int], Each] = {}
         self._handed: dict[tuple[Unit, int, int | str], Site | None] = {}
         for path in paths:
             folder, _, name = path.rpartition("/")
@@ -207,7 +234,7 @@ class PythonDialect(Dialect):
             inner = self.find_submodule(linker, source.path, bound.imported)
             own = source.unit.scopes[ROOT].get(bound.imported, ()) if inner and source.unit is not None else ()
             # `from pkg import name`: what the package itself has under the name comes first, unless it imports it.
-            is_own = any(type(bind.value) is not list or bind.value[0] != "import" for bind in own)
+            is_own = any(not isinstance(bind.value, Imported) for bind in own)
             found.append(source if inner is None or is_own else inner)
         return [(thing, False) for thing in found if isinstance(thing, Module) and thing.path in self._files]
 
@@ -234,7 +261,7 @@ class PythonDialect(Dialect):
         bases = [
             self.find_static(linker, kind.unit, definition.scope, value, definition.start)
             for value in definition.bases
-            if not (type(value) is list and value[0] == "*")
+            if not isinstance(value, Spread)
         ]
         orders: list[list[Thing | None]] = [
             list(linker.members.order(base)) if isinstance(base, Class) else [base]
@@ -248,24 +275,19 @@ class PythonDialect(Dialect):
         if known is None:
             keys = Keys()
             with linker.recording(keys):
-                known = self._metaclasses[kind] = (self._find_metaclass(linker, kind, set()), keys)
+                known = self._metaclasses[kind] = (self._find_metaclass(linker, kind), keys)
         else:
             linker.record(known[1])
         return known[0]
 
-    def _find_metaclass(self, linker: Linker, kind: Class, seen: set[Class]) -> Class | None:
-        """`seen` are those that have none: code that does not run may have a class among its own bases."""
-        seen.add(kind)
-        order, definition = linker.members.order(kind), kind.definition
-        for name, value in definition.keywords:
-            if name == "metaclass":
-                found = self.find_static(linker, kind.unit, definition.scope, value, definition.start)
-                return found if isinstance(found, Class) else None
-        for holder in order[1:2] if kind.is_line else order[1:]:
-            if isinstance(holder, Class) and holder not in seen:
-                found = self._find_metaclass(linker, holder, seen)
-                if found is not None:
-                    return found
+    def _find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
+        for holder in linker.members.order(kind):
+            keywords = holder.definition.keywords if isinstance(holder, Class) else ()
+            value = next((value for name, value in keywords if name == "metaclass"), None)
+            if value is not None and isinstance(holder, Class):
+                found = self.find_static(linker, holder.unit, holder.definition.scope, value, holder.definition.start)
+                if isinstance(found, Class) or holder is kind:
+                    return found if isinstance(found, Class) else None
         return None
 
     def find_static(
@@ -274,28 +296,32 @@ class PythonDialect(Dialect):
         """A class by names, imports and aliases alone: what bases are made of. None: nobody knows."""
         if steps <= 0:
             return None
-        if type(value) is list:
-            if value[0] == "[]":
-                return self.find_static(linker, unit, scope, value[1], position, steps - 1)
-            if value[0] == "at":
-                return self.find_static(linker, unit, value[1], value[3], value[2], steps - 1)
-            if value[0] in ("def", "lambda"):
-                return linker.thing(unit, value[1])
-            if value[0] == "import":
-                return self._find_imported(linker, unit, value, steps - 1)
-            if value[0] == ".":
-                base = self.find_static(linker, unit, scope, value[1], position, steps - 1)
-                return self._find_inner(linker, base, value[2].split("."), steps - 1)
-            return None
-        if type(value) is int:
+        if isinstance(value, str):
+            return self._find_named(linker, unit, scope, value.split("."), position, steps)
+        if isinstance(value, int):
             number = unit.site_at.get(value)
             if number is None:
                 return None
             callee = self.find_static(linker, unit, scope, unit.code.sites[number].callee, position, steps - 1)
             return linker.external(f"{callee.name}()") if isinstance(callee, External) else None
-        if type(value) is not str or value[0] in "'#=":
-            return None
-        path = value.split(".")
+        match value:
+            case Element():
+                return self.find_static(linker, unit, scope, value.base, position, steps - 1)
+            case SeenIn():
+                return self.find_static(linker, unit, value.scope, value.value, value.offset, steps - 1)
+            case Defined() | Lambda():
+                return linker.thing(unit, value.start)
+            case Imported():
+                return self._find_imported(linker, unit, value, steps - 1)
+            case Attribute():
+                base = self.find_static(linker, unit, scope, value.base, position, steps - 1)
+                return self._find_inner(linker, base, value.path.split("."), steps - 1)
+            case _:
+                return None
+
+    def _find_named(
+        self, linker: Linker, unit: Unit, scope: int, path: list[str], position: int, steps: int
+    ) -> Thing | None:
         found: Thing | None = None
         binds = unit.find(scope, path[0], position)
         linker.record(unit.scope_key(binds[0].scope if binds else ROOT, path[0]))
@@ -348,17 +374,17 @@ class PythonDialect(Dialect):
 
     def _find_starred(self, linker: Linker, unit: Unit, name: str, steps: int) -> Thing | None:
         linker.record(unit.name_key("*"))
-        for bind in reversed(unit.stars):
-            source = self.find_source(linker, unit, bind.value[1], bind.value[2])
+        for _, star in reversed(unit.stars):
+            source = self.find_source(linker, unit, star.level, star.module)
             if isinstance(source, Module) and source.unit is not unit:
                 found = self._find_exported(linker, source, name, steps - 1)
                 if found is not None:
                     return found
         return None
 
-    def _find_imported(self, linker: Linker, unit: Unit, value: Value, steps: int) -> Thing | None:
-        _, level, module, name = value
-        source = self.find_source(linker, unit, level, module)
+    def _find_imported(self, linker: Linker, unit: Unit, value: Imported, steps: int) -> Thing | None:
+        name = value.name
+        source = self.find_source(linker, unit, value.level, value.module)
         if name == "*" or source is None:
             return source
         if isinstance(source, External):
@@ -466,7 +492,7 @@ class PythonDialect(Dialect):
                 unit, symbol = holder.unit, holder.definition.symbol
                 for name in unit.find_fields(symbol):
                     linker.record(unit.member_key(symbol, name))
-                    ends = [bind.value for bind in unit.scopes[symbol][name] if type(bind.value) is int]
+                    ends = [bind.value for bind in unit.scopes[symbol][name] if isinstance(bind.value, int)]
                     for site in (unit.code.sites[unit.site_at[end]] for end in ends if end in unit.site_at):
                         found += [
                             self.find_static(linker, unit, site.scope, value, site.start)
@@ -490,12 +516,13 @@ class PythonDialect(Dialect):
         args, rest = site.args, site.args[1:]
         if at == "key":
             if name == "builtins.list().sort":
-                args = (site.callee.rpartition(".")[0],) if type(site.callee) is str else ()
+                receiver = split_receiver(site.callee)
+                args = () if receiver is None else (receiver,)
             elif name in ("builtins.max", "builtins.min") and rest:
-                args = (["list", *args],)
-            return tuple(["iter", value] for value in args[:1]), ()
+                args = (Listing("list", args),)
+            return tuple([Iterated(value) for value in args[:1]]), ()
         if at == "target":
-            return tuple(["*", value] for name, value in site.keywords if name == "args"), ()
+            return tuple([Spread(value) for name, value in site.keywords if name == "args"]), ()
         if at:
             return (), ()
         if name in ("functools.partial", "functools.partialmethod"):
@@ -503,9 +530,9 @@ class PythonDialect(Dialect):
         if name in _PASSING:
             return rest, ()
         if name == "functools.reduce":
-            elements: list[Value] = [["iter", value] for value in rest[:1]]
-            return (*(["|", value, *rest[1:]] for value in elements), *elements), ()
-        return (tuple(["iter", value] for value in rest), ()) if name in _TAKING else ((), ())
+            elements = [Iterated(value) for value in rest[:1]]
+            return (*(Choice((value, *rest[1:])) for value in elements), *elements), ()
+        return (tuple([Iterated(value) for value in rest]), ()) if name in _TAKING else ((), ())
 
     def keeps_decorated(self, thing: Thing) -> bool:
         return True
@@ -520,7 +547,7 @@ class PythonDialect(Dialect):
         registering = f"{definition.name}.register"
         for other in unit.code.definitions:
             for value in other.decorators:
-                number = unit.site_at.get(value) if type(value) is int else None
+                number = unit.site_at.get(value) if isinstance(value, int) else None
                 callee = value if number is None else unit.code.sites[number].callee
                 if callee == registering and other.scope == definition.scope:
                     given[linker.bind(linker.thing(unit, other.start), None)] = PARAMETER
@@ -534,36 +561,35 @@ class PythonDialect(Dialect):
     # -- annotations -----------------------------------------------------------------------------
 
     def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
-        if kind is None or type(kind) is int:
-            return linker.unknown
-        if type(kind) is str:
-            if kind[0] == "'":
-                return self.make(linker, unit, scope, self.parse_type(kind[1:]), position)
-            if kind == "=None":
-                return {}
+        if isinstance(kind, str):
             return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
-        operation = kind[0]
-        if operation == "|":
-            return self._make_all(linker, unit, scope, kind[1:], position)
-        if operation == "op" and kind[1] == "|":
-            return self._make_all(linker, unit, scope, kind[2:], position)
-        if operation == ".":
-            return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
-        if operation != "[]":
-            return linker.unknown
-        thing = self.find_static(linker, unit, scope, kind[1], position)
-        if isinstance(thing, External) and len(kind) > 2:  # not tuple[()]
-            return self._make_generic(linker, unit, scope, thing, kind[2:], position)
-        return self._instances(linker, unit, scope, thing)
+        match kind:
+            case Text():
+                return self.make(linker, unit, scope, self.parse_type(kind.value), position)
+            case Constant():
+                return NOTHING if kind == NULL else linker.unknown
+            case Choice():
+                return self._make_all(linker, unit, scope, kind.options, position)
+            case Operated(operator="|"):
+                return self._make_all(linker, unit, scope, (kind.left, kind.right), position)
+            case Attribute():
+                return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
+            case Element():
+                thing = self.find_static(linker, unit, scope, kind.base, position)
+                if isinstance(thing, External) and kind.keys:  # not tuple[()]
+                    return self._make_generic(linker, unit, scope, thing, kind.keys, position)
+                return self._instances(linker, unit, scope, thing)
+            case _:
+                return linker.unknown
 
-    def _make_all(self, linker: Linker, unit: Unit, scope: int, kinds: list[Value], position: int) -> Values:
+    def _make_all(self, linker: Linker, unit: Unit, scope: int, kinds: Sequence[Value], position: int) -> Values:
         found = NOTHING
         for kind in kinds:
             found = join(found, self.make(linker, unit, scope, kind, position))
         return found
 
     def _make_generic(
-        self, linker: Linker, unit: Unit, scope: int, base: External, kinds: list[Value], position: int
+        self, linker: Linker, unit: Unit, scope: int, base: External, kinds: Sequence[Value], position: int
     ) -> Values:
         name = base.name.rpartition(".")[2]
         if name in _UNIONS:
@@ -573,7 +599,7 @@ class PythonDialect(Dialect):
         if name in ("Awaitable", "Coroutine"):
             return self.make(linker, unit, scope, kinds[-1], position)
         if name in ("Type", "type"):
-            value = self.parse_type(kinds[0][1:]) if type(kinds[0]) is str and kinds[0][0] == "'" else kinds[0]
+            value = self.parse_type(kinds[0].value) if isinstance(kinds[0], Text) else kinds[0]
             found = self.find_static(linker, unit, scope, value, position)
             return {found: 0} if isinstance(found, (Class, External)) else linker.unknown
         if name in _MAPPINGS and len(kinds) == 2:
@@ -623,13 +649,14 @@ class PythonDialect(Dialect):
             return {kind.instance: PARAMETER for kind in self._find_made(linker, unit, site)} or None
         if name == "builtins.dict":
             if len(args) == 1 and not self._is_mapping(linker, unit, number):
-                return self._held(linker, unit, number, ["each", "dict", ["[]", ["iter", args[0]], "#1"]])
-            pairs = [part for key, inner in site.keywords for part in (None if key == "**" else f"'{key}", inner)]
-            return self._held(linker, unit, number, ["dict", *(part for arg in args for part in (None, arg)), *pairs])
+                return self._held(linker, unit, number, Each("dict", Element(Iterated(args[0]), (Integer(1),))))
+            keys = [None if key == "**" else Text(key) for key, _ in site.keywords]
+            inner = [value for _, value in site.keywords]
+            return self._held(linker, unit, number, Dictionary((*(None for _ in args), *keys), (*args, *inner)))
         if name == "builtins.globals" or (name in _NAMESPACES and not args and site.scope == ROOT):
             return {linker.module(unit.path): 1}
         if name == "collections.defaultdict" and args:
-            return self._held(linker, unit, number, ["each", "dict", ["gives", args[0]]])
+            return self._held(linker, unit, number, Each("dict", ResultOf(args[0])))
         if name in ("dataclasses.field", "attrs.field", "attr.field"):
             found = NOTHING
             for key, inner in site.keywords:
@@ -637,16 +664,16 @@ class PythonDialect(Dialect):
                 found = join(found, given if key == "default" else linker.calls.called(given))
             return found or linker.unknown
         if not args:
-            return self._held(linker, unit, number, [_EACH[name]]) if name in _FILLED else None
+            return self._held(linker, unit, number, Listing(_FILLED[name])) if name in _FILLED else None
 
         def value(at: int) -> Values:
             return linker.evaluate(unit, site.scope, args[at], site.start)
 
         if name == "builtins.getattr" and len(args) > 1:
             found = value(2) if len(args) > 2 else NOTHING
-            for text in linker.containers.find_keys_of(unit, site.scope, args[1], site.start) or [""]:
-                if text[:1] == "'" and text[1:].isidentifier():
-                    found = join(found, linker.attribute(value(0), text[1:]))
+            for text in linker.containers.find_keys_of(unit, site.scope, args[1], site.start) or [None]:
+                if isinstance(text, Text) and text.value.isidentifier():
+                    found = join(found, linker.attribute(value(0), text.value))
                 else:
                     found = join(found, linker.unknown)
                     begin = self._find_begin(linker, unit, site.scope, args[1], site.start)
@@ -661,21 +688,22 @@ class PythonDialect(Dialect):
                 found = join(found, linker.member(inner, "__class__", level))
             return found
         if name == "itertools.chain" and len(args) > 1:
-            given = ["|", *(["iter", arg[1] if type(arg) is list and arg[0] == "*" else arg] for arg in args)]
-            return self._held(linker, unit, number, ["each", "list", given])
+            given = [Iterated(arg.value if isinstance(arg, Spread) else arg) for arg in args]
+            return self._held(linker, unit, number, Each("list", Choice(tuple(given))))
         if name == "itertools.chain.from_iterable":
-            return self._held(linker, unit, number, ["each", "list", ["iter", ["iter", args[0]]]])
+            return self._held(linker, unit, number, Each("list", Iterated(Iterated(args[0]))))
         if name in _EACH:
-            return self._held(linker, unit, number, ["each", _EACH[name], ["iter", args[0]]])
+            return self._held(linker, unit, number, Each(_EACH[name], Iterated(args[0])))
         if name == "builtins.filter" and len(args) == 2:
-            return self._held(linker, unit, number, ["each", "list", ["iter", args[1]]])
+            return self._held(linker, unit, number, Each("list", Iterated(args[1])))
         if name == "builtins.enumerate":
-            return self._held(linker, unit, number, ["each", "list", ["tuple", "=int", ["iter", args[0]]]])
+            pair = Listing("tuple", (Constant("int"), Iterated(args[0])))
+            return self._held(linker, unit, number, Each("list", pair))
         if name == "builtins.zip":
-            pairs = [["iter", arg] for arg in args]
-            return self._held(linker, unit, number, ["each", "list", ["tuple", *pairs]])
+            row = Listing("tuple", tuple([Iterated(arg) for arg in args]))
+            return self._held(linker, unit, number, Each("list", row))
         if name in ("builtins.map", "itertools.starmap"):
-            return self._held(linker, unit, number, ["each", "list", ["gives", args[0]]])
+            return self._held(linker, unit, number, Each("list", ResultOf(args[0])))
         if name == "functools.reduce":
             return linker.calls.called(value(0))
         if name in ("builtins.next", "builtins.max", "builtins.min", "builtins.sum"):
@@ -688,9 +716,7 @@ class PythonDialect(Dialect):
         if name in _SAME:
             return value(0)
         if name in _ENTERING:
-            return linker.evaluate(
-                unit, site.scope, self._made_up.setdefault((unit, number), ["enter", args[0]]), site.start
-            )
+            return linker.evaluate(unit, site.scope, Entered(args[0]), site.start)
         if name in ("typing.cast", "typing_extensions.cast") and len(args) == 2:
             return linker.make(unit, site.scope, args[0], site.start)
         if name in ("functools.partial", "functools.partialmethod"):
@@ -701,12 +727,13 @@ class PythonDialect(Dialect):
             return linker.unknown
         if name in ("importlib.import_module", "builtins.__import__"):
             found = NOTHING
-            for text in linker.containers.find_keys_of(unit, site.scope, args[0], site.start) or [""]:
-                source = self.find_module(linker, unit, text[1:]) if text[:1] == "'" else None
+            for text in linker.containers.find_keys_of(unit, site.scope, args[0], site.start) or [None]:
+                source = self.find_module(linker, unit, text.value) if isinstance(text, Text) else None
                 found = join(found, linker.unknown if source is None else {source: 1})
             return found
-        if name == "builtins.eval" and type(args[0]) is str and args[0][0] == "'" and args[0][1:].isidentifier():
-            return linker.evaluate(unit, site.scope, args[0][1:], site.start)
+        text = args[0]
+        if name == "builtins.eval" and isinstance(text, Text) and text.value.isidentifier():
+            return linker.evaluate(unit, site.scope, Name(text.value), site.start)
         if name in ("builtins.vars", "builtins.eval"):
             return linker.unknown
         return None
@@ -723,8 +750,7 @@ class PythonDialect(Dialect):
                 found = join(found, linker.member(kind.instance, name, PARAMETER))
         name = _TEMPLATES.get(thing.name)
         if name is not None:
-            holder = site.callee.rpartition(".")[0] if type(site.callee) is str else site.callee[1]
-            given = linker.evaluate(unit, site.scope, holder, site.start)
+            given = linker.evaluate(unit, site.scope, _read_holder(site), site.start)
             held: Values = {inner: PARAMETER for inner in given if isinstance(inner, Instance)}
             is_begun = name.endswith("_")
             found = join(found, linker.members.find_begun(held, name) if is_begun else linker.attribute(held, name))
@@ -732,12 +758,15 @@ class PythonDialect(Dialect):
 
     def _find_begin(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> str:
         """How a text begins that is put together: `"visit_" + kind`, also under a name."""
-        if type(value) is str and value[0] not in "'#=" and "." not in value:
+        if isinstance(value, str) and "." not in value:
             binds = unit.find(scope, value, position)
             linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
             value = binds[0].value if len(binds) == 1 else None
-        is_joined = type(value) is list and value[:2] == ["op", "+"] and type(value[2]) is str
-        return value[2][1:] if is_joined and value[2][0] == "'" else ""
+        match value:
+            case Operated(operator="+", left=Text(value=begin)):
+                return begin
+            case _:
+                return ""
 
     def _is_mapping(self, linker: Linker, unit: Unit, number: int) -> bool:
         """Whether `dict(x)` copies a dictionary; else x has pairs."""
@@ -745,7 +774,7 @@ class PythonDialect(Dialect):
         given = linker.evaluate(unit, site.scope, site.args[0], site.start)
         return not any(isinstance(thing, Container) and thing.kind != "dict" for thing in given)
 
-    def _held(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
+    def _held(self, linker: Linker, unit: Unit, number: int, value: Written) -> Values:
         return {linker.held(unit, number, value): 0}
 
     def _partial(self, linker: Linker, values: Values, skipped: int) -> Values:
@@ -795,13 +824,13 @@ class PythonDialect(Dialect):
                 found = join(found, linker.evaluate(unit, site.scope, site.args[1], site.start))
             return found
         if name == "popitem":
-            holder = site.callee.rpartition(".")[0] if type(site.callee) is str else site.callee[1]
-            return self._held(linker, unit, number, ["tuple", "=str", ["[]", holder, None]])
+            pair = Listing("tuple", (Constant("str"), Element(_read_holder(site), (None,))))
+            return self._held(linker, unit, number, pair)
         if name in ("copy", "difference", "intersection", "union", "symmetric_difference"):
             return {owner: 0}
         if owner.kind == "dict" and name in ("values", "items") and not owner.typed:
-            inner: Value = ["all", owner]
-            value = ["each", "list", ["tuple", "=str", inner] if name == "items" else inner]
+            inner = ElementsOf(owner)
+            value = Each("list", Listing("tuple", (Constant("str"), inner)) if name == "items" else inner)
             value = self._made_up.setdefault((unit, number), value)
             return {linker.container("list", owner.unit, owner.scope, owner.position, value): 0}
         if owner.kind == "dict" and name == "values":
@@ -827,23 +856,28 @@ def _merge(orders: list[list[Thing | None]]) -> list[Thing | None]:
     return merged
 
 
+def _read_holder(site: Site) -> Value:
+    """What the method that a call names is read off."""
+    return site.callee.base if isinstance(site.callee, Attribute) else split_receiver(site.callee)
+
+
 def _annotation(node: ast.expr) -> Value:
     match node:
         case ast.Name(id=name):
-            return name
+            return Name(name)
         case ast.Attribute(value=base, attr=name):
             inner = _annotation(base)
-            return f"{inner}.{name}" if isinstance(inner, str) else None
+            return Name(f"{inner}.{name}") if isinstance(inner, str) else None
         case ast.Subscript(value=base, slice=ast.Tuple(elts=elements)):
-            return ["[]", _annotation(base), *map(_annotation, elements)]
+            return Element(_annotation(base), tuple(map(_annotation, elements)))
         case ast.Subscript(value=base, slice=element):
-            return ["[]", _annotation(base), _annotation(element)]
+            return Element(_annotation(base), (_annotation(element),))
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return ["|", _annotation(left), _annotation(right)]
+            return Choice((_annotation(left), _annotation(right)))
         case ast.Constant(value=None):
-            return "=None"
+            return NULL
         case ast.Constant(value=str(text)):
-            return f"'{text}"
+            return Text(text)
         case _:
             return None
 
@@ -882,7 +916,7 @@ _SEQUENCES = {
          "AbstractAsyncContextManager"), "generator"),
 }  # fmt: skip
 _OPAQUE = frozenset({"Any", "Callable", "TypeVar", "ParamSpec", "object", "TypeGuard", "Concatenate", "Unpack"})
-_EACH = {
+_EACH: dict[str, Literal["list", "tuple", "set"]] = {
     "builtins.list": "list", "builtins.tuple": "tuple", "builtins.set": "set", "builtins.frozenset": "set",
     "builtins.sorted": "list", "builtins.reversed": "list", "builtins.iter": "list", "itertools.chain": "list",
     "collections.deque": "list",
@@ -898,7 +932,10 @@ _PASSING = frozenset({
     "concurrent.futures.ThreadPoolExecutor().submit", "concurrent.futures.ProcessPoolExecutor().submit",
 })  # fmt: skip
 _ENTERING = ("contextlib.ExitStack().enter_context", "contextlib.AsyncExitStack().enter_async_context")
-_FILLED = frozenset({"builtins.list", "builtins.set", "collections.deque"})  # made empty, to be filled
+# Made empty, to be filled.
+_FILLED: dict[str, Literal["list", "set"]] = {
+    "builtins.list": "list", "builtins.set": "set", "collections.deque": "list",
+}  # fmt: skip
 _SAME = frozenset({
     "copy.copy", "copy.deepcopy", "dataclasses.replace", "asyncio.run", "asyncio.create_task", "asyncio.wait_for",
     "asyncio.shield", "contextlib.closing", "weakref.proxy",

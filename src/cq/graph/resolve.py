@@ -20,9 +20,22 @@ from cq.graph.things import (
     OwnClass,
     Thing,
 )
-from cq.graph.unit import ROOT, Unit
+from cq.graph.unit import ROOT, Unit, find_defined
 from cq.graph.values import ANNOTATION, IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
-from cq.model.code import Bind, Definition, Site, Value
+from cq.model.code import (
+    Augmented,
+    Bind,
+    Defined,
+    Definition,
+    Element,
+    Imported,
+    Lambda,
+    Literals,
+    ParameterOf,
+    Site,
+    Value,
+    split_receiver,
+)
 from cq.model.edge import EVIDENCE, MAX_CANDIDATES
 
 Place = tuple[Unit, int]  # a document and a symbol in it, -1 for the module
@@ -43,7 +56,7 @@ BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
 _TEXTS = ("builtins.str().", "builtins.bytes().")
 _TEXT_METHODS = frozenset(dir(str)) | frozenset(dir(bytes))
 _NOWHERE = (None, (), 0, False)
-_OWN_NAMES = ("self.", "cls.", "this.")
+_OWN_NAMES = ("self", "cls", "this")
 
 
 class Resolver:
@@ -152,8 +165,7 @@ class Resolver:
         if isinstance(thing, Instance):
             name = self.linker.dialect(thing.type.unit).protocols.get("call", "")
             holder, binds, _, _ = self.linker.members.find(thing.type, name)
-            if isinstance(holder, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
-                return (holder.unit, holder.unit.definitions[binds[0].value[1]].symbol)
+            return _place(holder, binds)
         return None
 
     # -- what is no call -------------------------------------------------------------------------
@@ -161,13 +173,18 @@ class Resolver:
     def imported(self, unit: Unit, kept: Collection[int] = ()) -> Iterator[tuple[Bind, Meaning | None]]:
         """Every binding by an import, with what it means; None in homes that are kept."""
         for bind in unit.code.binds:
-            if type(bind.value) is list and bind.value[0] == "import":
+            if isinstance(bind.value, Imported):
                 home = unit.home(bind.scope)
-                yield bind, None if home in kept else self.linker.ask(home, lambda bind=bind: self._import(unit, bind))
+                yield (
+                    bind,
+                    None
+                    if home in kept
+                    else self.linker.ask(home, lambda bind=bind, value=bind.value: self._import(unit, bind, value)),
+                )
 
-    def _import(self, unit: Unit, bind: Bind) -> Meaning:
+    def _import(self, unit: Unit, bind: Bind, value: Imported) -> Meaning:
         meaning = self.mean(raised(self.linker.bound(unit, bind), IMPORT))
-        origin = None if meaning.places else self.linker.dialect(unit).find_origin(self.linker, unit, bind.value)
+        origin = None if meaning.places else self.linker.dialect(unit).find_origin(self.linker, unit, value)
         if isinstance(origin, Module) and origin.unit is not None:
             return Meaning("resolved", "value", ((origin.unit, ROOT),))
         return meaning if origin is None else self.mean({origin: IMPORT})
@@ -182,7 +199,7 @@ class Resolver:
         ]
         typed = [value for name, value in definition.keywords if name == "implements"]
         for base in (*definition.bases, *typed) if is_interface else typed:
-            named = base[1] if type(base) is list and base[0] == "[]" else base
+            named = base.base if isinstance(base, Element) else base
             found += self.types(unit, home, scope, [named], start)[:1]
         return found
 
@@ -201,12 +218,8 @@ class Resolver:
         )
         if not isinstance(holder, Class) or not binds:
             holder, binds = self.linker.ask(home, lambda: self._find_promised(owner, definition.name))
-        if not isinstance(holder, Class) or not binds:
-            return None
-        value = binds[0].value
-        if type(value) is not list or value[0] != "def":
-            return None
-        return Meaning("resolved", "mro", ((holder.unit, holder.unit.definitions[value[1]].symbol),))
+        place = _place(holder, binds)
+        return None if place is None else Meaning("resolved", "mro", (place,))
 
     def _find_promised(self, owner: Class, name: str) -> tuple[Thing | None, Sequence[Bind]]:
         """The member of an interface that a class, or one that it stands under, says to implement."""
@@ -214,7 +227,7 @@ class Resolver:
         for kind in linker.members.order(owner):
             for word, value in kind.definition.keywords if isinstance(kind, Class) else ():
                 if word == "implements" and isinstance(kind, Class):
-                    named = value[1] if type(value) is list and value[0] == "[]" else value
+                    named = value.base if isinstance(value, Element) else value
                     dialect, definition = linker.dialect(kind.unit), kind.definition
                     made = dialect.find_static(linker, kind.unit, definition.scope, named, definition.start)
                     holder, binds, _, _ = linker.members.find(made, name) if isinstance(made, Class) else _NOWHERE
@@ -240,7 +253,7 @@ class Resolver:
     def raised(self, unit: Unit, scope: int, start: int, value: Value) -> Meaning:
         """The class of what is raised, be it made there or not."""
         linker, home = self.linker, unit.home(scope)
-        if type(value) is int and value in unit.site_at:
+        if isinstance(value, int) and value in unit.site_at:
             return linker.ask(home, lambda: self.mean(linker.link(unit, unit.site_at[value])))
         return self._ask(home, lambda: linker.evaluate(unit, scope, value, start))
 
@@ -481,12 +494,14 @@ class Resolver:
         """The methods of what calls pass for a parameter that is called on, where its type names a class above; the
         function itself among them if code makes an instance of just that class."""
         linker = self.linker
-        head, _, rest = site.callee.partition(".") if type(site.callee) is str else ("", "", "")
+        head, _, rest = site.callee.partition(".") if isinstance(site.callee, str) else ("", "", "")
         binds = unit.find(site.scope, head, site.start) if rest == site.name else ()
         value = binds[0].value if len(binds) == 1 else None
-        holder = linker.thing(unit, value[1]) if type(value) is list and value[0] == "param" else None
         found: Values = {}
-        for thing in linker.calls.passed(holder, value[2]) if isinstance(holder, Function) and value else ():
+        if not isinstance(value, ParameterOf):
+            return found
+        holder = linker.thing(unit, value.start)
+        for thing in linker.calls.passed(holder, value.number) if isinstance(holder, Function) else ():
             members = linker.member(thing, site.name, PARAMETER) if isinstance(thing, Instance) else {}
             for member in members:
                 other = member.function if isinstance(member, Bound) else member
@@ -509,7 +524,7 @@ class Resolver:
         self.linker.record(unit.member_key(symbol, name))
         for place in (*bound, *unit.own_stores(symbol).get(name, ()))[-1:]:
             value = place.value
-            other = self.linker.thing(unit, value[1]) if type(value) is list and value[0] in ("def", "lambda") else None
+            other = self.linker.thing(unit, value.start) if isinstance(value, (Defined, Lambda)) else None
             return other if isinstance(other, Function) else None
         return None
 
@@ -520,8 +535,8 @@ class Resolver:
             home = unit.home(scope)
             if home in kept:
                 continue
-            if type(value) is list and value[0] == "augment":
-                value = value[1]
+            if isinstance(value, Augmented):
+                value = value.target
             found = linker.ask(
                 home,
                 lambda s=scope, v=value, at=start, o=operation: linker.protocols.imply(
@@ -540,7 +555,7 @@ class Resolver:
                     yield definition.scope, definition.start, Meaning("resolved", "mro", (place,))
         for scope, start, value in unit.code.raises:
             home = unit.home(scope)
-            if home not in kept and type(value) is str:  # `raise Wrong` makes one
+            if home not in kept and isinstance(value, (str, Literals)):  # `raise Wrong` makes one
                 made = linker.ask(home, lambda s=scope, v=value, at=start: self._make(linker.evaluate(unit, s, v, at)))
                 yield from ((scope, start, meaning) for meaning in made)
 
@@ -612,10 +627,15 @@ class Resolver:
 
     def _find_method(self, kind: Class, name: str, *, behind: bool = False) -> Place | None:
         holder, binds, _, _ = self.linker.members.find(kind, name, behind=behind)
-        value = binds[0].value if isinstance(holder, Class) and binds else None
-        if isinstance(holder, Class) and type(value) is list and value[0] == "def":
-            return (holder.unit, holder.unit.definitions[value[1]].symbol)
+        return _place(holder, binds)
+
+
+def _place(holder: Thing | None, binds: Sequence[Bind]) -> Place | None:
+    """Of a member of a class, where that is a definition."""
+    starts = find_defined(binds[:1])
+    if not starts or not isinstance(holder, Class):
         return None
+    return (holder.unit, holder.unit.definitions[starts[0]].symbol)
 
 
 def _runs_more(thing: Thing) -> bool:
@@ -629,7 +649,8 @@ def _runs_more(thing: Thing) -> bool:
 def _is_read_off(site: Site, function: Function) -> bool:
     """Whether a call names a method that gets no receiver on `self` or its class: `cls.helper()`."""
     is_named = function.owner is not None and function.definition.name == site.name
-    return is_named and type(site.callee) is str and site.callee.startswith(_OWN_NAMES)
+    receiver = split_receiver(site.callee)
+    return is_named and receiver is not None and receiver.partition(".")[0] in _OWN_NAMES
 
 
 def _is_disguised(thing: Thing) -> bool:
@@ -644,7 +665,7 @@ def _is_disguised(thing: Thing) -> bool:
 
 def _numbers(definition: Definition) -> list[int]:
     """Decorators that are calls; -1 for others."""
-    return [value if type(value) is int else -1 for value in definition.decorators]
+    return [value if isinstance(value, int) else -1 for value in definition.decorators]
 
 
 def _single(thing: Thing | None) -> Values:

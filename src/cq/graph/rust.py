@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cq.graph.corpus import MAX_HOLDERS, stored_key
+from cq.graph.corpus import MAX_HOLDERS, entry_key
 from cq.graph.crates import Crates, join_path
-from cq.graph.dialect import Dialect
+from cq.graph.dialect import Dialect, OwnForm
 from cq.graph.rust_std import (
     ATTRIBUTES,
     CLOSURE_TAKES,
@@ -26,7 +26,7 @@ from cq.graph.rust_std import (
     find_rule,
 )
 from cq.graph.things import UNKNOWN, Bound, Class, External, Function, Instance, Keys, Module, Native, OwnClass, Thing
-from cq.graph.unit import ROOT, Unit
+from cq.graph.unit import ROOT, Unit, Written, find_defined, get_kind
 from cq.graph.values import (
     ANNOTATION,
     ATTRIBUTE,
@@ -40,7 +40,32 @@ from cq.graph.values import (
     Values,
     join,
 )
-from cq.model.code import Bind, Definition, Site, Value
+from cq.model.code import (
+    Attribute,
+    Bind,
+    Bounds,
+    ClosureParameter,
+    Constant,
+    Defined,
+    Definition,
+    Element,
+    FunctionType,
+    Imported,
+    Indexed,
+    Item,
+    Lambda,
+    Listing,
+    MethodOf,
+    NamedType,
+    OperatorMethod,
+    PartOf,
+    Site,
+    TuplePart,
+    Typed,
+    Unwrapped,
+    Value,
+    find_inner,
+)
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -103,7 +128,7 @@ class RustDialect(Dialect):
         self._found: dict[tuple[Unit, int, str, str], tuple[tuple[Thing, ...], Keys]] = {}
         self._sources: dict[tuple[Unit, int], tuple[list[Thing], Keys]] = {}
         self._known: dict[tuple[Thing, str, bool], tuple[Values, Keys]] = {}
-        self._impls: dict[str, tuple[list[Class], bool]] = {}
+        self._impls: dict[tuple[str, str], tuple[list[Class], bool]] = {}
         self._targets: dict[Class, tuple[Type, Keys]] = {}
         self._traits: dict[Class, tuple[Type, Keys]] = {}
         self._open: set[object] = set()  # lookups that are being made
@@ -214,16 +239,11 @@ class RustDialect(Dialect):
     def _find_macros(self, linker: Linker, root: str | None, name: str) -> list[Thing]:
         """`macro_rules!` of a crate, wherever they stand: exported ones are items of its root, and others are known
         in the text behind them."""
-        key = f"macro {name}"
-        linker.record(stored_key(key))
-        found: list[Thing] = []
-        for unit in linker.corpus.storing(key, MAX_HOLDERS) or ():
-            if self._crates.root(linker, unit.path) == root:
-                for store in unit.stores_by_name.get(key, ()):
-                    definition = unit.by_symbol.get(store.scope)
-                    if definition is not None and definition.kind in ("macro", "function"):
-                        found.append(linker.thing(unit, definition.start))
-        return found
+        return [
+            linker.thing(unit, definition.start)
+            for unit, definition in linker.find_entries("macro", name, MAX_HOLDERS) or ()
+            if self._crates.root(linker, unit.path) == root and definition.kind in ("macro", "function")
+        ]
 
     def _outside(self, unit: Unit, scope: int, name: str, space: str, *, is_head: bool) -> str:
         """What needs no binding, and crates that the repository does not hold."""
@@ -319,12 +339,10 @@ class RustDialect(Dialect):
         imported: list[Thing] | None = None
         for bind in unit.scopes.get(scope, {}).get(name, ()):
             value = bind.value
-            if type(value) is not list:
-                continue
-            if value[0] == "def" and _is_in(unit.definitions[value[1]].kind, space):
-                own.append(self._thing(linker, unit, value[1]))
-            elif value[0] == "import":
-                found = self._import(linker, unit, scope, value[2], value[3], space)
+            if isinstance(value, Defined) and _is_in(unit.definitions[value.start].kind, space):
+                own.append(self._thing(linker, unit, value.start))
+            elif isinstance(value, Imported):
+                found = self._import(linker, unit, scope, value.module, value.name, space)
                 imported = imported or []
                 imported += [thing for thing in found if thing not in imported and _fits(thing, space)]
         return own or imported
@@ -344,9 +362,9 @@ class RustDialect(Dialect):
             with linker.recording(keys):
                 sources = [
                     source
-                    for star in unit.stars
-                    if star.scope == scope
-                    for source in self._import(linker, unit, scope, star.value[2], "*", "type")
+                    for at, star in unit.stars
+                    if at == scope
+                    for source in self._import(linker, unit, scope, star.module, "*", "type")
                 ]
             self._open.discard(key)
             known = (sources, keys)
@@ -398,29 +416,16 @@ class RustDialect(Dialect):
         if space == "type":
             alias = self._find_alias(linker, thing, name)
             return [] if alias is None else [alias]
-        return list(self._find_method(linker, thing, name, dotted=False))
+        return list(self._find_own_method(linker, thing, name, dotted=False))
 
     def _variant(self, linker: Linker, kind: Class, name: str) -> Thing | None:
         linker.record(kind.unit.member_key(kind.definition.symbol, name))
-        for bind in kind.unit.scopes.get(kind.definition.symbol, {}).get(name, ()):
-            if type(bind.value) is list and bind.value[0] == "def":
-                return self._thing(linker, kind.unit, bind.value[1])
-        return None
+        starts = find_defined(kind.unit.scopes.get(kind.definition.symbol, {}).get(name, ()))
+        return self._thing(linker, kind.unit, starts[0]) if starts else None
 
     # -- names in expressions --------------------------------------------------------------------
 
     def find_name(self, linker: Linker, unit: Unit, scope: int, name: str, position: int) -> Values:
-        mark = name[-1]
-        if mark in "!{#(":
-            name = name[:-1]
-            space = {"!": "macro", "{": "type", "#": "macro"}.get(mark, "value")
-            found = self._path(linker, unit, scope, name.split("::"), space)
-            if mark == "{" and not found:
-                found = self._path(linker, unit, scope, name.split("::"), "value")
-            if mark == "#" and not found:
-                last = name.rpartition("::")[2]
-                return {linker.external(f"std::{last}"): SCOPE} if last in ATTRIBUTES else linker.unknown
-            return self._as_values(linker, unit, found, literal=mark == "{")
         if "::" in name:
             path = name.split("::")
             found = self._path(linker, unit, scope, path, "value") or self._path(linker, unit, scope, path, "type")
@@ -449,6 +454,15 @@ class RustDialect(Dialect):
             found = [linker.external(outside)] if outside else []
         return self._as_values(linker, unit, found)
 
+    def _find_item(self, linker: Linker, unit: Unit, scope: int, form: Item) -> Values:
+        path, is_literal = form.path.split("::"), form.namespace == "literal"
+        found = self._path(linker, unit, scope, path, "type" if is_literal else "macro")
+        if is_literal and not found:
+            found = self._path(linker, unit, scope, path, "value")
+        if form.namespace == "attribute" and not found:
+            return {linker.external(f"std::{path[-1]}"): SCOPE} if path[-1] in ATTRIBUTES else linker.unknown
+        return self._as_values(linker, unit, found, literal=is_literal)
+
     def _as_values(self, linker: Linker, unit: Unit, found: Sequence[Thing], *, literal: bool = False) -> Values:
         values: Values = {}
         doubt = PARAMETER if len(found) > 1 and any(_is_declared(thing) for thing in found) else SCOPE
@@ -475,7 +489,7 @@ class RustDialect(Dialect):
     # -- types -----------------------------------------------------------------------------------
 
     def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
-        found = self._path(linker, unit, scope, value.split("::"), "type") if type(value) is str else []
+        found = self._path(linker, unit, scope, value.split("::"), "type") if isinstance(value, str) else []
         thing = found[0] if len(found) == 1 else None
         return _class_of(thing) or thing
 
@@ -531,19 +545,24 @@ class RustDialect(Dialect):
             self._depth -= 1
 
     def _read_type(self, linker: Linker, unit: Unit, scope: int, kind: Value, env: Env, steps: int) -> Type:
-        args: list[Value] = []
-        if type(kind) is list:
-            operation = kind[0]
-            if operation == "tuple" or operation == "fn":
-                inner = tuple(self._type(linker, unit, scope, part, env, steps - 1) for part in kind[1:])
-                return self.apply(operation, inner)
-            if operation == "dyn":
-                return self._bound(linker, unit, scope, kind[1:], env, steps)
-            if operation != "[]":
-                return None
-            kind, args = kind[1], kind[2:]
-        if kind == "=slice":
-            return self.apply("Vec", (self._type(linker, unit, scope, args[0], env, steps - 1) if args else None,))
+        args: tuple[Value, ...] = ()
+        match kind:
+            case Listing():
+                parts = [self._type(linker, unit, scope, part, env, steps - 1) for part in kind.elements]
+                return self.apply("tuple", tuple(parts))
+            case FunctionType():
+                given = (kind.result, *kind.parameters)
+                return self.apply("fn", tuple(self._type(linker, unit, scope, part, env, steps - 1) for part in given))
+            case Bounds():
+                return self._bound(linker, unit, scope, kind.types, env, steps)
+            case Element(base=Constant()):  # a slice
+                return self.apply("Vec", (self._type(linker, unit, scope, kind.keys[0], env, steps - 1),))
+            case Element():
+                kind, args = kind.base, kind.keys
+            case _:
+                pass
+        if not isinstance(kind, str):
+            return None
         if kind in env:
             return env[kind]
         if kind == "Self":
@@ -553,7 +572,11 @@ class RustDialect(Dialect):
             return None
         thing = found[0]
         if isinstance(thing, Class):
-            inner = tuple(self._type(linker, unit, scope, part, env, steps - 1) for part in args if not _is_named(part))
+            inner = tuple(
+                self._type(linker, unit, scope, part, env, steps - 1)
+                for part in args
+                if not isinstance(part, NamedType)
+            )
             if thing.definition.kind == "alias":
                 linker.record(thing.unit.member_key(thing.definition.symbol, ""))
                 names = [name for name, _ in thing.definition.keywords]
@@ -569,12 +592,12 @@ class RustDialect(Dialect):
         return thing if isinstance(thing, (Instance, Native)) else None
 
     def _make_std(
-        self, linker: Linker, unit: Unit, scope: int, thing: External, args: list[Value], env: Env, steps: int
+        self, linker: Linker, unit: Unit, scope: int, thing: External, args: Sequence[Value], env: Env, steps: int
     ) -> Type:
         name = thing.name.rpartition("::")[2]
 
         def inner(at: int) -> Type:
-            plain = [part for part in args if not _is_named(part)]
+            plain = [part for part in args if not isinstance(part, NamedType)]
             return self._type(linker, unit, scope, plain[at], env, steps - 1) if at < len(plain) else None
 
         if name in TRANSPARENT:
@@ -583,17 +606,14 @@ class RustDialect(Dialect):
             kind = KINDS[name]
             if kind == "Iterator":
                 for part in args:
-                    if _is_named(part) and part[1] == "Item":
-                        item = (
-                            part[2][1]
-                            if type(part[2]) is list and part[2][0] == "dyn" and len(part[2]) == 2
-                            else part[2]
-                        )
+                    if isinstance(part, NamedType) and part.name == "Item":
+                        bounds = part.kind.types if isinstance(part.kind, Bounds) else ()
+                        item = bounds[0] if len(bounds) == 1 else part.kind
                         return self.apply(kind, (self._type(linker, unit, scope, item, env, steps - 1),))
             return self.apply(kind, tuple(inner(at) for at in range(ARITIES.get(kind, 1))))
         return linker.external(f"{thing.name}()")
 
-    def _bound(self, linker: Linker, unit: Unit, scope: int, bounds: list[Value], env: Env, steps: int) -> Type:
+    def _bound(self, linker: Linker, unit: Unit, scope: int, bounds: Iterable[Value], env: Env, steps: int) -> Type:
         """What satisfies all bounds: the trait of the repository among them, or several."""
         found: list[Type] = []
         for bound in bounds:
@@ -611,21 +631,16 @@ class RustDialect(Dialect):
 
     # -- impls -----------------------------------------------------------------------------------
 
-    def _find_impls(self, linker: Linker, key: str) -> tuple[list[Class], bool]:
-        """Impls by the last name of their type (`impl Foo`) or trait (`for Bar`), and whether these are all."""
-        linker.record(stored_key(key))
+    def _find_impls(self, linker: Linker, kind: str, name: str) -> tuple[list[Class], bool]:
+        """Impls as they are entered (see ENTRY_KINDS), and whether these are all."""
+        key = (kind, name)
         known = self._impls.get(key)
         if known is None:
-            units = linker.corpus.storing(key, MAX_HOLDERS)
-            found: list[Class] = []
-            for unit in units or ():
-                for store in unit.stores_by_name.get(key, ()):
-                    definition = unit.by_symbol.get(store.scope)
-                    if definition is not None and definition.kind == "impl":
-                        impl = linker.thing(unit, definition.start)
-                        assert isinstance(impl, Class)
-                        found.append(impl)
-            known = self._impls[key] = (found, units is not None)
+            entered = linker.find_entries(kind, name, MAX_HOLDERS)
+            impls = [linker.thing(unit, d.start) for unit, d in entered or () if d.kind == "impl"]
+            known = self._impls[key] = ([impl for impl in impls if isinstance(impl, Class)], entered is not None)
+        else:
+            linker.record(entry_key(kind, name))
         return known
 
     def _target(self, linker: Linker, impl: Class) -> Type:
@@ -649,19 +664,17 @@ class RustDialect(Dialect):
             with linker.recording(keys):
                 linker.record(impl.unit.member_key(impl.definition.symbol, ""))
                 kind = impl.definition.bases[0] if impl.definition.bases else None
-                if type(kind) is list and kind[0] == "[]":
-                    kind = kind[1]
-                found = (
-                    self._path(linker, impl.unit, impl.definition.scope, kind.split("::"), "type")
-                    if type(kind) is str
-                    else []
-                )
+                if isinstance(kind, Element):
+                    kind = kind.base
+                found: list[Thing] = []
+                if isinstance(kind, str):
+                    found = self._path(linker, impl.unit, impl.definition.scope, kind.split("::"), "type")
             known = self._traits[impl] = (found[0] if found else None, keys)
         linker.record(known[1])
         return known[0]
 
     def _impls_of(self, linker: Linker, kind: Class) -> Iterator[Class]:
-        for impl in self._find_impls(linker, f"impl {kind.definition.name}")[0]:
+        for impl in self._find_impls(linker, "impl of type", kind.definition.name)[0]:
             if _class_of(self._target(linker, impl)) is kind:
                 yield impl
 
@@ -687,11 +700,10 @@ class RustDialect(Dialect):
     def _own(self, linker: Linker, holder: Class, name: str, *, dotted: bool) -> Function | None:
         unit, symbol = holder.unit, holder.definition.symbol
         linker.record(unit.member_key(symbol, name))
-        for bind in unit.scopes.get(symbol, {}).get(name, ()):
-            if type(bind.value) is list and bind.value[0] == "def":
-                thing = linker.thing(unit, bind.value[1])
-                if isinstance(thing, Function) and (not dotted or _takes_self(thing.definition)):
-                    return thing
+        for start in find_defined(unit.scopes.get(symbol, {}).get(name, ())):
+            thing = linker.thing(unit, start)
+            if isinstance(thing, Function) and (not dotted or _takes_self(thing.definition)):
+                return thing
         return None
 
     def _find_alias(self, linker: Linker, thing: Thing, name: str) -> Type:
@@ -710,13 +722,12 @@ class RustDialect(Dialect):
         for holder in holders:
             unit, symbol = holder.unit, holder.definition.symbol
             linker.record(unit.member_key(symbol, name))
-            for bind in unit.scopes.get(symbol, {}).get(name, ()):
-                if type(bind.value) is list and bind.value[0] == "def":
-                    definition = unit.definitions[bind.value[1]]
-                    if definition.kind == "alias":
-                        linker.record(unit.member_key(definition.symbol, ""))
-                        env = self._env(linker, holder, thing)
-                        return self._type(linker, unit, symbol, definition.type, env)
+            for start in find_defined(unit.scopes.get(symbol, {}).get(name, ())):
+                definition = unit.definitions[start]
+                if definition.kind == "alias":
+                    linker.record(unit.member_key(definition.symbol, ""))
+                    env = self._env(linker, holder, thing)
+                    return self._type(linker, unit, symbol, definition.type, env)
         return None
 
     def _bound_of(self, linker: Linker, variable: Variable) -> Type:
@@ -736,12 +747,12 @@ class RustDialect(Dialect):
         env: Env = {}
         if definition.kind == "impl":
             value = definition.type
-            if isinstance(receiver, Applied) and type(value) is list and value[0] == "[]":
+            if isinstance(receiver, Applied) and isinstance(value, Element):
                 names = {name for name, _ in definition.keywords}
-                for part, arg in zip(value[2:], receiver.args, strict=False):
-                    if type(part) is str and part in names and arg is not None:
+                for part, arg in zip(value.keys, receiver.args, strict=False):
+                    if isinstance(part, str) and part in names and arg is not None:
                         env[part] = arg
-            elif type(value) is str and any(name == value for name, _ in definition.keywords):
+            elif isinstance(value, str) and any(name == value for name, _ in definition.keywords):
                 env[value] = receiver  # impl<T> Trait for T
         elif definition.kind == "trait":
             if receiver is not None:
@@ -751,7 +762,7 @@ class RustDialect(Dialect):
             env.update((name, arg) for name, arg in zip(names, receiver.args, strict=False) if arg is not None)
         return env
 
-    def _find_method(self, linker: Linker, thing: Thing, name: str, *, dotted: bool, derefs: int = 0) -> Values:
+    def _find_own_method(self, linker: Linker, thing: Thing, name: str, *, dotted: bool, derefs: int = 0) -> Values:
         """Methods and associated functions of a type: its own, those of its traits, those of what it points to."""
         key = (thing, name, dotted)
         known = self._known.get(key)
@@ -773,13 +784,13 @@ class RustDialect(Dialect):
         if isinstance(thing, Variable):
             bound = self._bound_of(linker, thing)
             if bound is not None and derefs < MAX_DEREFS:
-                return self._find_method(linker, bound, name, dotted=dotted, derefs=derefs + 1)
+                return self._find_own_method(linker, bound, name, dotted=dotted, derefs=derefs + 1)
             return self._find_std(linker, thing, name)
         if isinstance(thing, Applied) and thing.kind == "dyn":
             found = NOTHING
             for kind in thing.args:
                 if kind is not None:
-                    found = join(found, self._find_method(linker, kind, name, dotted=dotted, derefs=derefs + 1))
+                    found = join(found, self._find_own_method(linker, kind, name, dotted=dotted, derefs=derefs + 1))
             return {t: level for t, level in found.items() if t is not UNKNOWN and not isinstance(t, External)} or found
         kind = _class_of(thing)
         if kind is None:
@@ -788,8 +799,7 @@ class RustDialect(Dialect):
             found = self._find_family(linker, kind, name, dotted=dotted)
             if found:
                 return found
-            inherent = [impl for impl in self._find_impls(linker, f"impl {kind.definition.name}")[0]]
-            for impl in inherent:
+            for impl in self._find_impls(linker, "impl of type", kind.definition.name)[0]:
                 own = self._own(linker, impl, name, dotted=dotted)
                 if own is not None and _class_of(self._target(linker, impl)) is kind:
                     return {own: MRO}
@@ -826,16 +836,15 @@ class RustDialect(Dialect):
         if dotted and "Deref" in outside and derefs < MAX_DEREFS:
             target = self._find_alias(linker, thing, "Target")
             if target is not None:
-                found = linker.member(target, f"{name}(", MRO) if not isinstance(target, Variable) else NOTHING
+                found = linker.method({target: MRO}, name) if not isinstance(target, Variable) else NOTHING
                 if found and UNKNOWN not in found:
                     return found
         return self._find_blanket(linker, thing, name, dotted=dotted) or self._find_std(linker, thing, name)
 
     def _find_const(self, linker: Linker, kind: Class, name: str) -> Values:
         for impl in self._impls_of(linker, kind):
-            for bind in impl.unit.scopes.get(impl.definition.symbol, {}).get(name, ()):
-                if type(bind.value) is list and bind.value[0] == "def":
-                    return {linker.thing(impl.unit, bind.value[1]): MRO}
+            for start in find_defined(impl.unit.scopes.get(impl.definition.symbol, {}).get(name, ())):
+                return {linker.thing(impl.unit, start): MRO}
         return NOTHING
 
     def _find_family(self, linker: Linker, trait: Class, name: str, *, dotted: bool) -> Values:
@@ -844,7 +853,7 @@ class RustDialect(Dialect):
             own = self._own(linker, known, name, dotted=dotted)
             if own is None:
                 continue
-            impls, complete = self._find_impls(linker, f"for {known.definition.name}")
+            impls, complete = self._find_impls(linker, "impl of trait", known.definition.name)
             others: list[Function] = []
             for impl in impls:
                 other = self._own(linker, impl, name, dotted=dotted)
@@ -858,7 +867,7 @@ class RustDialect(Dialect):
     def _find_blanket(self, linker: Linker, thing: Thing, name: str, *, dotted: bool) -> Values:
         """`impl<T: Bound> Trait for T`, where the type has the bounds; of those of other crates nobody knows."""
         found: Values = {}
-        for impl in self._find_impls(linker, "impl *")[0]:
+        for impl in self._find_impls(linker, "impl of type", "*")[0]:
             own = self._own(linker, impl, name, dotted=dotted)
             trait = self._trait(linker, impl)
             if own is None and isinstance(trait, Class):
@@ -867,7 +876,7 @@ class RustDialect(Dialect):
                 continue
             bound = dict(impl.definition.keywords).get(str(impl.definition.type))
             level = INFERRED
-            for part in bound[1:] if type(bound) is list else ():
+            for part in find_inner(bound) if isinstance(bound, (Bounds, FunctionType)) else ():
                 needed = self._type(linker, impl.unit, impl.definition.symbol, part, {})
                 needed_class = _class_of(needed)
                 if needed_class is None:
@@ -900,7 +909,7 @@ class RustDialect(Dialect):
         """Methods that traits of the repository give to a type of the standard library."""
         found: list[tuple[Function, int]] = []
         for key in HOLDERS.get(str(thing.kind), (str(thing.kind),)):
-            for impl in self._find_impls(linker, f"impl {key}")[0]:
+            for impl in self._find_impls(linker, "impl of type", key)[0]:
                 own = self._own(linker, impl, name, dotted=dotted)
                 trait = self._trait(linker, impl)
                 if own is None and isinstance(trait, Class):
@@ -924,10 +933,14 @@ class RustDialect(Dialect):
             thing = thing.type.self_instance
         if isinstance(thing, Class):
             thing = thing.instance  # a unit struct or variant is its own value
-        if not name.endswith("("):
-            found = self._find_field(linker, thing, name)
-            return linker.unknown if found is None else {found: max(level, ATTRIBUTE)}
-        name = name[:-1]
+        found = self._find_field(linker, thing, name)
+        return linker.unknown if found is None else {found: max(level, ATTRIBUTE)}
+
+    def find_method(self, linker: Linker, thing: Thing, name: str, level: int) -> Values:
+        if isinstance(thing, OwnClass):
+            thing = thing.type.self_instance
+        if isinstance(thing, Class):
+            thing = thing.instance
         if isinstance(thing, Applied) and isinstance(thing.kind, str) and thing.kind not in ("dyn", "fn"):
             if find_rule(thing.kind, name) is None:
                 extended = self._find_std_extension(linker, thing, name, dotted=True)
@@ -937,7 +950,7 @@ class RustDialect(Dialect):
                 if blanket:
                     return {linker.bind(own, thing): max(level, PARAMETER) for own in blanket}
             return {self._std_method(thing, name): max(level, IMPORT)}
-        found = self._find_method(linker, thing, name, dotted=True)
+        found = self._find_own_method(linker, thing, name, dotted=True)
         values: Values = {}
         for own, at in found.items():
             is_method = isinstance(own, Function)
@@ -1091,9 +1104,9 @@ class RustDialect(Dialect):
 
     def _collected(self, linker: Linker, item: Type, unit: Unit, site: Site) -> Values | None:
         """`collect::<Vec<_>>()`: the hole is what is iterated."""
-        if not site.args or type(site.args[0]) is not list:
+        if not site.args or not isinstance(site.args[0], Typed):
             return {self.apply("Collected", (item,)): INFERRED}
-        made = self._type(linker, unit, site.scope, site.args[0][1], {})
+        made = self._type(linker, unit, site.scope, site.args[0].kind, {})
         return None if made is None else {self._fill(made, item): ANNOTATION}
 
     def _fill(self, made: Thing, item: Type) -> Thing:
@@ -1109,9 +1122,9 @@ class RustDialect(Dialect):
     def _closure_results(self, linker: Linker, unit: Unit, site: Site) -> Values:
         found = NOTHING
         for value in site.args:
-            if type(value) is list and value[0] == "lambda":
-                found = join(found, linker.calls.returned(linker.function(unit, value[1])))
-            elif type(value) is str and value[:1] not in "=#'":
+            if isinstance(value, Lambda):
+                found = join(found, linker.calls.returned(linker.function(unit, value.start)))
+            elif isinstance(value, str):
                 for thing, level in linker.evaluate(unit, site.scope, value, site.start).items():
                     if isinstance(thing, Function):
                         found = join(found, self.give(linker, thing, None, None, -1))
@@ -1142,60 +1155,61 @@ class RustDialect(Dialect):
 
     # -- operations ------------------------------------------------------------------------------
 
-    def operate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-        operation = value[0]
-        if operation == "seen":
-            return linker.evaluate(unit, scope, value[2], value[1])
-        if operation == "as":
-            made = self._type(linker, unit, scope, value[1], {})
-            if made is None:
-                return linker.evaluate(unit, scope, value[2], position)
-            if isinstance(made, Applied) and made.args and made.args[0] is None and value[2] is not None:
-                found: Values = {made: ANNOTATION}
-                for thing, level in linker.evaluate(unit, scope, value[2], position).items():
-                    if isinstance(thing, Applied) and thing.args:
-                        item = thing.args[0]
-                        found = join(found, {self._fill(made, item): max(level, INFERRED)})
+    def operate(self, linker: Linker, unit: Unit, scope: int, form: OwnForm, position: int) -> Values:
+        match form:
+            case MethodOf():
+                return linker.method(linker.evaluate(unit, scope, form.receiver, position), form.name)
+            case Item():
+                return self._find_item(linker, unit, scope, form)
+            case ClosureParameter():
+                return self._closure(linker, unit, form)
+            case PartOf():
+                return self._part(linker, unit, scope, form, position)
+            case Unwrapped():
+                found = NOTHING
+                for thing, level in linker.evaluate(unit, scope, form.value, position).items():
+                    opened = isinstance(thing, Applied) and thing.kind in ("Option", "Result")
+                    found = join(found, self._items(linker, {thing: level}) if opened else linker.unknown)
                 return found
-            return {made: ANNOTATION}
-        if operation == "closure":
-            return self._closure(linker, unit, value)
-        if operation == "pack" or operation == "items":
-            return self._pack(linker, unit, scope, value, position)
-        if operation == "part":
-            return self._part(linker, unit, scope, value, position)
-        if operation not in ("?", "item", "nth", "index", "op!"):
-            return linker.unknown  # a type
-        inner = linker.evaluate(unit, scope, value[2 if operation == "op!" else 1], position)
-        if operation == "?":
-            found = NOTHING
-            for thing, level in inner.items():
-                opened = isinstance(thing, Applied) and thing.kind in ("Option", "Result")
-                found = join(found, self._items(linker, {thing: level}) if opened else linker.unknown)
-            return found
-        if operation == "item":
-            return self._items(linker, inner)
-        if operation == "nth":
-            found = NOTHING
-            for thing, level in inner.items():
-                part = self._find_field(linker, thing, value[2][1:]) if isinstance(thing, Applied) else None
-                found = join(found, linker.unknown if part is None else {part: max(level, INFERRED)})
-            return found
-        if operation == "index":
-            return self._index(linker, inner, is_range=value[2] == "=Range")
-        if operation == "op!":
-            found = NOTHING
-            for thing, level in inner.items():
-                if isinstance(thing, External):
-                    found = join(found, {thing: level})
-                else:
-                    for method in linker.member(thing, f"{value[1]}(", level):
-                        given = NOTHING
-                        if isinstance(method, Bound) and isinstance(method.function, Function):
-                            given = self.give(linker, method.function, method.receiver, None, -1)
-                        found = join(found, given)
-            return found or linker.unknown
-        return linker.unknown
+            case TuplePart():
+                found = NOTHING
+                for thing, level in linker.evaluate(unit, scope, form.value, position).items():
+                    part = self._find_field(linker, thing, str(form.number)) if isinstance(thing, Applied) else None
+                    found = join(found, linker.unknown if part is None else {part: max(level, INFERRED)})
+                return found
+            case Indexed():
+                values = linker.evaluate(unit, scope, form.value, position)
+                return self._index(linker, values, is_range=form.is_range)
+            case OperatorMethod():
+                return self._run_operator(linker, unit, scope, form, position)
+            case _:
+                return linker.unknown
+
+    def cast(self, linker: Linker, unit: Unit, scope: int, form: Typed, position: int) -> Values:
+        """A type may leave a hole, which the value fills: `let x: Vec<_> = …`."""
+        made = self._type(linker, unit, scope, form.kind, {})
+        if made is None:
+            return linker.evaluate(unit, scope, form.value, position)
+        found: Values = {made: ANNOTATION}
+        if isinstance(made, Applied) and made.args and made.args[0] is None and form.value is not None:
+            for thing, level in linker.evaluate(unit, scope, form.value, position).items():
+                if isinstance(thing, Applied) and thing.args:
+                    found = join(found, {self._fill(made, thing.args[0]): max(level, INFERRED)})
+        return found
+
+    def iterate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+        return self._items(linker, linker.evaluate(unit, scope, value, position))
+
+    def _run_operator(self, linker: Linker, unit: Unit, scope: int, form: OperatorMethod, position: int) -> Values:
+        found = NOTHING
+        for thing, level in linker.evaluate(unit, scope, form.receiver, position).items():
+            if isinstance(thing, External):
+                found = join(found, {thing: level})
+                continue
+            for method in linker.method({thing: level}, form.method):
+                if isinstance(method, Bound) and isinstance(method.function, Function):
+                    found = join(found, self.give(linker, method.function, method.receiver, None, -1))
+        return found or linker.unknown
 
     def _index(self, linker: Linker, values: Values, *, is_range: bool) -> Values:
         found = NOTHING
@@ -1204,22 +1218,22 @@ class RustDialect(Dialect):
             if isinstance(thing, Applied) and thing.kind in ("Vec", "Map"):
                 inner = thing if is_range else thing.args[-1]
             elif _class_of(thing) is not None:
-                for method in self._find_method(linker, thing, "index", dotted=True):
+                for method in self._find_own_method(linker, thing, "index", dotted=True):
                     if isinstance(method, Function):
                         for given in self.give(linker, method, thing, None, -1):
                             inner = None if given is UNKNOWN else given
             found = join(found, linker.unknown if inner is None else {inner: max(level, INFERRED)})
         return found
 
-    def _pack(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    def contain(self, linker: Linker, unit: Unit, scope: int, form: Written, position: int) -> Values:
         kinds: list[Type] = []
-        for part in value[1:]:
+        for part in find_inner(form):
             known = [t for t in linker.evaluate(unit, scope, part, position) if t is not UNKNOWN]
             kinds.append(_as_type(known[0]) if len(known) == 1 else None)
-        return {self.apply("tuple" if value[0] == "pack" else "Vec", tuple(kinds)): INFERRED}
+        return {self.apply("tuple" if get_kind(form) == "tuple" else "Vec", tuple(kinds)): INFERRED}
 
-    def _part(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-        _, inner, path, key = value
+    def _part(self, linker: Linker, unit: Unit, scope: int, form: PartOf, position: int) -> Values:
+        inner, path = form.value, form.path
         if path is None:
             return linker.unknown
         found = NOTHING
@@ -1241,16 +1255,15 @@ class RustDialect(Dialect):
             if _is_generic(linker, kind):
                 receivers = list(linker.evaluate(unit, scope, inner, position))
             for receiver in receivers:
-                part = self._field(linker, kind, key, receiver)
+                part = self._field(linker, kind, form.field, receiver)
                 if part is not None:
                     found = join(found, {part: ANNOTATION})
         return found or linker.unknown
 
-    def _closure(self, linker: Linker, unit: Unit, value: Value) -> Values:
+    def _closure(self, linker: Linker, unit: Unit, form: ClosureParameter) -> Values:
         """What a closure's parameter is: the callee that it is passed to says so."""
-        _, end, *places = value
-        number, at = (int(place[1:]) for place in places)
-        site_number = unit.site_at.get(end)
+        number, at = form.argument, form.number
+        site_number = unit.site_at.get(form.call) if isinstance(form.call, int) else None
         if site_number is None:
             return linker.unknown
         site = unit.code.sites[site_number]
@@ -1298,9 +1311,8 @@ class RustDialect(Dialect):
     # -- by name ---------------------------------------------------------------------------------
 
     def is_method_call(self, site: Site) -> bool:
-        callee = site.callee[2] if type(site.callee) is list and site.callee[0] == "." else site.callee
         # A path says what it means, or is not known. What any value may have is most likely not ours.
-        return (type(callee) is not str or callee.endswith("(")) and site.name not in STD_METHODS
+        return not isinstance(site.callee, (str, Item, Attribute)) and site.name not in STD_METHODS
 
 
 def _key_of(unit: Unit, definition: Definition) -> int:
@@ -1314,7 +1326,7 @@ def _takes_self(definition: Definition) -> bool:
 
 def _is_local(bind: Bind) -> bool:
     """A variable or parameter; items and imports of a function are found by path."""
-    return type(bind.value) is not list or bind.value[0] not in ("def", "import")
+    return not isinstance(bind.value, (Defined, Imported))
 
 
 def _is_in(kind: str, space: str) -> bool:
@@ -1373,10 +1385,6 @@ def _as_type(thing: Thing) -> Type:
     if isinstance(thing, Class):
         return thing.instance
     return thing if isinstance(thing, (Instance, Native, External)) else None
-
-
-def _is_named(part: Value) -> bool:
-    return type(part) is list and part[0] == "="
 
 
 def _is_generic(linker: Linker, kind: Class) -> bool:

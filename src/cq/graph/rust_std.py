@@ -68,7 +68,7 @@ KINDS = {
     "Option": "Option", "Result": "Result", "str": "str", "String": "str", "char": "char",
 }  # fmt: skip
 # Under which names impls for a kind stand.
-HOLDERS = {"Vec": ("Vec", "=slice"), "Map": ("HashMap", "BTreeMap", "FxHashMap"), "str": ("str", "String"),
+HOLDERS = {"Vec": ("Vec", "[T]"), "Map": ("HashMap", "BTreeMap", "FxHashMap"), "str": ("str", "String"),
            "Iterator": (), "Collected": (), "Entry": (), "Cell": ("RefCell",), "char": ("char",),
            "tuple": ("()",)}  # fmt: skip
 

@@ -61,3 +61,6 @@ class _Documents:
 
     def storing(self, name: str, most: int = 0) -> Sequence[Unit] | None:
         return None
+
+    def entering(self, kind: str, name: str, most: int = 0) -> Sequence[Unit] | None:
+        return None

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cq.graph.corpus import MAX_HOLDERS, stored_key
-from cq.graph.dialect import Dialect
+from cq.graph.corpus import MAX_HOLDERS
+from cq.graph.dialect import Dialect, OwnForm
 from cq.graph.things import Class, Function, Thing
-from cq.graph.unit import ROOT, Unit
+from cq.graph.unit import ROOT, Unit, find_defined
 from cq.graph.values import IMPORT, MRO, NAME, PARAMETER, SCOPE, Values
-from cq.model.code import Bind, Definition, Site, Value
+from cq.model.code import Bind, Defined, Definition, Imported, OnReceiver, Site
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -72,8 +72,8 @@ class TablesDialect(Dialect):
             if at == ROOT:
                 break
             at = ROOT if holder is None else holder.scope
-        for star in unit.stars:
-            found = self._imported(linker, unit, star.value[2], name)
+        for _, star in unit.stars:
+            found = self._imported(linker, unit, star.module, name)
             if found:
                 return dict.fromkeys(found, PARAMETER)
         if unit.language == "go":
@@ -83,14 +83,14 @@ class TablesDialect(Dialect):
         return self._by_name(linker, unit, name, on_receiver=False)
 
     def _bound(self, linker: Linker, unit: Unit, holder: Definition | None, binds: Sequence[Bind], name: str) -> Values:
-        defined = [linker.thing(unit, bind.value[1]) for bind in binds if _is_defined(bind)]
-        imports = [bind.value for bind in binds if type(bind.value) is list and bind.value[0] == "import"]
+        defined = [linker.thing(unit, start) for start in find_defined(binds)]
+        imports = [bind.value for bind in binds if isinstance(bind.value, Imported)]
         if len(defined) + len(imports) < len(binds):
             return linker.unknown  # a variable of that name
         if imports:
             if defined or len(imports) > 1:
                 return self._by_name(linker, unit, name, on_receiver=False)
-            return self._import(linker, unit, imports[0][2], imports[0][3], name)
+            return self._import(linker, unit, imports[0].module, imports[0].name, name)
         certain = len(defined) == 1 and self._is_certain(unit, holder, defined[0])
         return dict.fromkeys(defined, SCOPE if certain else PARAMETER)
 
@@ -108,9 +108,11 @@ class TablesDialect(Dialect):
             return language != "go"  # a variable that holds a function
         return language in _PLAIN_CLASSES and (not holder.bases or language in ("cpp", "php"))
 
-    def operate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
-        """`receiver.name`."""
-        _, receiver, name = value
+    def operate(self, linker: Linker, unit: Unit, scope: int, form: OwnForm, position: int) -> Values:
+        return self._find_on(linker, unit, scope, form) if isinstance(form, OnReceiver) else linker.unknown
+
+    def _find_on(self, linker: Linker, unit: Unit, scope: int, form: OnReceiver) -> Values:
+        receiver, name = form.receiver, form.name
         holder = unit.find_class(scope)
         if receiver in _SELF and holder is not None:
             found = self._members(linker, unit, holder, name)
@@ -130,22 +132,20 @@ class TablesDialect(Dialect):
                 break
             inner = unit.by_symbol.get(at)
             at = ROOT if inner is None else inner.scope
-        if len(binds) == 1 and type(binds[0].value) is list:
-            bound = binds[0].value
-            if bound[0] == "import":
-                return self._on_import(linker, unit, bound, receiver == head, name)
-            if receiver == head:
-                definition = unit.definitions[bound[1]]
-                if definition.kind != "function":
-                    found = self._members(linker, unit, definition, name)
-                    if found:
-                        certain = len(found) == 1 and self._is_certain(unit, definition, found[0])
-                        return dict.fromkeys(found, SCOPE if certain else PARAMETER)
+        bound = binds[0].value if len(binds) == 1 else None
+        if isinstance(bound, Imported):
+            return self._on_import(linker, unit, bound, receiver == head, name)
+        if isinstance(bound, Defined) and receiver == head:
+            definition = unit.definitions[bound.start]
+            found = self._members(linker, unit, definition, name) if definition.kind != "function" else []
+            if found:
+                certain = len(found) == 1 and self._is_certain(unit, definition, found[0])
+                return dict.fromkeys(found, SCOPE if certain else PARAMETER)
         return self._by_name(linker, unit, name, on_receiver=True)
 
-    def _on_import(self, linker: Linker, unit: Unit, bound: Value, is_direct: bool, name: str) -> Values:
+    def _on_import(self, linker: Linker, unit: Unit, bound: Imported, is_direct: bool, name: str) -> Values:
         """A name of something imported: of a module's file or folder, or of a class."""
-        _, _, module, imported = bound
+        module, imported = bound.module, bound.name
         files = self._find_files(unit, module if imported == "*" else f"{module}/{imported}")
         files += [path for path in self._find_files(unit, module) if path not in files] if imported != "*" else []
         if not files:
@@ -254,22 +254,15 @@ class TablesDialect(Dialect):
     def _members(self, linker: Linker, unit: Unit, holder: Definition, name: str) -> list[Class | Function]:
         linker.record(unit.member_key(holder.symbol, name))
         binds = unit.scopes.get(holder.symbol, {}).get(name, ())
-        return [linker.thing(unit, bind.value[1]) for bind in binds if _is_defined(bind)]
+        return [linker.thing(unit, start) for start in find_defined(binds)]
 
     def _by_name(self, linker: Linker, unit: Unit, name: str, *, on_receiver: bool) -> Values:
         """Everything of that name that could be called so; near ones first, never a single link."""
-        key = f"def {name}"
-        linker.record(stored_key(key))
         kin = _KIN.get(unit.language, (unit.language,))
         folder = unit.path.rpartition("/")[0]
         found: Values = {}
-        for other in linker.corpus.storing(key, MAX_HOLDERS) or ():
-            if other.language not in kin:
-                continue
-            for store in other.stores_by_name.get(key, ()):
-                definition = other.by_symbol.get(store.scope)
-                if definition is None or not _may_mean(unit, other, definition, on_receiver=on_receiver):
-                    continue
+        for other, definition in linker.find_entries("definition", name, MAX_HOLDERS) or ():
+            if other.language in kin and _may_mean(unit, other, definition, on_receiver=on_receiver):
                 is_near = other is unit or other.path.rpartition("/")[0] == folder
                 found[linker.thing(other, definition.start)] = PARAMETER if is_near else NAME
         return found or linker.unknown
@@ -290,12 +283,9 @@ def _may_mean(unit: Unit, other: Unit, definition: Definition, *, on_receiver: b
     return not ("static" in definition.modifiers and unit.language == "c" and other is not unit)
 
 
-def _is_defined(bind: Bind) -> bool:
-    return type(bind.value) is list and bind.value[0] == "def"
-
-
 def _are_functions(unit: Unit, binds: Sequence[Bind]) -> bool:
-    return all(_is_defined(bind) and unit.definitions[bind.value[1]].kind == "function" for bind in binds)
+    starts = find_defined(binds)
+    return len(starts) == len(binds) and all(unit.definitions[start].kind == "function" for start in starts)
 
 
 def _ends(path: str, end: str) -> bool:

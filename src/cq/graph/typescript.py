@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from cq.graph.corpus import stored_key
-from cq.graph.dialect import MAX_IMPORTS, Dialect
+from cq.graph.dialect import MAX_IMPORTS, Dialect, OwnForm
 from cq.graph.modules import DECLARATIONS, Modules
 from cq.graph.things import (
     APPLIED,
@@ -21,9 +21,42 @@ from cq.graph.things import (
     OwnClass,
     Thing,
 )
-from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.unit import ANYWHERE, ROOT, Unit, Written, find_defined
 from cq.graph.values import ATTRIBUTE, IMPORT, MRO, NOTHING, PARAMETER, Values, join, raised
-from cq.model.code import Bind, Value
+from cq.model.code import (
+    NULL,
+    AliasOf,
+    Attribute,
+    Awaited,
+    Bind,
+    Bounds,
+    Choice,
+    Constant,
+    Defined,
+    Dictionary,
+    Each,
+    Element,
+    FunctionType,
+    Imported,
+    Integer,
+    Iterated,
+    Key,
+    Lambda,
+    Listing,
+    MemberType,
+    Name,
+    ObjectType,
+    ParameterOf,
+    ReturnOf,
+    SeenIn,
+    Site,
+    Spread,
+    SuperObject,
+    Text,
+    TypeOf,
+    Value,
+    split_receiver,
+)
 from cq.model.facts import Import
 
 if TYPE_CHECKING:
@@ -104,7 +137,7 @@ class TypeScriptDialect(Dialect):
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._modules = Modules(paths)
-        self._made_up: dict[tuple[Unit, int], Value] = {}
+        self._made_up: dict[tuple[Unit, int], Choice] = {}
         self._left = MAX_LOOKUPS
 
     # -- modules ---------------------------------------------------------------------------------
@@ -123,9 +156,9 @@ class TypeScriptDialect(Dialect):
         found = self._export(linker, source.unit, name, {source.unit})
         return linker.unknown if found is None else raised(found, IMPORT)
 
-    def find_origin(self, linker: Linker, unit: Unit, value: Value) -> Thing | None:
-        _, _, module, name = value
-        path = self._modules.find(linker, unit.path, module)
+    def find_origin(self, linker: Linker, unit: Unit, value: Imported) -> Thing | None:
+        name = value.name
+        path = self._modules.find(linker, unit.path, value.module)
         source = linker.module(path).unit if path else None
         if source is None or name in ("*", "="):
             return None
@@ -141,17 +174,15 @@ class TypeScriptDialect(Dialect):
         """The module that binds an exported name to a value, along exports of it under the same name."""
         for bind in self._exports(linker, unit, name) if steps else ():
             value = bind.value
-            if type(value) is str and bind.name.startswith("export ") and value.isidentifier():
+            if isinstance(value, str) and bind.name.startswith("export ") and value.isidentifier():
                 linker.record(unit.name_key(value))
                 inner = unit.scopes[ROOT].get(value, ())
                 value = inner[0].value if len(inner) == 1 and value == name else None
-            if type(value) is not list or value[0] != "import":
+            if not isinstance(value, Imported):
                 return None if value is None else unit
-            path = self._modules.find(linker, unit.path, value[2])
+            path = self._modules.find(linker, unit.path, value.module)
             source = linker.module(path).unit if path else None
-            return (
-                source and self._find_home(linker, source, value[3], {source}, steps - 1) if value[3] == name else None
-            )
+            return source and self._find_home(linker, source, name, {source}, steps - 1) if value.name == name else None
         for inner in self._starred(linker, unit, name, seen) if steps else ():
             found = None if isinstance(inner, External) else self._find_home(linker, inner, name, seen, steps - 1)
             if found is not None:
@@ -239,14 +270,14 @@ class TypeScriptDialect(Dialect):
         outside: list[External] = []
         if name == "default":
             return
-        for bind in unit.scopes[ROOT].get("export *", ()):
-            path = self._modules.find(linker, unit.path, bind.value[2])
+        for source in [bind.value for bind in unit.scopes[ROOT].get("export *", ())]:
+            path = self._modules.find(linker, unit.path, source.module) if isinstance(source, Imported) else None
             inner = linker.module(path).unit if path else None
             if inner is not None and inner not in seen:
                 seen.add(inner)
                 yield inner
-            elif path == "":
-                outside.append(linker.external(bind.value[2]))
+            elif path == "" and isinstance(source, Imported):
+                outside.append(linker.external(source.module))
         yield from outside
 
     # -- names without flow ----------------------------------------------------------------------
@@ -266,26 +297,30 @@ class TypeScriptDialect(Dialect):
         self._left -= 1
         if steps <= 0 or self._left < 0:
             return None
-        if type(value) is list:
-            if value[0] == "def":
-                return linker.thing(unit, value[1])
-            if value[0] == "lambda":
-                return linker.function(unit, value[1])
-            if value[0] == "[]":
-                return self._find(linker, unit, scope, value[1], as_type=as_type, steps=steps - 1)
-            if value[0] == "at":
-                return self._find(linker, unit, value[1], value[3], as_type=as_type, steps=steps - 1)
-            if value[0] == "alias":
-                return Alias(unit, scope, value[1])
-            if value[0] == "import":
+        match value:
+            case str():
+                return self._find_path(linker, unit, scope, value.split("."), as_type=as_type, steps=steps)
+            case Defined():
+                return linker.thing(unit, value.start)
+            case Lambda():
+                return linker.function(unit, value.start)
+            case Element():
+                return self._find(linker, unit, scope, value.base, as_type=as_type, steps=steps - 1)
+            case SeenIn():
+                return self._find(linker, unit, value.scope, value.value, as_type=as_type, steps=steps - 1)
+            case AliasOf():
+                return Alias(unit, scope, value.kind)
+            case Imported():
                 return self._find_imported(linker, unit, value, as_type=as_type, steps=steps - 1)
-            if value[0] == "." and type(value[1]) is list and value[1][0] == "import":
-                base = self._find_imported(linker, unit, value[1], as_type=as_type, steps=steps - 1)
-                return self._find_inner(linker, base, value[2].split("."), as_type=as_type, steps=steps - 1)
-            return None
-        if type(value) is not str or value[0] in "'#=":
-            return None
-        path = value.split(".")
+            case Attribute(base=Imported() as source, path=path):
+                base = self._find_imported(linker, unit, source, as_type=as_type, steps=steps - 1)
+                return self._find_inner(linker, base, path.split("."), as_type=as_type, steps=steps - 1)
+            case _:
+                return None
+
+    def _find_path(
+        self, linker: Linker, unit: Unit, scope: int, path: list[str], *, as_type: bool, steps: int
+    ) -> Thing | Alias | None:
         found: Thing | Alias | None = None
         names = (f"<{path[0]}>", path[0]) if as_type and len(path) == 1 else (path[0],)
         for name in names:
@@ -303,9 +338,9 @@ class TypeScriptDialect(Dialect):
         return self._find_inner(linker, found, path[1:], as_type=as_type, steps=steps - 1)
 
     def _find_imported(
-        self, linker: Linker, unit: Unit, value: Value, *, as_type: bool, steps: int
+        self, linker: Linker, unit: Unit, value: Imported, *, as_type: bool, steps: int
     ) -> Thing | Alias | None:
-        _, _, module, name = value
+        module, name = value.module, value.name
         path = self._modules.find(linker, unit.path, module)
         if path is None:
             return None
@@ -374,13 +409,12 @@ class TypeScriptDialect(Dialect):
         order: dict[Thing | None, None] = {kind: None}
         label = f"<{definition.name}>"
         linker.record(unit.scope_key(definition.scope, label))
-        for bind in unit.scopes.get(definition.scope, {}).get(label, ()):
-            if bind.value[0] == "def":
-                merged = linker.thing(unit, bind.value[1])
-                if isinstance(merged, Class) and merged is not kind:
-                    order[merged] = None
-                    for value in merged.definition.bases:
-                        self._add_bases(linker, order, unit, definition.scope, value, as_type=True)
+        for start in find_defined(unit.scopes.get(definition.scope, {}).get(label, ())):
+            merged = linker.thing(unit, start)
+            if isinstance(merged, Class) and merged is not kind:
+                order[merged] = None
+                for value in merged.definition.bases:
+                    self._add_bases(linker, order, unit, definition.scope, value, as_type=True)
         for value in definition.bases:
             self._add_bases(linker, order, unit, definition.scope, value, as_type=definition.kind == "interface")
         self._left = saved
@@ -394,11 +428,11 @@ class TypeScriptDialect(Dialect):
             if not todo:
                 return
             unit, scope, value = todo.pop()
-            if type(value) is list and value[0] == "&":
-                todo += [(unit, scope, inner) for inner in reversed(value[1:])]
+            if isinstance(value, Bounds):
+                todo += [(unit, scope, inner) for inner in reversed(value.types)]
                 continue
-            if type(value) is list and value[0] == "[]" and value[1] in _SAME_MEMBERS and len(value) > 2:
-                todo.append((unit, scope, value[2]))
+            if isinstance(value, Element) and value.base in _SAME_MEMBERS and value.keys:
+                todo.append((unit, scope, value.keys[0]))
                 continue
             base = self._find(linker, unit, scope, value, as_type=as_type)
             if isinstance(base, Alias):
@@ -428,11 +462,10 @@ class TypeScriptDialect(Dialect):
         ):
             for other in self._find_derived(linker, receiver.type):
                 holder, binds, _, _ = linker.members.find(other, definition.name)
-                for bind in binds:
-                    if isinstance(holder, Class) and type(bind.value) is list and bind.value[0] == "def":
-                        thing = linker.thing(holder.unit, bind.value[1])
-                        if isinstance(thing, Function) and thing is not function:
-                            found[linker.bind(thing, other.instance)] = PARAMETER
+                for start in find_defined(binds):
+                    thing = linker.thing(holder.unit, start) if isinstance(holder, Class) else None
+                    if isinstance(thing, Function) and thing is not function:
+                        found[linker.bind(thing, other.instance)] = PARAMETER
         return found
 
     def _find_derived(self, linker: Linker, kind: Class) -> list[Class]:
@@ -440,16 +473,13 @@ class TypeScriptDialect(Dialect):
         found: dict[Class, None] = {}
         todo = [kind]
         while todo:
-            name = f"implements {todo.pop().definition.name}"
-            linker.record(stored_key(name))
-            for unit in linker.corpus.storing(name) or ():
-                for store in unit.stores_by_name.get(name, ()):
-                    derived = linker.thing(unit, store.base[1])
-                    if isinstance(derived, Class) and derived not in found and self._implements(linker, derived, kind):
-                        found[derived] = None
-                        todo.append(derived)
-                        if len(found) > MAX_DERIVED:
-                            return []
+            for unit, definition in linker.find_entries("heir", todo.pop().definition.name) or ():
+                derived = linker.thing(unit, definition.start)
+                if isinstance(derived, Class) and derived not in found and self._implements(linker, derived, kind):
+                    found[derived] = None
+                    todo.append(derived)
+                    if len(found) > MAX_DERIVED:
+                        return []
         return [other for other in found if other.definition.kind != "interface"]
 
     def _implements(self, linker: Linker, kind: Class, base: Class) -> bool:
@@ -473,41 +503,55 @@ class TypeScriptDialect(Dialect):
 
     def _make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int, steps: int) -> Values:
         self._left -= 1
-        if kind is None or steps <= 0 or self._left < 0:
+        if kind is None or isinstance(kind, int) or steps <= 0 or self._left < 0:
             return linker.unknown
-        if type(kind) is str:
-            if kind[0] == "=":
-                return NOTHING if kind == "=None" else {linker.external(f"builtins.{kind[1:]}()"): 0}
+        if isinstance(kind, str):
             if kind == "this":
                 holder = unit.find_class(scope)
                 thing = None if holder is None else linker.thing(unit, holder.start)
                 return {thing.self_instance: 0} if isinstance(thing, Class) else linker.unknown
             return self._make_named(linker, unit, scope, kind, position, steps)
-        operation = kind[0]
-        if operation in ("|", "&"):
-            found = NOTHING
-            for inner in kind[1:]:
-                made = self._make(linker, unit, scope, inner, position, steps - 1)
-                # What is unknown in `A & B` takes nothing from what is known.
-                found = join(found, made if operation == "|" or UNKNOWN not in made else NOTHING)
-            return found or (NOTHING if operation == "|" else linker.unknown)
-        if operation == "[]":
-            return self._make_generic(linker, unit, scope, kind, position, steps)
-        if operation in _TYPED:
-            value = ["|", *kind[1:]] if operation == "tuple" else kind
-            value = kind if operation != "tuple" else self._made_up.setdefault((unit, id(kind)), value)
-            return {linker.container(_TYPED[operation], unit, scope, position, value, typed=True): 0}
-        if operation == "typeof":
-            thing = self._find(linker, unit, scope, kind[1], as_type=False)
-            return {thing: 0} if isinstance(thing, (Class, Function, Module, External)) else linker.unknown
-        if operation == "[.]":
-            found = NOTHING
-            for thing in self._make(linker, unit, scope, kind[1], position, steps - 1):
-                found = join(found, self._make_member(linker, thing, kind[2][1:], steps - 1))
-            return found
-        return linker.unknown
+        match kind:
+            case Constant():
+                return NOTHING if kind == NULL else {linker.external(f"builtins.{kind.name}()"): 0}
+            case Choice():
+                return self._make_each(linker, unit, scope, kind.options, position, steps)
+            case Bounds():
+                found = NOTHING
+                for inner in kind.types:
+                    made = self._make(linker, unit, scope, inner, position, steps - 1)
+                    # What is unknown in `A & B` takes nothing from what is known.
+                    found = join(found, made if UNKNOWN not in made else NOTHING)
+                return found or linker.unknown
+            case Element():
+                return self._make_generic(linker, unit, scope, kind, position, steps)
+            case FunctionType():
+                return {linker.container("function", unit, scope, position, kind, typed=True): 0}
+            case ObjectType():
+                return {linker.container("dict", unit, scope, position, kind, typed=True): 0}
+            case Listing():
+                element = self._made_up.setdefault((unit, id(kind)), Choice(kind.elements))
+                return {linker.container("list", unit, scope, position, element, typed=True): 0}
+            case TypeOf():
+                thing = self._find(linker, unit, scope, kind.value, as_type=False)
+                return {thing: 0} if isinstance(thing, (Class, Function, Module, External)) else linker.unknown
+            case MemberType():
+                found = NOTHING
+                for thing in self._make(linker, unit, scope, kind.kind, position, steps - 1):
+                    found = join(found, self._make_member(linker, thing, kind.name, steps - 1))
+                return found
+            case _:
+                return linker.unknown
 
-    def _make_named(self, linker: Linker, unit: Unit, scope: int, name: str, position: int, steps: int) -> Values:
+    def _make_each(
+        self, linker: Linker, unit: Unit, scope: int, kinds: Iterable[Value], position: int, steps: int
+    ) -> Values:
+        found = NOTHING
+        for kind in kinds:
+            found = join(found, self._make(linker, unit, scope, kind, position, steps - 1))
+        return found
+
+    def _make_named(self, linker: Linker, unit: Unit, scope: int, name: Name, position: int, steps: int) -> Values:
         thing = self._find(linker, unit, scope, name, as_type=True)
         if isinstance(thing, Alias):
             return self._make(linker, thing.unit, thing.scope, thing.type, ANYWHERE, steps - 1)
@@ -517,22 +561,20 @@ class TypeScriptDialect(Dialect):
             return {thing.instance: 0}
         return {linker.external(f"{thing.name}()"): 0} if isinstance(thing, External) else linker.unknown
 
-    def _make_generic(
-        self, linker: Linker, unit: Unit, scope: int, kind: list[Value], position: int, steps: int
-    ) -> Values:
-        name = kind[1]
-        thing = self._find(linker, unit, scope, name, as_type=True) if type(name) is str else None
-        if not isinstance(thing, External) or len(kind) < 3:
+    def _make_generic(self, linker: Linker, unit: Unit, scope: int, kind: Element, position: int, steps: int) -> Values:
+        name, given = kind.base, kind.keys
+        thing = self._find(linker, unit, scope, name, as_type=True) if isinstance(name, str) else None
+        if not isinstance(thing, External) or not given:
             return self._make(linker, unit, scope, name, position, steps - 1)
         label = thing.name.removeprefix("builtins.")
         if label in _SAME_MEMBERS:
-            return self._make(linker, unit, scope, kind[2], position, steps - 1)
+            return self._make(linker, unit, scope, given[0], position, steps - 1)
         if label in _HOLDERS:
-            inner = kind[3] if _HOLDERS[label] in ("map", "dict") and len(kind) > 3 else kind[2]
+            inner = given[:2][-1] if _HOLDERS[label] in ("map", "dict") else given[0]
             return {linker.container(_HOLDERS[label], unit, scope, position, inner, typed=True): 0}
         if label in ("InstanceType", "ReturnType"):
             found = NOTHING
-            for inner in self._make(linker, unit, scope, kind[2], position, steps - 1):
+            for inner in self._make(linker, unit, scope, given[0], position, steps - 1):
                 if isinstance(inner, Class) and label == "InstanceType":
                     found = join(found, {inner.instance: 0})
                 elif isinstance(inner, Function) and label == "ReturnType":
@@ -547,8 +589,8 @@ class TypeScriptDialect(Dialect):
 
     def _make_member(self, linker: Linker, thing: Thing, name: str, steps: int) -> Values:
         """`T["name"]`."""
-        if isinstance(thing, Container) and thing.typed and type(thing.value) is list and thing.value[0] == "object":
-            return self._make_property(linker, thing, name, steps)
+        if isinstance(thing, Container) and thing.typed and isinstance(thing.value, ObjectType):
+            return self._make_property(linker, thing, thing.value, name, steps)
         if not isinstance(thing, Instance):
             return linker.unknown
         holder, binds, stores, _ = linker.members.find(thing.type, name)
@@ -557,80 +599,71 @@ class TypeScriptDialect(Dialect):
                 return self._make(linker, holder.unit, member.scope, member.type, member.start, steps)
         return linker.unknown
 
-    def _make_property(self, linker: Linker, container: Container, name: str, steps: int) -> Values:
+    def _make_property(self, linker: Linker, container: Container, kind: ObjectType, name: str, steps: int) -> Values:
         """Of a type written as an object."""
-        keys, kinds = container.value[1::2], container.value[2::2]
-        for key, kind in zip(keys, kinds, strict=True):
-            if key in (f"'{name}", "=str"):
-                return self._make(linker, container.unit, container.scope, kind, container.position, steps)
+        for key, inner in zip(kind.keys, kind.types, strict=True):
+            if key in (Text(name), _ANY_TEXT):
+                return self._make(linker, container.unit, container.scope, inner, container.position, steps)
         return linker.unknown
 
     # -- operations ------------------------------------------------------------------------------
 
-    def operate(self, linker: Linker, unit: Unit, scope: int, value: list[Value], position: int) -> Values:
-        operation = value[0]
-        if operation == "type":
-            made = linker.make(unit, scope, value[1], position)
-            return made if made and UNKNOWN not in made else linker.evaluate(unit, scope, value[2], position)
-        if operation == "awaited":
-            found = NOTHING
-            for thing, level in linker.evaluate(unit, scope, value[1], position).items():
-                if isinstance(thing, Container) and thing.kind == "promise":
-                    found = join(found, raised(linker.containers.elements(thing), level))
-                else:
-                    found = join(found, {thing: level})
-            return found
-        if operation == "called":
-            found = NOTHING
-            for thing, level in linker.evaluate(unit, scope, value[1], position).items():
-                function = thing.function if isinstance(thing, Bound) else thing
-                receiver = thing.receiver if isinstance(thing, Bound) else None
-                if isinstance(function, Function):
-                    found = join(found, raised(linker.calls.give(function, receiver, None, -1, 0), level))
-                else:
-                    found = join(found, linker.unknown)
-            return found
-        if operation in ("super", "super()"):
-            return self._super(linker, unit, scope, operation)
-        return linker.unknown
+    def operate(self, linker: Linker, unit: Unit, scope: int, form: OwnForm, position: int) -> Values:
+        match form:
+            case ReturnOf():
+                found = NOTHING
+                for thing, level in linker.evaluate(unit, scope, form.function, position).items():
+                    function = thing.function if isinstance(thing, Bound) else thing
+                    receiver = thing.receiver if isinstance(thing, Bound) else None
+                    if isinstance(function, Function):
+                        found = join(found, raised(linker.calls.give(function, receiver, None, -1, 0), level))
+                    else:
+                        found = join(found, linker.unknown)
+                return found
+            case SuperObject():
+                return self._super(linker, unit, scope, form)
+            case _:
+                return linker.unknown
 
-    def _super(self, linker: Linker, unit: Unit, scope: int, operation: str) -> Values:
+    def _super(self, linker: Linker, unit: Unit, scope: int, form: SuperObject) -> Values:
         holder = unit.find_class(scope)
         kind = None if holder is None else linker.thing(unit, holder.start)
         if not isinstance(kind, Class):
             return linker.unknown
-        if operation == "super":
+        if not form.is_called:
             method = linker.callers.method_around(unit, scope)
             is_static = method is not None and "static" in method.definition.modifiers
             return {linker.super_of(kind, kind.self_class if is_static else kind.self_instance): MRO}
         base = next(iter(linker.members.order(kind)[1:]), None)
         owner, binds, _, _ = linker.members.find(kind, "constructor", behind=True)
-        if isinstance(owner, Class) and binds and type(binds[0].value) is list and binds[0].value[0] == "def":
-            return {linker.bind(linker.thing(owner.unit, binds[0].value[1]), kind.self_instance): MRO}
+        starts = find_defined(binds[:1])
+        if isinstance(owner, Class) and starts:
+            return {linker.bind(linker.thing(owner.unit, starts[0]), kind.self_instance): MRO}
         return linker.unknown if base is None else {base: MRO}
 
     def container_member(self, linker: Linker, container: Container, name: str, level: int) -> Values:
         if container.kind == "dict":
-            if container.typed and type(container.value) is list and container.value[0] == "object":
-                found = self._make_property(linker, container, name, MAX_STEPS)
+            value = container.value
+            if container.typed and isinstance(value, ObjectType):
+                found = self._make_property(linker, container, value, name, MAX_STEPS)
             elif container.typed:
                 found = linker.unknown if name in _OBJECT_METHODS else linker.containers.elements(container)
             else:
-                found = linker.containers.elements(container, f"'{name}")
+                found = linker.containers.elements(container, Text(name))
             # An object has the methods of all objects, unless it has its own, or may have got one by `...other`.
-            is_open = not container.typed and None in container.value[1::2]
+            is_open = not container.typed and isinstance(value, Dictionary) and None in value.keys
             if name not in _OBJECT_METHODS or is_open or any(value is not UNKNOWN for value in found):
                 return raised(found, level)
         kind = "Function" if container.kind == "function" else f"{container.kind}()"
         return {linker.external(f"builtins.{kind}.{name}", container): level}
 
-    def find_entry(self, linker: Linker, container: Container, key: str) -> Values | None:
+    def find_entry(self, linker: Linker, container: Container, key: Key) -> Values | None:
         """A property of an object as written, spread into it, or assigned to it in the same file."""
-        unit, value, name = container.unit, container.value, key[1:]
-        if value[0] != "dict" or key[0] != "'":
+        unit, value = container.unit, container.value
+        if not isinstance(value, Dictionary) or not isinstance(key, Text):
             return None
-        found = NOTHING
-        pairs = list(zip(value[1::2], value[2::2], strict=True))
+        found, name = NOTHING, key.value
+        pairs = list(zip(value.keys, value.values, strict=True))
         written = [inner for at, inner in pairs if at == key or self._is_constant(linker, container, at, key)]
         for inner in written[-1:]:
             found = join(found, linker.evaluate(unit, container.scope, inner, container.position))
@@ -643,19 +676,19 @@ class TypeScriptDialect(Dialect):
         for store in stores:
             if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
-        linker.record(unit.name_key(f"[]{key}"))
+        linker.record(unit.item_key(key))
         put = [store for stores in unit.item_stores.values() for store in stores if store.key == key]
         for store in put[:MAX_STORES]:
             linker.record(unit.name_key(f"[]{unit.find_base(store.base).rpartition('.')[2]}"))
             if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
-        if not (written or spread or stores or put) or any(at == "=str" for at, _ in pairs):
+        if not (written or spread or stores or put) or _ANY_TEXT in value.keys:
             found = join(found, linker.unknown)
         return raised(found, ATTRIBUTE)
 
-    def _is_constant(self, linker: Linker, container: Container, at: str | None, key: str) -> bool:
+    def _is_constant(self, linker: Linker, container: Container, at: Value, key: Key) -> bool:
         """Whether `{[KEY]: …}` has an entry under the key."""
-        if at is None or at[0] in "'#=":
+        if not isinstance(at, str):
             return False
         known = linker.containers.find_keys_of(container.unit, container.scope, at, container.position)
         return known is not None and key in known
@@ -680,11 +713,11 @@ class TypeScriptDialect(Dialect):
         linker.record(unit.name_key("export ="))
         for bind in unit.scopes[ROOT].get("export =", ()):
             value = bind.value
-            if type(value) is str:  # `module.exports = f`
+            if isinstance(value, str):  # `module.exports = f`
                 linker.record(unit.name_key(value))
                 named = unit.scopes[ROOT].get(value, ())
                 value = named[0].value if len(named) == 1 else None
-            if type(value) is list and value[1:] == [start]:
+            if isinstance(value, (Defined, Lambda)) and value.start == start:
                 binds = self._exports(linker, unit, name)
                 return linker.bound(unit, binds[0]) if binds else None
         return None
@@ -695,7 +728,7 @@ class TypeScriptDialect(Dialect):
         binds = unit.scopes.get(definition.scope, {}).get(definition.name, ()) if definition.name else ()
         if len(binds) < 2:
             return None
-        others = [unit.definitions[b.value[1]] for b in binds if type(b.value) is list and b.value[0] == "def"]
+        others = [unit.definitions[at] for at in find_defined(binds)]
         if len(others) < len(binds) or not any(other.kind == "namespace" for other in others):
             return None
         linker.record(unit.scope_key(definition.scope, definition.name))
@@ -707,8 +740,8 @@ class TypeScriptDialect(Dialect):
 
     def call_container(self, linker: Linker, container: Container) -> Values:
         kind = container.value
-        if container.typed and type(kind) is list and kind[0] in ("=>", "new"):
-            return linker.make(container.unit, container.scope, kind[1], container.position)
+        if container.typed and isinstance(kind, FunctionType):
+            return linker.make(container.unit, container.scope, kind.result, container.position)
         return linker.unknown
 
     # -- what the language's own functions do -----------------------------------------------------
@@ -720,42 +753,51 @@ class TypeScriptDialect(Dialect):
             return self._call_method(linker, thing.owner, name.rpartition(".")[2], unit, number)
         if name == "builtins.Function.bind":
             return self._bind(linker, unit, number)
-        if name in ("builtins.Map().get", "builtins.WeakMap().get") and site.args and type(site.callee) is str:
+        if name in ("builtins.Map().get", "builtins.WeakMap().get") and site.args and isinstance(site.callee, str):
             keys = linker.containers.find_keys_of(unit, site.scope, site.args[0], site.start) or [None]
-            return linker.containers.items(unit, site.scope, site.callee.rpartition(".")[0], site.start, keys) or None
+            return linker.containers.items(unit, site.scope, split_receiver(site.callee), site.start, keys) or None
+        made = self._contain(name, site)
+        if made is not None:
+            return {linker.held(unit, number, made): 0}
         if not site.args:
-            return self._contain(linker, unit, number, ["list"]) if name in _FILLED else None
+            return None
         first = site.args[0]
+        if name == "builtins.require" and isinstance(first, Text):
+            return self.resolve_import(linker, unit, 0, first.value, "=")
         if name in ("builtins.require", "builtins.import"):
-            if type(first) is not str or first[0] != "'":
-                return linker.unknown
-            if name == "builtins.require":
-                return self.resolve_import(linker, unit, 0, first[1:], "=")
-            return self._contain(linker, unit, number, ["each", "promise", ["import", 0, first[1:], "*"]])
-        if name == "builtins.Object.assign" and type(first) is list and first[0] == "dict":
-            return self._contain(linker, unit, number, ["dict", *(part for arg in site.args for part in (None, arg))])
-        if name in _SAME_VALUE:
-            return linker.evaluate(unit, site.scope, first, site.start)
-        if name == "builtins.Object.keys":
-            return self._contain(linker, unit, number, ["each", "list", "=str"])
-        if name == "builtins.Map":
-            return self._contain(linker, unit, number, ["each", "map", ["[]", ["iter", first], "#1"]])
-        if name == "builtins.Object.values":
-            return self._contain(linker, unit, number, ["each", "list", ["[]", first, None]])
-        if name == "builtins.Object.entries":
-            return self._contain(linker, unit, number, ["each", "list", ["list", "=str", ["[]", first, None]]])
-        if name == "builtins.Array.of":
-            return self._contain(linker, unit, number, ["list", *site.args])
-        if name in ("builtins.Array.from", "builtins.Set"):
-            return self._contain(linker, unit, number, ["each", "list", ["iter", first]])
-        if name in ("builtins.Promise", "builtins.Promise.reject"):
-            return self._contain(linker, unit, number, ["each", "promise", None])
-        if name == "builtins.Promise.resolve":
-            return self._contain(linker, unit, number, ["each", "promise", ["awaited", first]])
-        if name == "builtins.Promise.all":
-            inner = ["each", "list", ["awaited", ["iter", first]]]
-            return self._contain(linker, unit, number, ["each", "promise", inner])
-        return None
+            return linker.unknown
+        return linker.evaluate(unit, site.scope, first, site.start) if name in _SAME_VALUE else None
+
+    def _contain(self, name: str, site: Site) -> Written | None:
+        """The container that one of the language's own functions gives."""
+        if not site.args:
+            return Listing("list") if name in _FILLED else None
+        first = site.args[0]
+        match name:
+            case "builtins.import" if isinstance(first, Text):
+                return Each("promise", Imported(0, first.value, "*"))
+            case "builtins.Object.assign" if isinstance(first, Dictionary):
+                return Dictionary((None,) * len(site.args), site.args)
+            case "builtins.Object.keys":
+                return Each("list", _ANY_TEXT)
+            case "builtins.Map":
+                return Each("map", Element(Iterated(first), (Integer(1),)))
+            case "builtins.Object.values":
+                return Each("list", Element(first, (None,)))
+            case "builtins.Object.entries":
+                return Each("list", Listing("list", (_ANY_TEXT, Element(first, (None,)))))
+            case "builtins.Array.of":
+                return Listing("list", site.args)
+            case "builtins.Array.from" | "builtins.Set":
+                return Each("list", Iterated(first))
+            case "builtins.Promise" | "builtins.Promise.reject":
+                return Each("promise", None)
+            case "builtins.Promise.resolve":
+                return Each("promise", Awaited(first))
+            case "builtins.Promise.all":
+                return Each("promise", Each("list", Awaited(Iterated(first))))
+            case _:
+                return None
 
     def _bind(self, linker: Linker, unit: Unit, number: int) -> Values:
         """`f.bind(receiver, a)` is f with its first parameters given."""
@@ -768,27 +810,24 @@ class TypeScriptDialect(Dialect):
                 found[thing] = level
         return found
 
-    def _contain(self, linker: Linker, unit: Unit, number: int, value: Value) -> Values:
-        return {linker.held(unit, number, value): 0}
-
     def _call_method(self, linker: Linker, owner: Container, name: str, unit: Unit, number: int) -> Values | None:
         site = unit.code.sites[number]
         first = site.args[0] if site.args else None
         if owner.kind == "promise":
             if name == "then":
-                return self._contain(linker, unit, number, ["each", "promise", ["awaited", ["called", first]]])
+                return {linker.held(unit, number, Each("promise", Awaited(ReturnOf(first)))): 0}
             return {owner: 0}
         if owner.kind in ("function", "dict"):
             return linker.unknown
         if name in ("map", "flatMap"):
-            called = ["called", first]
-            return self._contain(linker, unit, number, ["each", "list", ["iter", called] if name != "map" else called])
+            given = ReturnOf(first)
+            return {linker.held(unit, number, Each("list", given if name == "map" else Iterated(given))): 0}
         if name == "entries" and owner.kind == "list":
-            return self._contain(linker, unit, number, ["each", "list", ["list", "=int", ["iter", _base(site.callee)]]])
+            pair = Listing("list", (Constant("int"), Iterated(_base(site.callee))))
+            return {linker.held(unit, number, Each("list", pair)): 0}
         if name == "concat" and owner.kind == "list":
-            return self._contain(
-                linker, unit, number, ["list", ["*", _base(site.callee)], *(["*", a] for a in site.args)]
-            )
+            parts = [Spread(part) for part in (_base(site.callee), *site.args)]
+            return {linker.held(unit, number, Listing("list", tuple(parts))): 0}
         if name in _SAME_CONTAINER or (name == "values" and owner.kind != "map"):
             return {owner: 0}
         if name in _ONE_ELEMENT:
@@ -820,9 +859,10 @@ class TypeScriptDialect(Dialect):
         if isinstance(thing, (Class, OwnClass)):
             kind = thing if isinstance(thing, Class) else thing.type
             holder, binds, _, _ = linker.members.find(kind, "constructor")
-            if not isinstance(holder, Class) or not binds or binds[0].value[0] != "def":
+            starts = find_defined(binds[:1])
+            if not isinstance(holder, Class) or not starts:
                 return linker.unknown
-            thing, skipped = linker.thing(holder.unit, binds[0].value[1]), 1
+            thing, skipped = linker.thing(holder.unit, starts[0]), 1
         elif isinstance(thing, Bound):
             thing, skipped = thing.function, thing.skipped if thing.receiver is None else 1
         if not isinstance(thing, Function):
@@ -834,15 +874,15 @@ class TypeScriptDialect(Dialect):
         parameter = definition.parameters[at + skipped]
         found = NOTHING
         for made in self.make(linker, unit, definition.scope, parameter.type, ANYWHERE):
-            kind = made.value if isinstance(made, Container) and made.kind == "function" else ()
-            if len(kind) > number + 2 and isinstance(made, Container):
-                found = join(found, linker.make(made.unit, made.scope, kind[number + 2], made.position))
+            kind = made.value if isinstance(made, Container) else None
+            if isinstance(made, Container) and isinstance(kind, FunctionType) and len(kind.parameters) > number:
+                found = join(found, linker.make(made.unit, made.scope, kind.parameters[number], made.position))
         if parameter.type is None:
             for place in unit.sites_by_name.get(parameter.name, ()):
                 site = unit.code.sites[place]
                 binds = unit.find(site.scope, parameter.name, site.start) if site.callee == parameter.name else ()
                 passed = site.args[number] if number < len(site.args) else None
-                if any(bind.value == ["param", definition.start, at + skipped] for bind in binds):
+                if any(bind.value == ParameterOf(definition.start, at + skipped) for bind in binds):
                     found = join(found, raised(linker.evaluate(unit, site.scope, passed, site.start), PARAMETER))
         return found or linker.unknown
 
@@ -853,14 +893,14 @@ def _is_erased(found: Thing | Alias | None) -> bool:
 
 def _base(callee: Value) -> Value:
     """What a method is called on."""
-    if type(callee) is str:
-        return callee.rpartition(".")[0] or None
-    path = callee[2].rpartition(".")[0]
-    return [".", callee[1], path] if path else callee[1]
+    if not isinstance(callee, Attribute):
+        return split_receiver(callee)
+    path = callee.path.rpartition(".")[0]
+    return Attribute(callee.base, path) if path else callee.base
 
 
 _FILLED = frozenset({"builtins.Set", "builtins.Array"})  # made empty, to be filled
-_TYPED = {"=>": "function", "new": "function", "object": "dict", "tuple": "list"}
+_ANY_TEXT = Constant("str")  # the key of a computed property, and of `[key: string]: T`
 # Types that have the members of what they are given.
 _SAME_MEMBERS = frozenset(
     {"Partial", "Required", "Readonly", "NonNullable", "Omit", "Pick", "Extract", "Exclude", "NoInfer", "Awaited"}

@@ -3,14 +3,47 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from operator import attrgetter
+from itertools import accumulate
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
 from cq.graph.things import Class, Function
-from cq.model.code import Bind, Code, Definition, Site, Store, Value, find_updates, qualify
+from cq.model.code import (
+    NULL,
+    Attribute,
+    Augmented,
+    Bind,
+    Choice,
+    Code,
+    Defined,
+    Definition,
+    Dictionary,
+    Each,
+    Element,
+    Imported,
+    Integer,
+    Iterated,
+    Key,
+    Lambda,
+    Listing,
+    Literals,
+    Name,
+    Named,
+    ParameterOf,
+    Site,
+    Spread,
+    Store,
+    Text,
+    Value,
+    find_inner,
+    find_updates,
+    qualify,
+    split_receiver,
+)
 
 ROOT = -1  # the scope of code at root level
 ANYWHERE = -1  # a position from which every binding can be seen
@@ -20,8 +53,11 @@ _ADDING: dict[str, tuple[int, int]] = {
     "append": (0, -1), "add": (0, -1), "appendleft": (0, -1), "push": (0, -1), "unshift": (0, -1), "insert": (1, -1),
     "extend": (0, -1), "set": (1, 0), "setdefault": (1, 0), "update": (0, -1),
 }  # fmt: skip
+_MOST_BINDS = 256  # of a name at one place; more are as good as anything
 MAX_PASSING = 10  # calls that a container is handed to
-_CONTAINERS = frozenset({"list", "dict", "set", "tuple", "each"})
+Written = Listing | Dictionary | Each  # a container as written
+# A name, and the attribute or the element under a constant key that is stored to; see Unit.placed.
+Place = tuple[str, str | Key]
 _CALLING = frozenset({"call", "apply"})
 _SELF = ("self", "this")
 _start = attrgetter("start")
@@ -29,7 +65,12 @@ _OPEN = frozenset({"function", "namespace", "prototype"})  # what code inside se
 
 
 def _is_defined(bind: Bind) -> bool:
-    return type(bind.value) is list and bind.value[0] in ("def", "import")
+    return isinstance(bind.value, (Defined, Imported))
+
+
+def find_defined(binds: Iterable[Bind]) -> list[int]:
+    """The starts of the definitions among what bindings bind."""
+    return [bind.value.start for bind in binds if isinstance(bind.value, Defined)]
 
 
 def part_key(*names: str) -> int:
@@ -40,8 +81,8 @@ def part_key(*names: str) -> int:
 def called_names(site: Site) -> list[str]:
     """The names by which a call may be looked for; `f.call(…)` is also one of f."""
     names = [site.name] if site.name else []
-    if site.name in _CALLING and type(site.callee) is str:
-        names += [name for name in site.callee.split(".")[-2:-1] if name != site.name]
+    if site.name in _CALLING and (receiver := split_receiver(site.callee)):
+        names += [name for name in receiver.split(".")[-1:] if name != site.name]
     return names
 
 
@@ -49,12 +90,18 @@ def find_handed(site: Site) -> Iterator[tuple[str | int, int | str]]:
     """What a call is given that may be a function: its last name, or the start of one without a name; and as which
     argument, by position or keyword."""
     for at, value in (*enumerate(site.args), *site.keywords):
-        if type(value) is str and value[0] not in "'#=":
+        if isinstance(value, str):
             yield value.rpartition(".")[2], at
-        elif type(value) is list and value[0] == ".":
-            yield value[2].rpartition(".")[2], at
-        elif type(value) is list and value[0] == "lambda":
-            yield value[1], at
+        elif isinstance(value, Attribute):
+            yield value.path.rpartition(".")[2], at
+        elif isinstance(value, Lambda):
+            yield value.start, at
+
+
+def find_named(code: Code) -> set[Named]:
+    """All names by which a document is found: see `Unit.has_name`."""
+    entered = {(entry.name, entry.kind) for entry in code.entries}
+    return entered | {(name, "called") for name in find_called(code)} | {(name, "stored") for name in find_stored(code)}
 
 
 def find_called(code: Code) -> set[str]:
@@ -74,9 +121,9 @@ def find_stored(code: Code) -> set[str]:
 
 def _find_foreign(code: Code) -> set[str]:
     """What code puts elements into that has it from another document: `lib.jobs`, behind `import lib`."""
-    imported = {bind.name for bind in code.binds if type(bind.value) is list and bind.value[0] == "import"}
-    bases = {store.base for store in code.stores if store.name is None and type(store.base) is str}
-    adding = (site.callee for site in code.sites if site.name in _ADDING and type(site.callee) is str)
+    imported = {bind.name for bind in code.binds if isinstance(bind.value, Imported)}
+    bases = {str(store.base) for store in code.stores if store.name is None and isinstance(store.base, str)}
+    adding = (site.callee for site in code.sites if site.name in _ADDING and isinstance(site.callee, str))
     bases.update(callee.rpartition(".")[0] for callee in adding)
     return {base for base in bases if base.partition(".")[0] in imported}
 
@@ -95,6 +142,24 @@ def find_members(code: Code) -> list[Definition]:
         if takes_self and (is_held or "member" in definition.modifiers):
             found.append(definition)
     return found
+
+
+class _Order(NamedTuple):
+    """What is asked again and again of the bindings of one name, of which there may be thousands."""
+
+    plain: list[Bind]
+    ends: list[
+        int
+    ]  # up to each, the last place that one of comprehensions and lambdas is known at; none: there is none
+    has_definition: bool
+
+
+def _find_order(binds: Sequence[Bind]) -> _Order:
+    plain = [bind for bind in binds if not bind.inner]
+    ends: list[int] = []
+    if len(plain) < len(binds):
+        ends = list(accumulate((bind.end if bind.inner else -1 for bind in binds), max))
+    return _Order(plain, ends, any(map(_is_defined, plain)))
 
 
 class _Homes(dict[int, int]):
@@ -119,13 +184,14 @@ class Unit:
         self.by_symbol: dict[int, Definition] = {}
         self.scopes: dict[int, dict[str, list[Bind]]] = {ROOT: {}}
         self.site_at = {site.end: number for number, site in enumerate(code.sites)}
-        self.stars: list[Bind] = []
+        self.stars: list[tuple[int, Imported]] = []  # `from m import *`, with its scope
         self.item_stores: dict[str, list[Store]] = {}
         self.things: dict[int, Class | Function] = {}
-        self.placed: dict[str, list[Store]] = {}  # `jobs.run`, `jobs['run` -> stores whose order is known
+        self.placed: dict[Place, list[Store]] = {}  # stores whose order is known
         self.part_keys: dict[str, int] = {}  # those of its own parts that were asked for
         self._nowhere = self.name_key("")
         self.homes = _Homes(self)  # `home`, for loops over all of a document
+        self._orders: dict[int, _Order] = {}  # by the identity of a list of `scopes`
         self._own_stores: dict[int, dict[str, list[Store]]] | None = None
         for definition in code.definitions:
             self.definitions[definition.start] = definition
@@ -135,14 +201,14 @@ class Unit:
                     start = definition.start
                     self.scopes[definition.symbol] = {
                         parameter.name: [
-                            Bind(definition.symbol, parameter.name, ["param", start, number], start, _FOREVER)
+                            Bind(definition.symbol, parameter.name, ParameterOf(start, number), start, _FOREVER)
                         ]
                         for number, parameter in enumerate(definition.parameters)
                     }
         scopes = self.scopes
         for bind in code.binds:
-            if bind.name == "*" and bind.value[0] == "import":  # not an operator of that name
-                self.stars.append(bind)
+            if bind.name == "*" and isinstance(bind.value, Imported):  # not an operator of that name
+                self.stars.append((bind.scope, bind.value))
                 continue
             names = scopes.get(bind.scope)
             if names is None:
@@ -152,58 +218,58 @@ class Unit:
             else:
                 names[bind.name] = [bind]
         for store in code.stores:
-            if store.since >= 0:
-                self.placed.setdefault(
-                    f"{store.base}.{store.name}" if store.name else f"{store.base}[{store.key}", []
-                ).append(store)
+            if store.since >= 0 and isinstance(store.base, str):
+                place = store.name or as_key(store.key)
+                if place is not None:
+                    self.placed.setdefault((store.base, place), []).append(store)
             if store.name is None and (base := self.find_base(store.base)):
                 self.item_stores.setdefault(base, []).append(store)
         for site in code.sites:
             if site.name in _ADDING and (site.args or site.name == "update") and not find_updates(site):
                 self._add_items(site)
         for scope, start, operation, value in code.runs:
-            is_added = operation == "+=" and type(value) is list and value[0] == "augment"
-            if is_added and (base := self.find_base(value[1])):
-                self.item_stores.setdefault(base, []).append(Store(scope, start, base, None, ["iter", value[2]]))
+            if operation == "+=" and isinstance(value, Augmented) and (base := self.find_base(value.target)):
+                stored = Store(scope, start, Name(base), None, Iterated(value.value))
+                self.item_stores.setdefault(base, []).append(stored)
 
     def _add_items(self, site: Site) -> None:
         """`steps.append(f)` stores as `steps[…] = f` does."""
         callee = site.callee
-        if type(callee) is str:
+        if isinstance(callee, str):
             base = callee.rpartition(".")[0]
         else:
-            base = self.find_base(callee[1]) if type(callee) is list and callee[0] == "." else ""
+            base = self.find_base(callee.base) if isinstance(callee, Attribute) else ""
         if not base:
             return
         at, key_at = _ADDING[site.name]
-        found: list[tuple[Value, Value]] = [(None, ["*", value]) for _, value in site.keywords] if at else []
+        found: list[tuple[Value, Value]] = [(None, Spread(value)) for _, value in site.keywords] if at else []
         if site.name in ("update", "extend"):
-            given = site.args[0] if site.args else "=None"
-            if type(given) is list and given[0] == "dict":
-                found = [*zip(given[1::2], given[2::2], strict=True)]
-            elif site.name == "extend" or type(given) is not str:
-                found = [(None, ["iter", given])]
-            elif given[0] not in "'#=":
-                found = [(None, ["[]", given, None])]
-            found += [(f"'{name}", value) for name, value in site.keywords if name != "**"]
+            given = site.args[0] if site.args else NULL
+            if isinstance(given, Dictionary):
+                found = [*zip(given.keys, given.values, strict=True)]
+            elif site.name == "extend" or not isinstance(given, (str, Literals)):
+                found = [(None, Iterated(given))]
+            elif isinstance(given, str):
+                found = [(None, Element(given, (None,)))]
+            found += [(Text(name), value) for name, value in site.keywords if name != "**"]
         elif len(site.args) > at and (key_at >= 0 or at or len(site.args) == 1):
             found = [(site.args[key_at] if key_at >= 0 else None, site.args[at])]
         stores = self.item_stores.setdefault(base, [])
-        stores += [Store(site.scope, site.start, base, None, value, key) for key, value in found]
+        stores += [Store(site.scope, site.start, Name(base), None, value, key) for key, value in found]
 
     def find_base(self, value: Value) -> str:
         """What holds elements, as text: `jobs`, `self.jobs`, `jobs[]` for an element of it that holds others. Also of
         `jobs.setdefault(key, [])`."""
-        if type(value) is str:
-            return "" if value[0] in "'#=" else value
-        if type(value) is list and value[0] == "[]":
-            inner = self.find_base(value[1])
+        if isinstance(value, str):
+            return value
+        if isinstance(value, Element):
+            inner = self.find_base(value.base)
             return f"{inner}[]" if inner else ""
-        if type(value) is list and value[0] == "|":
-            return next((inner for choice in value[1:] if (inner := self.find_base(choice))), "")
-        if type(value) is int and value in self.site_at:
+        if isinstance(value, Choice):
+            return next((inner for choice in value.options if (inner := self.find_base(choice))), "")
+        if isinstance(value, int) and value in self.site_at:
             site = self.code.sites[self.site_at[value]]
-            if site.name in ("setdefault", "get") and type(site.callee) is str and "." in site.callee:
+            if site.name in ("setdefault", "get") and isinstance(site.callee, str) and "." in site.callee:
                 return f"{site.callee.rpartition('.')[0]}[]"
         return ""
 
@@ -220,25 +286,25 @@ class Unit:
         """Of a container as written, by its identity: the name it is bound to, None for an attribute."""
         found: dict[int, tuple[str, Bind | None]] = {}
         for bind in self.code.binds:
-            if type(bind.value) is list and bind.value[0] in _CONTAINERS:
+            if isinstance(bind.value, Written):
                 found[id(bind.value)] = (bind.name, bind)
         for definition in self.code.definitions:
             for parameter in definition.parameters if definition.symbol >= 0 else ():
-                if type(parameter.default) is list and parameter.default[0] in _CONTAINERS:
+                if isinstance(parameter.default, Written):
                     bind = self.scopes[definition.symbol][parameter.name][0]
                     found[id(parameter.default)] = (parameter.name, bind)
         for store in self.code.stores:
-            if type(store.value) is list and store.value[0] in _CONTAINERS:
+            if isinstance(store.value, Written):
                 name = store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]"
                 found[id(store.value)] = (name, None)
         for bind in self.code.binds:
-            if id(bind.value) in found:
-                for inner in bind.value[1:]:
-                    if type(inner) is list and inner[0] in _CONTAINERS:
+            if isinstance(bind.value, Written):
+                for inner in find_inner(bind.value):
+                    if isinstance(inner, Written):
                         found.setdefault(id(inner), (f"{bind.name}[]", None))
         for base, stores in self.item_stores.items():
             for store in stores:
-                if type(store.value) is list and store.value[0] in _CONTAINERS:
+                if isinstance(store.value, Written):
                     found.setdefault(id(store.value), (f"{base.rpartition('.')[2]}[]", None))
         return found
 
@@ -246,10 +312,10 @@ class Unit:
     def _result_names(self) -> dict[int, tuple[str, Bind | None]]:
         """End of a call -> the name its result is bound to, None for an attribute."""
         found: dict[int, tuple[str, Bind | None]] = {
-            bind.value: (bind.name, bind) for bind in self.code.binds if type(bind.value) is int
+            bind.value: (bind.name, bind) for bind in self.code.binds if isinstance(bind.value, int)
         }
         for store in self.code.stores:
-            if type(store.value) is int:
+            if isinstance(store.value, int):
                 found[store.value] = (store.name or f"{self.find_base(store.base).rpartition('.')[2]}[]", None)
         return found
 
@@ -264,7 +330,7 @@ class Unit:
         """Name -> bindings of others to it."""
         found: dict[str, list[Bind]] = {}
         for bind in self.code.binds:
-            if type(bind.value) is str and bind.value[0] not in "'#=" and "." not in bind.value:
+            if isinstance(bind.value, str) and "." not in bind.value:
                 found.setdefault(bind.value, []).append(bind)
         return found
 
@@ -274,9 +340,9 @@ class Unit:
         found: dict[str | int, list[tuple[int, int]]] = {}
         for number, site in enumerate(self.code.sites):
             for at, value in enumerate(site.args):
-                if type(value) is str and value[0] not in "'#=" and "." not in value:
+                if isinstance(value, str) and "." not in value:
                     found.setdefault(value, []).append((number, at))
-                elif type(value) is list and value[0] in _CONTAINERS:
+                elif isinstance(value, Written):
                     found[id(value)] = [(number, at)]
         return found
 
@@ -361,13 +427,13 @@ class Unit:
             # A lambda or comprehension at class level is no scope of its own here, so this is good enough for it.
             is_own = False
 
-    def find_placed(self, scope: int, place: str, position: int) -> tuple[list[Store], bool] | None:
+    def find_placed(self, scope: int, place: Place, position: int) -> tuple[list[Store], bool] | None:
         """Of stores to an attribute or element by one name (see `placed`), those of the same code that can be seen at a
         place, and whether nothing older can; None where nothing is known of their order."""
         own = [store for store in self.placed.get(place, ()) if store.scope == scope]
         if not own or position == ANYWHERE:
             return None
-        head = own[0].base
+        head = place[0]
         binds = self.find(scope, head, position)
         found: list[Store] = []
         is_last = False
@@ -380,9 +446,8 @@ class Unit:
                 if store.end < 0 or store.end >= position:
                     is_last = True
                     break
-        loops = [loop for loop in self.code.loops if loop[0] <= position < loop[1]]
-        if loops:
-            end = max(loop[1] for loop in loops)
+        end = self._find_loop_end(position)
+        if end >= 0:
             found += [store for store in own if position < store.since <= end]
         return found, is_last
 
@@ -407,33 +472,54 @@ class Unit:
         """Straight-line code hides what was bound before; branches and loops join."""
         if len(binds) == 1 and not binds[0].inner:
             return binds
+        order = self._orders.get(id(binds)) if position != ANYWHERE else None
+        if order is None:
+            order = _find_order(binds)
+            if position != ANYWHERE:  # else the list may be made for this question
+                self._orders[id(binds)] = order
         # By start: the last one that is not over is the innermost.
         at = bisect_right(binds, position, key=_start)
-        while at:
+        while at and order.ends and order.ends[at - 1] > position:
             at -= 1
             last = binds[at]
             if last.inner and position < last.end:
                 same = binds[bisect_left(binds, last.start, key=_start) : at + 1]
                 return [bind for bind in same if bind.inner and bind.end == last.end]
-        plain = [bind for bind in binds if not bind.inner]
+        plain = order.plain
         if len(plain) < 2 or (position == ANYWHERE and is_own):
             return plain
         if not is_own:
             # A function may run between two assignments; definitions of one name take each other's place.
-            if plain[0].scope != ROOT or not any(map(_is_defined, plain)):
+            if plain[0].scope != ROOT or not order.has_definition:
                 return plain
             position = _FOREVER
         found: list[Bind] = []
-        for bind in reversed(plain):
-            if bind.start <= position:
-                found.append(bind)
-                if bind.end < 0 or bind.end >= position:
-                    break
-        loops = [loop for loop in self.code.loops if loop[0] <= position < loop[1]]
-        if loops:
-            end = max(loop[1] for loop in loops)
-            found += [bind for bind in plain if position < bind.start <= end]
+        behind = bisect_right(plain, position, key=_start)
+        for at in range(behind - 1, -1, -1):
+            bind = plain[at]
+            found.append(bind)
+            if bind.end < 0 or bind.end >= position or len(found) > _MOST_BINDS:
+                break
+        end = self._find_loop_end(position)
+        if end >= 0:
+            found += plain[behind : bisect_right(plain, end, key=_start)]
         return found or plain
+
+    def _find_loop_end(self, position: int) -> int:
+        """Where the outermost loop around a place ends, -1 where there is none."""
+        at = bisect_right(self._loops, position, key=itemgetter(0)) - 1
+        return self._loops[at][1] if at >= 0 and position < self._loops[at][1] else -1
+
+    @cached_property
+    def _loops(self) -> list[tuple[int, int]]:
+        """Those that are in no other."""
+        found: list[tuple[int, int]] = []
+        for start, end in self.code.loops:
+            if not found or start >= found[-1][1]:
+                found.append((start, end))
+            elif end > found[-1][1]:  # broken code may have them overlap
+                found[-1] = (found[-1][0], end)
+        return found
 
     # -- what can be depended on: numbers that stand for a part of the code, whatever its offsets -----------------
 
@@ -443,6 +529,10 @@ class Unit:
         if key is None:
             key = self.part_keys[name] = part_key(self.path, str(self.document), name)
         return key
+
+    def item_key(self, key: Text) -> int:
+        """What the document puts into containers under a constant text."""
+        return self.name_key(f"[]'{key.value}")
 
     def member_key(self, symbol: int, name: str) -> int:
         """What a class has under a name; with "" what it inherits, with "*" which names it has, with "@" what decorates
@@ -478,6 +568,15 @@ class Unit:
 
     # -- by name ---------------------------------------------------------------------------------
 
+    def has_name(self, name: str, kind: str) -> bool:
+        match kind:
+            case "called":
+                return name in self.sites_by_name
+            case "stored":
+                return name in self.stores_by_name
+            case _:
+                return (kind, name) in self.entries
+
     @cached_property
     def sites_by_name(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
@@ -499,15 +598,24 @@ class Unit:
         return found
 
     @cached_property
+    def entries(self) -> dict[tuple[str, str], list[Definition]]:
+        """Definitions by how they are entered (see ENTRY_KINDS)."""
+        found: dict[tuple[str, str], list[Definition]] = {}
+        for entry in self.code.entries:
+            if entry.start in self.definitions:
+                found.setdefault((entry.kind, entry.name), []).append(self.definitions[entry.start])
+        return found
+
+    @cached_property
     def heirs(self) -> dict[str, list[Definition]]:
         """Classes by the names of their bases; under `metaclass M` those that have M for one."""
         found: dict[str, list[Definition]] = {}
         for definition in self.code.definitions:
             is_class = definition.kind in ("class", "prototype")
-            for base in dict.fromkeys(b for b in definition.bases if type(b) is str) if is_class else ():
+            for base in dict.fromkeys(b for b in definition.bases if isinstance(b, str)) if is_class else ():
                 found.setdefault(base, []).append(definition)
             for word, value in definition.keywords:
-                if word == "metaclass" and type(value) is str:
+                if word == "metaclass" and isinstance(value, str):
                     found.setdefault(f"metaclass {value}", []).append(definition)
         return found
 
@@ -516,7 +624,7 @@ class Unit:
         """Class -> the calls whose results its attributes are."""
         found: dict[int, list[int]] = {}
         for bind in self.code.binds:
-            if type(bind.value) is int and bind.value in self.site_at and self._is_class(bind.scope):
+            if isinstance(bind.value, int) and bind.value in self.site_at and self._is_class(bind.scope):
                 found.setdefault(bind.scope, []).append(self.site_at[bind.value])
         return found
 
@@ -535,7 +643,7 @@ class Unit:
         then its result is what decorates."""
         decorated = [definition for definition in self.code.definitions if definition.decorators]
         starts = [definition.start for definition in decorated]
-        called = {value for definition in decorated for value in definition.decorators if type(value) is int}
+        called = {value for definition in decorated for value in definition.decorators if isinstance(value, int)}
         found: dict[int, tuple[Definition, int, bool]] = {}
         ranks: dict[int, int] = {}
         for site in self.code.sites:
@@ -551,10 +659,10 @@ class Unit:
     def handed(self) -> dict[int, tuple[int, int]]:
         """Start of an anonymous function that a call is given -> the call, and which argument it is."""
         return {
-            value[1]: (number, at)
+            value.start: (number, at)
             for number, site in enumerate(self.code.sites)
             for at, value in enumerate(site.args)
-            if type(value) is list and value[0] == "lambda"
+            if isinstance(value, Lambda)
         }
 
     @cached_property
@@ -574,11 +682,11 @@ class Unit:
         functions that stand there."""
         found: list[int] = []
         for number, site in enumerate(self.code.sites):
-            if type(site.callee) is list and site.callee[0] == "lambda":
+            if isinstance(site.callee, Lambda):
                 found.append(number)
-            elif type(site.callee) is str and "." not in site.callee:
+            elif isinstance(site.callee, str) and "." not in site.callee:
                 for bind in self.find(site.scope, site.callee, site.start):
-                    if type(bind.value) is not list or bind.value[0] not in ("def", "import"):
+                    if not _is_defined(bind):
                         found.append(number)
                         break
         return found
@@ -664,7 +772,19 @@ class Unit:
 
     def _find_prototype(self, scope: int, name: str) -> Definition | None:
         """`A.prototype.f = …` belongs to A."""
-        for bind in self.find(scope, name.removesuffix(".prototype"), ANYWHERE):
-            if type(bind.value) is list and bind.value[0] == "def":
-                return self.definitions[bind.value[1]]
-        return None
+        starts = find_defined(self.find(scope, name.removesuffix(".prototype"), ANYWHERE))
+        return self.definitions[starts[0]] if starts else None
+
+
+def get_kind(written: Written) -> str:
+    """The kind of a container: list dict set tuple …"""
+    return "dict" if isinstance(written, Dictionary) else written.kind
+
+
+def as_key(value: Value) -> Key | None:
+    """A constant by which elements are told apart; None for what is none."""
+    if isinstance(value, (Text, Integer)):
+        return value
+    if isinstance(value, Listing) and value.kind == "tuple" and None not in map(as_key, value.elements):
+        return value
+    return None

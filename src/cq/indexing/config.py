@@ -33,6 +33,7 @@ from cq.model.config import (
 )
 from cq.model.errors import ConfigError, CqError, UsageError
 from cq.model.source import Skip
+from cq.opening import read_file
 from cq.source.files import parse_globs
 from cq.source.read import read_bytes, show_path
 
@@ -136,8 +137,7 @@ def _choose_models(wish: FindConfig, sources: Mapping[str, str]) -> tuple[Models
 
 def _read_models(path: Path) -> ModelsConfig:
     try:
-        with path.open("rb") as file:
-            return msgspec.toml.decode(file.read(MAX_CONFIG_BYTES), type=ModelsConfig)
+        return msgspec.toml.decode(read_file(path, MAX_CONFIG_BYTES), type=ModelsConfig)
     except (FileNotFoundError, NotADirectoryError):
         return ModelsConfig()
     except OSError as error:

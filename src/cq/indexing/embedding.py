@@ -25,6 +25,7 @@ from cq.indexing.refresh import Progress
 from cq.model.config import ModelsConfig
 from cq.model.embedding import QUIET_KINDS, Coverage, EmbeddingState, find_coverage, find_kind, is_data
 from cq.model.errors import ConfigError, CqError
+from cq.opening import read_file
 from cq.store import database
 from cq.store.lock import replace_file
 from cq.store.read import Reader, Tree
@@ -362,7 +363,7 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
         if not had:
             return EmbedReport(refused="another process does it")
         try:
-            job = msgspec.json.decode(file.read_bytes(), type=EmbeddingJob)
+            job = msgspec.json.decode(read_file(file), type=EmbeddingJob)
         except (OSError, msgspec.DecodeError) as error:
             return EmbedReport(refused=f"the job cannot be read: {error}")
         index = Path(job.index)
@@ -386,8 +387,7 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
 def read_failure(index: Path) -> str:
     """Why the last background process came to no end."""
     try:
-        with (index.parent / FAILED_NAME).open(encoding="utf-8", errors="replace") as file:
-            return file.read(300)
+        return read_file(index.parent / FAILED_NAME, 300).decode("utf-8", "replace")
     except OSError:
         return ""
 
@@ -414,7 +414,7 @@ def count_sent(index: Path, *models: Embedder | Reranker | None) -> Iterator[dic
 
 def read_sent(index: Path) -> dict[str, int]:
     try:
-        return msgspec.json.decode((index.parent / SENT_NAME).read_bytes(), type=dict[str, int])
+        return msgspec.json.decode(read_file(index.parent / SENT_NAME), type=dict[str, int])
     except (OSError, msgspec.DecodeError):
         return {}
 

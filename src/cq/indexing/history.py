@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.model.history import History
+from cq.opening import read_file
 from cq.source.checkout import GitError
 from cq.source.git import find_commits, find_head
 from cq.source.read import content_hash
@@ -29,7 +30,7 @@ def read_history(root: Path, place: Place) -> History:
         return History()
     file = place.file.parent / f"history-{content_hash(os.fsencode(root))}.msgpack"
     with suppress(OSError, msgspec.MsgspecError):
-        known = msgspec.msgpack.decode(file.read_bytes(), type=History)
+        known = msgspec.msgpack.decode(read_file(file), type=History)
         if known.head == head and known.limit == COMMITS:
             return known
     try:

@@ -15,6 +15,7 @@ from cq.model.edge import Candidate
 from cq.model.errors import StoreError, UsageError
 from cq.model.evidence import Conflict, Statement
 from cq.model.location import LineTable
+from cq.opening import read_file
 from cq.store import database
 from cq.store.read import LinkedTree, Reader, StoredFile
 from cq.store.scip import BYTES, CHARACTERS, DEFINITION, Occurrence, ScipDocument, decode_index, last_name
@@ -68,11 +69,12 @@ def ingest_scip(index: Path, root: Path, file: Path | None) -> IngestReport:
 
 def _read(file: Path) -> bytes:
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{file.name} is larger than {MAX_BYTES:,} bytes", hint="index a part of the repository")
-        return file.read_bytes()
+        data = read_file(file, MAX_BYTES + 1)
     except OSError as error:
         raise StoreError(f"{file.name}: {error.strerror}", hint="give a file that a SCIP indexer wrote") from None
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{file.name} is larger than {MAX_BYTES:,} bytes", hint="index a part of the repository")
+    return data
 
 
 def _find_conflicts(index: Path, root: Path, paths: list[str]) -> list[SaidOtherwise]:

@@ -19,11 +19,13 @@ from cq.graph.link import Linker, find_dialect
 from cq.graph.links import Kept, find_targets, make_links
 from cq.graph.parts import find_difference
 from cq.graph.resolve import Resolver
-from cq.graph.unit import Unit, find_called, find_stored
+from cq.graph.unit import Unit, find_named
 from cq.indexing.pool import COST, make_pool
-from cq.model.code import Code
+from cq.model.code import NAMED_KINDS, Code, Imported, Name, Named, Value
 from cq.model.edge import Links, Mistake, find_mistake
+from cq.model.errors import StoreError
 from cq.store.codec import decode_part, encode_homes, encode_links
+from cq.store.database import DatabaseError
 from cq.store.read import Reader
 from cq.store.write import LinkRow, Writer
 
@@ -45,11 +47,11 @@ class StoredCorpus:
         self,
         paths: Iterable[str],
         load: Callable[[str], Sequence[Code | None]],
-        find_named: Callable[[str, int, int], Sequence[str]],
+        find_named: Callable[[str, str, int], Sequence[str]],
     ) -> None:
         self.paths, self._load, self.find_paths = paths, load, find_named
         self._units: dict[str, list[Unit]] = {}
-        self._named: dict[tuple[str, int, int], Sequence[Unit] | None] = {}
+        self._named: dict[tuple[str, str, int], Sequence[Unit] | None] = {}
 
     def units(self, path: str) -> list[Unit]:
         """Of a file and what is embedded in it, those with code."""
@@ -62,23 +64,21 @@ class StoredCorpus:
         return next((unit for unit in self.units(path) if not unit.document), None)
 
     def calling(self, name: str) -> Sequence[Unit] | None:
-        return self._find(name, 0)
+        return self._find(name, "called")
 
     def storing(self, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
-        return self._find(name, 1, most)
+        return self._find(name, "stored", most)
 
-    def _find(self, name: str, kind: int, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+    def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+        return self._find(name, kind, most)
+
+    def _find(self, name: str, kind: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         key = (name, kind, most)
         if key not in self._named:
             paths = self.find_paths(name, kind, most + 1)
             found = None
             if len(paths) <= most:
-                found = [
-                    unit
-                    for path in paths
-                    for unit in self.units(path)
-                    if name in (unit.stores_by_name if kind else unit.sites_by_name)
-                ]
+                found = [unit for path in paths for unit in self.units(path) if unit.has_name(name, kind)]
             self._named[key] = found if found is None or len(found) <= most else None
         return self._named[key]
 
@@ -92,18 +92,18 @@ class _Tree:
         self._owners: dict[int, list[str]] = {}
         for path, (content, _) in self.code.items():
             self._owners.setdefault(content, []).append(path)
-        self._named: dict[tuple[str, int], array[int]] = {}
+        self._named: dict[Named, array[int]] = {}
         self._sizes: dict[int, int] = {}
         for name, kind, content in reader.all_named():
             if content in self._owners:
-                self._named.setdefault((name, kind), array("Q")).append(content)
+                self._named.setdefault((name, NAMED_KINDS[kind]), array("Q")).append(content)
                 self._sizes[content] = self._sizes.get(content, 0) + 1
 
     def load(self, path: str) -> Sequence[Code | None]:
         found = self.code.get(path)
         return [] if found is None else _share_names(decode_part("code", found[1]))
 
-    def find_named(self, name: str, kind: int, limit: int) -> list[str]:
+    def find_named(self, name: str, kind: str, limit: int) -> list[str]:
         contents = self._named.get((name, kind), ())
         return [] if not contents else sorted(path for each in contents[:limit] for path in self._owners[each])
 
@@ -131,7 +131,7 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, in
         resolver = Resolver(Linker(corpus))
         try:
             stale = _find_stale(reader, tree, corpus, resolver.linker, before)
-        except MemoryError:
+        except (MemoryError, StoreError, DatabaseError):
             raise
         except Exception as error:
             if cells.is_strict:
@@ -206,20 +206,19 @@ def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
         for site in code.sites:
             force_setattr(site, "kind", intern(site.kind))
             force_setattr(site, "name", intern(site.name))
-            if type(site.callee) is str:
-                force_setattr(site, "callee", intern(site.callee))
+            force_setattr(site, "callee", _share(site.callee))
             if site.args:
-                force_setattr(site, "args", tuple([intern(v) if type(v) is str else v for v in site.args]))
+                force_setattr(site, "args", tuple(map(_share, site.args)))
             if site.keywords:
-                shared = [(intern(name), intern(v) if type(v) is str else v) for name, v in site.keywords]
-                force_setattr(site, "keywords", tuple(shared))
+                force_setattr(site, "keywords", tuple([(intern(name), _share(value)) for name, value in site.keywords]))
         for bind in code.binds:
             force_setattr(bind, "name", intern(bind.name))
             value = bind.value
-            if type(value) is str:
-                force_setattr(bind, "value", intern(value))
-            elif type(value) is list:
-                value[:] = [intern(v) if type(v) is str else v for v in value]
+            if isinstance(value, Imported):
+                force_setattr(value, "module", intern(value.module))
+                force_setattr(value, "name", intern(value.name))
+            else:
+                force_setattr(bind, "value", _share(value))
         for definition in code.definitions:
             force_setattr(definition, "kind", intern(definition.kind))
             force_setattr(definition, "name", intern(definition.name))
@@ -228,12 +227,15 @@ def _share_names(codes: Sequence[Code | None]) -> Sequence[Code | None]:
         for store in code.stores:
             if store.name is not None:
                 force_setattr(store, "name", intern(store.name))
-            if type(store.base) is str:
-                force_setattr(store, "base", intern(store.base))
+            force_setattr(store, "base", _share(store.base))
         if code.runs:
-            runs = [(at, start, intern(how), intern(v) if type(v) is str else v) for at, start, how, v in code.runs]
+            runs = [(at, start, intern(operation), _share(value)) for at, start, operation, value in code.runs]
             force_setattr(code, "runs", tuple(runs))
     return codes
+
+
+def _share(value: Value) -> Value:
+    return Name(intern(value)) if isinstance(value, str) else value
 
 
 def is_structural(path: str) -> bool:
@@ -258,7 +260,7 @@ def _find_stale(
     """The files that a change can reach; None when it can reach all."""
     before: dict[str, list[Code | None]] = {path: reader.part(content, "code") for path, content in contents.items()}
     changed: set[int] = set()
-    named: dict[int, tuple[str, int]] = {}
+    named: dict[int, Named] = {}
     same: dict[str, dict[int, Unit]] = {}  # of a changed file: homes that say what they said -> the document of before
     returning: dict[int, tuple[str, int, str]] = {}  # see Difference
     for path, codes in before.items():
@@ -313,16 +315,16 @@ def _find_same(
 ) -> set[int]:
     """Of functions whose code returns something else, by their keys, those that give the same values all the same, by
     way of the same parts of the code: who depends on one need not be linked again."""
-    names = [
-        {path: set().union(*(find(code) for code in codes if code is not None)) for path, codes in before.items()}
-        for find in (find_called, find_stored)
-    ]
+    names = {
+        path: set[Named]().union(*(find_named(code) for code in codes if code is not None))
+        for path, codes in before.items()
+    }
 
-    def find_named(name: str, kind: int, limit: int) -> list[str]:
+    def find_paths(name: str, kind: str, limit: int) -> list[str]:
         others = [path for path in corpus.find_paths(name, kind, limit + len(before)) if path not in before]
-        return sorted([*others, *(path for path in before if name in names[kind][path])])[:limit]
+        return sorted([*others, *(path for path in before if (name, kind) in names[path])])[:limit]
 
-    old = StoredCorpus(corpus.paths, lambda path: before.get(path) or reader.code(tree, path), find_named)
+    old = StoredCorpus(corpus.paths, lambda path: before.get(path) or reader.code(tree, path), find_paths)
     given = [
         find_given(asking, [(_find_document(documents, *place[:2]), place[2]) for place in asked.values()], before)
         for asking, documents in ((Linker(old), old), (linker, corpus))
@@ -334,9 +336,9 @@ def _find_document(corpus: StoredCorpus, path: str, document: int) -> Unit:
     return next(unit for unit in corpus.units(path) if unit.document == document)
 
 
-def _is_crowd(corpus: StoredCorpus, name: str, kind: int, changed: int) -> bool:
-    """Whether a name is called or stored to in so many files, also before these changed, that nobody asks about it."""
-    most = MAX_HOLDERS if kind else MAX_DOCUMENTS
+def _is_crowd(corpus: StoredCorpus, name: str, kind: str, changed: int) -> bool:
+    """Whether so many files are found by a name, also before these changed, that nobody asks about it."""
+    most = MAX_DOCUMENTS if kind == "called" else MAX_HOLDERS
     return len(corpus.find_paths(name, kind, most + changed + 1)) > most + changed
 
 
@@ -381,7 +383,7 @@ def _link(
     def guard(path: str) -> Iterator[None]:
         try:
             yield
-        except MemoryError:
+        except (MemoryError, StoreError, DatabaseError):
             raise
         except Exception as error:
             if cells.is_strict:

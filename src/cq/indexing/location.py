@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from contextlib import suppress
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from cq.opening import read_file
 from cq.source import repository
 from cq.source.repository import INDEX_NAME
 from cq.store.database import measure
@@ -81,7 +83,7 @@ def find_leftovers(base: Path) -> list[Leftover]:
         return found
     for folder in folders:
         try:
-            of = os.fsdecode((folder / _REPOSITORY).read_bytes()[:4096])
+            of = os.fsdecode(read_file(folder / _REPOSITORY, 4096))
         except OSError:
             of = ""
         exists = bool(of) and os.path.lexists(of)
@@ -92,6 +94,8 @@ def find_leftovers(base: Path) -> list[Leftover]:
 
 def _make_writable(folder: Path, root: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if folder.is_symlink():  # a repository that holds its own index may have laid it there
+        raise NotADirectoryError(errno.ENOTDIR, "it is a link")
     # The lock is what a writer opens first; whoever may do that may write. Permissions alone do not tell.
     os.close(os.open(f"{folder / INDEX_NAME}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
     index = folder / INDEX_NAME

@@ -8,8 +8,8 @@ import msgspec
 
 from cq.graph.corpus import MAX_EMBEDDED
 from cq.graph.names import given_parameters
-from cq.graph.unit import find_called, find_members, find_stored
-from cq.model.code import Parameter, qualify
+from cq.graph.unit import find_members, find_named
+from cq.model.code import NAMED_KINDS, Parameter, qualify
 from cq.model.embedding import find_kind
 from cq.model.facts import CHUNK_KINDS, FileFacts, is_looked_up
 from cq.model.source import LACKING, SourceFile
@@ -46,8 +46,7 @@ def prepare_content(source: SourceFile, facts: FileFacts, text_hash: str = "") -
         sizes.extend(counts)
         if document.code is not None and place < MAX_EMBEDDED:
             code = document.code
-            named.update((name, 0) for name in find_called(code))
-            named.update((name, 1) for name in find_stored(code))
+            named.update((name, NAMED_KINDS.index(kind)) for name, kind in find_named(code))
             members = find_members(code)
             names = qualify(code) if members else {}
             for member in members:

@@ -139,11 +139,12 @@ def refresh(
     with collect_later():
         try:
             return _refresh(index, root, settings, why, full, wait, tell)
-        except (CqError, MemoryError):
+        except MemoryError:
             raise
-        except Exception:
+        except Exception as error:
             # A mistake of ours, or an index that says what it never said: its digests tell.
-            why = "" if why else database.damage(index, root, deep=True) or ""
+            asks = not why and (isinstance(error, StoreError) or not isinstance(error, CqError))
+            why = (database.damage(index, root, deep=True) or "") if asks else ""
             if not why:
                 raise
             return _refresh(index, root, settings, why, full, wait, tell)

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from cq.model.errors import ProviderError
+from cq.opening import read_file
 from cq.source.program import OUTSIDE, choose_environment, find_in_path
 
 _MAX_ARCHIVE = 64 * 1024 * 1024
@@ -72,7 +73,7 @@ def find_settings() -> dict[str, str]:
     environment = {key.lower(): value for key, value in os.environ.items() if key.lower().startswith("npm_config_")}
     path = environment.get("npm_config_userconfig") or os.path.expanduser("~/.npmrc")  # noqa: PTH111  no home is no error
     try:
-        lines = Path(path).read_text("utf-8", "replace")[:65536].splitlines()
+        lines = read_file(path, 65536).decode("utf-8", "replace").splitlines()
     except OSError:
         lines = []
     for line in lines:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 
 import msgspec
 
+from cq.opening import read_file
 from cq.source.program import OUTSIDE, choose_environment, find_in_path, kill_group
+from cq.source.repository import find_cache_dir
 
 TIMEOUT = 5.0
+_REMEMBERED = 600.0  # seconds: a stub runs once what it stands for is installed, and looks the same
+_MOST_REMEMBERED = 50
 
 
 class Detection(msgspec.Struct, frozen=True):
@@ -38,8 +44,91 @@ def find_program(name: str, root: Path) -> str | None:
     return None if any(place.is_relative_to(root) for place in places) else found
 
 
+def find_pipe(root: Path) -> str:
+    """The first file below a directory, by its path, that whoever opens it would wait for, or be made to do something
+    by: a pipe or a device, also behind a link."""
+    waiting, left = [os.fspath(root)], _MAX_ENTRIES
+    found: list[str] = []
+    while waiting and left > 0:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                left -= 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_file() and _blocks(entry.path):
+                    found.append(os.path.relpath(entry.path, root))
+    return min(found, default="")
+
+
+_MAX_ENTRIES = 1_000_000
+
+
+def _blocks(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except OSError:
+        return False  # gone, or a link to nothing
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+
+
 def read_version(command: Sequence[str], timeout: float = TIMEOUT) -> Detection:
-    """The first line the program prints, run outside of any repository and ended with all it started."""
+    """The first line the program prints, run outside of any repository and ended with all it started. That it does not
+    run is remembered for a while: some take seconds to say so, and every command would ask again."""
+    key = _identify(command)
+    known = _load_failures().get(key) if key else None
+    if known is not None and 0 <= time.time() - known[0] < _REMEMBERED:
+        return Detection(False, reason=known[1])
+    found = _run(command, timeout)
+    if key and found.reason.endswith(")"):  # it ran and failed; one that is slow may only be so now
+        _save_failures({**_load_failures(), key: (time.time(), found.reason)})
+    return found
+
+
+def forget_failures() -> None:
+    """For who wants to know how it is now."""
+    if (path := _find_memory()) is not None:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _identify(command: Sequence[str]) -> str:
+    """The program as it is now, and what it is asked; "" where there is none."""
+    try:
+        stat = Path(command[0]).stat()  # of what a link leads to
+    except OSError:
+        return ""
+    return "\0".join([*command, str(stat.st_size), str(stat.st_mtime_ns), str(stat.st_ino)])
+
+
+def _find_memory() -> Path | None:
+    folder = find_cache_dir()
+    return Path(folder) / "programs.json" if folder else None
+
+
+def _load_failures() -> dict[str, tuple[float, str]]:
+    path = _find_memory()
+    try:
+        return {} if path is None else msgspec.json.decode(read_file(path), type=dict[str, tuple[float, str]])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def _save_failures(known: dict[str, tuple[float, str]]) -> None:
+    """Where there is a cache already. The newest few; who writes at the same time costs the other a second look."""
+    path = _find_memory()
+    if path is None:
+        return
+    kept = sorted(known.items(), key=lambda item: item[1])[-_MOST_REMEMBERED:]
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(msgspec.json.encode(dict(kept)))
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink()
+
+
+def _run(command: Sequence[str], timeout: float) -> Detection:
     try:
         process = subprocess.Popen(
             list(command),

@@ -26,7 +26,7 @@ from cq.model.status import Degraded
 from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.planes import PLANES, ask, offered_planes
-from cq.providers.programs import Detection
+from cq.providers.programs import Detection, find_pipe
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
 from cq.source.language import EXTENSIONS
@@ -110,17 +110,29 @@ class Registry:
         found = list(_load_providers(self.config) if providers is None else providers)
         self.providers = tuple(sorted(found, key=lambda provider: (provider.priority, provider.id)))
         self._detected: dict[str, Detection] = {}
+        self._pipe: str | None = None  # see find_pipe
 
     def detect(self, provider: Provider) -> Detection:
         if provider.id not in self._detected:
             try:
-                detection = provider.detect(self.site)
+                detection = self._find_block(provider) or provider.detect(self.site)
             except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
                 detection = Detection(False, reason=f"{type(error).__name__}: {error}")
             self._detected[provider.id] = detection
         return self._detected[provider.id]
 
+    def _find_block(self, provider: Provider) -> Detection | None:
+        """Why no server is given this tree: it would open what lies there, and wait until its time is over."""
+        if not set(provider.kinds) - set(LOCAL_PLANES.values()):
+            return None
+        if self._pipe is None:
+            self._pipe = find_pipe(self.site.root)
+        if not self._pipe:
+            return None
+        return Detection(False, reason=f"{self._pipe} is not a regular file, and would block it", advice="remove it")
+
     def forget_missing(self) -> None:
+        self._pipe = None
         self._detected = {name: known for name, known in self._detected.items() if known.available}
 
     def why_disabled(self, provider: Provider) -> str:
@@ -296,15 +308,16 @@ def summarize(replies: Sequence[Reply[Any]], *, available: bool = True, skipped:
 
 
 def find_degraded(replies: Sequence[Reply[Any]]) -> tuple[Degraded, ...]:
-    """One event per provider, plane and reason, for whatever is not complete."""
-    found: dict[tuple[str, str, str, str], int] = {}
+    """One event per provider and reason, for whatever is not complete: a server that does not run is said once, not
+    once a plane. The event is filed under the first of the planes."""
+    found: dict[tuple[str, str, str], str] = {}
     for reply in replies:
         if reply.coverage.state != "complete":
-            key = reply.provider, reply.plane, reply.coverage.state, reply.coverage.reason
-            found[key] = found.get(key, 0) + 1
+            key = reply.provider, reply.coverage.state, reply.coverage.reason
+            found[key] = min(found.get(key, reply.plane), reply.plane)
     return tuple(
         Degraded(f"providers.{provider or 'none'}", "info" if state == "partial" else "warning", plane, reason)
-        for provider, plane, state, reason in sorted(found)
+        for (provider, state, reason), plane in sorted(found.items(), key=lambda item: (item[0][0], item[1], item[0]))
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from cq.model.errors import ProviderError
 from cq.model.provider import Coverage
+from cq.opening import open_file
 from cq.providers import npm
 from cq.providers.planes import PLANES
 from cq.providers.programs import Detection, find_program, read_version
@@ -136,7 +137,7 @@ def _check(program: Path) -> Detection:
 
 def _hash(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""

@@ -29,6 +29,7 @@ from cq.model.artifact import (
     VectorFormat,
 )
 from cq.model.errors import UsageError
+from cq.opening import open_file, read_file
 
 MANIFEST = "pieces/manifest.json"
 # An export inside a repository must not be indexed with it, by git's own rules.
@@ -244,13 +245,13 @@ def write_manifest(folder: Path, pieces: Iterable[Piece], generated_at: str) -> 
 
 def read_json(path: Path, kind: type[T]) -> T:
     """msgspec.ValidationError or DecodeError for what is not of that kind, OSError for what cannot be read."""
-    return msgspec.json.decode(path.read_bytes(), type=kind)
+    return msgspec.json.decode(read_file(path), type=kind)
 
 
 @contextlib.contextmanager
 def open_lines(path: Path, *, compressed: bool) -> Iterator[IO[bytes]]:
     """The lines of a part; reading them may raise zstandard.ZstdError."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         if not compressed:
             yield file
             return
@@ -269,7 +270,7 @@ def find_strays(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _is_ignore_file(folder: Path, path: str) -> bool:
-    return path == IGNORE_FILE and (folder / path).read_bytes() == IGNORE_ALL
+    return path == IGNORE_FILE and read_file(folder / path, len(IGNORE_ALL) + 1) == IGNORE_ALL
 
 
 def _is_replaceable(folder: Path) -> bool:

@@ -12,6 +12,7 @@ import zstandard
 
 from cq.model.code import Code, Outline, qualify
 from cq.model.edge import Links
+from cq.model.errors import StoreError
 from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
 from cq.model.source import Problem, Segment
 
@@ -50,7 +51,11 @@ def pack(data: bytes) -> bytes:
 
 
 def unpack(blob: bytes) -> bytes:
-    return _tools()[1].decompress(blob)
+    """StoreError for what `pack` did not make: the index is damaged."""
+    try:
+        return _tools()[1].decompress(blob)
+    except zstandard.ZstdError as error:
+        raise StoreError(f"the index is damaged ({error})", hint="`cq index` makes it anew") from None
 
 
 def _tools() -> tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from cq.store.head import PAGE, BadHead, Head, Stamp, find_data, find_fault, fin
 from cq.store.lock import remove_file, take_lock
 from cq.store.prefix import name_file
 
-SCHEMA = 12
+SCHEMA = 13
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError
 BUSY_MS = 10_000
@@ -61,10 +60,8 @@ def open_data(data: Path, *, write: bool) -> sqlite3.Connection:
     # Of a file that somebody brought here: what its schema says is not trusted with anything, nor are its cells.
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA cell_size_check=ON")
-    if not write:
-        if sys.platform != "win32":  # there nobody could shorten a file that someone has mapped
-            connection.execute("PRAGMA mmap_size=268435456")
-    else:
+    # It is not mapped: of a file that is cut while somebody reads it that would be the end of the reader.
+    if write:
         # A power cut may lose the last commit, never the file; the index can be made again.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA temp_store=MEMORY")
@@ -137,6 +134,9 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
     if "disk is full" in text:
         hint = "make room, or set CQ_INDEX_DIR; the last index stands"
         return StoreError(f"the disk that holds {path.parent} is full", hint=hint)
+    if "disk I/O error" in text:
+        hint = "look at the disk, and at limits on the size of files; the last index stands"
+        return StoreError(f"{path.parent} cannot be read or written ({text})", hint=hint)
     if "readonly" in text or "unable to open" in text:
         return StoreError(f"{path.parent} cannot be written", hint="set CQ_INDEX_DIR to a directory of yours")
     return StoreError(f"{path}: {text}", hint="`cq index` looks for damage, and makes a damaged index anew")

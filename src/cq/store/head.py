@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
 
+from cq.opening import open_file, open_regular, read_file
 from cq.store.kept import find_logs
 from cq.store.lock import replace_file
 
@@ -65,13 +66,13 @@ class BadHead(Exception):
 
 def load_head(index: Path) -> Head:
     """BadHead where there is none that is whole; FileNotFoundError where there is none at all."""
-    with index.open("rb") as file:
+    with open_file(index) as file:
         return _decode(index, file.read(_MOST_LINE))
 
 
 def load_digests(index: Path, head: Head) -> array[int]:
     """Of every page, in order; BadHead where they are not those that the head was written with."""
-    data = index.read_bytes()
+    data = read_file(index)
     found = array("Q")
     with suppress(ValueError):
         found.frombytes(data[len(data) - 8 * head.pages :])
@@ -144,7 +145,7 @@ def describe(index: Path, head: Head) -> Head:
 
 def digest_file(data: Path) -> array[int]:
     """Of a file that no connection of this process has open: closing it would give back the locks of SQLite."""
-    with data.open("rb") as file:
+    with open_file(data) as file:
         return array("Q", _digest_pages(file.fileno(), data.stat().st_size // PAGE, {}))
 
 
@@ -152,7 +153,7 @@ def count(index: Path, head: Head) -> tuple[Head, array[int]]:
     """The head and the digests with everything that is in the log. For the holder of the lock, with its transaction
     committed, before anything moves from the log into the data file."""
     digests, log = load_digests(index, head), _log(index.with_name(head.file))
-    with suppress(FileNotFoundError), log.open("rb") as file:
+    with suppress(FileNotFoundError), open_file(log) as file:
         salt, frames, pages = _read_frames(file.fileno(), head)
         fresh = dict(frames[head.frames if salt == head.salt else 0 :])
         # Pages that were asked for and given back are in no frame; the file is made longer by zeros.
@@ -179,7 +180,7 @@ def find_fault(index: Path, head: Head) -> str:
     except OSError as error:
         return f"its data cannot be read: {error.strerror}"
     overlay: dict[int, bytes] = {}
-    with suppress(FileNotFoundError), _log(data).open("rb") as file:
+    with suppress(FileNotFoundError), open_file(_log(data)) as file:
         salt, frames, _ = _read_frames(file.fileno(), head)
         if salt == head.salt:
             if len(frames) < head.frames:
@@ -289,6 +290,5 @@ def _open_for_good(data: Path) -> int:
     found = os.lstat(data)
     key = found.st_dev, found.st_ino
     if key not in _open:
-        binary = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-        _open[key] = os.open(data, os.O_RDONLY | binary)
+        _open[key] = open_regular(data, follow=False)
     return _open[key]

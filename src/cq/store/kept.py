@@ -18,6 +18,7 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from cq.model.edge import Candidate
+from cq.opening import read_file
 from cq.store.codec import pack, unpack
 from cq.store.lock import replace_file
 from cq.store.prefix import tree_key
@@ -188,8 +189,7 @@ def _encode(entry: _Entry) -> bytes:
 def _read(path: Path) -> _Log:
     """Total. An entry without its end was being written when its writer was killed; the next is written over it."""
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST)
+        data = read_file(path, _MOST)
     except OSError:
         return _Log([])
     entries: list[_Entry] = []

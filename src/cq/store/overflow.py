@@ -15,6 +15,7 @@ from xxhash import xxh3_64_hexdigest
 
 from cq.model.answer import ArtifactRef
 from cq.model.errors import UsageError
+from cq.opening import read_file
 from cq.store.lock import replace_file
 
 FOLDER = "answers"
@@ -87,7 +88,7 @@ class FileStore:
         # A name is looked up, never joined: what the user types leads nowhere else.
         known = {path.stem: path for path in self._folder.glob("*.json")}
         with suppress(OSError):
-            return known[storage_path].read_bytes()
+            return read_file(known[storage_path])
         raise KeyError(storage_path)
 
     def names(self) -> list[str]:

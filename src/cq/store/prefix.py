@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 
+from cq.opening import read_file
+
 _LAST = "\U0010ffff"
 
 
@@ -28,8 +30,7 @@ def complete(
 def complete_at(index: str, root: str, prefix: str, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """By the index file as it lies, unchecked: nothing where there is none, None where it cannot be read."""
     try:
-        with open(index, "rb") as file:  # noqa: PTH123  pathlib costs more than the question
-            name = os.path.basename(os.fsdecode(file.read(4096).split(b"\n", 2)[1]))  # noqa: PTH119
+        name = os.path.basename(os.fsdecode(read_file(index, 4096).split(b"\n", 2)[1]))  # noqa: PTH119
     except FileNotFoundError:
         return (), ()
     except (OSError, IndexError):

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
-from cq.model.code import Code, Parameter
+from cq.model.code import NAMED_KINDS, Code, Parameter
 from cq.model.edge import Candidate, Links, Mistake
 from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
@@ -515,12 +515,12 @@ class Reader:
         )
         return [(path, *method) for path, methods in rows for method in _METHODS.decode(methods)]
 
-    def find_named(self, tree: int, name: str, kind: int, limit: int) -> list[str]:
-        """Paths of files whose code calls the name (kind 0) or stores to an attribute of that name (1): any `limit`."""
+    def find_named(self, tree: int, name: str, kind: str, limit: int) -> list[str]:
+        """Paths of files that are found by a name (see NAMED_KINDS of cq.model.code): any `limit`."""
         rows = self._db.execute(
             "SELECT f.path FROM named n CROSS JOIN file f ON f.content=n.content"
             " WHERE n.name=? AND n.kind=? AND +f.tree=? LIMIT ?",
-            (name, kind, tree, limit),
+            (name, NAMED_KINDS.index(kind), tree, limit),
         )
         return sorted(row[0] for row in rows)
 

@@ -72,7 +72,7 @@ CREATE TABLE symbol (
 ) WITHOUT ROWID;
 CREATE INDEX symbol_name ON symbol (name);
 
--- Names that code calls (kind 0), and attributes it assigns to from outside (kind 1): who may pass a value on.
+-- Names that code is found by, which may pass a value on: `kind` is the place in NAMED_KINDS of cq.model.code.
 CREATE TABLE named (
     name TEXT NOT NULL,
     kind INTEGER NOT NULL,

@@ -42,6 +42,7 @@ from cq.model.artifact import (
 )
 from cq.model.edge import Links
 from cq.model.errors import StoreError
+from cq.opening import open_file, read_file
 from cq.store.artifacts import (
     MANIFEST,
     encode_json,
@@ -57,7 +58,7 @@ from cq.store.vectors import from_levels
 _SHOWN = 10  # of each code
 MAX_LENGTH_ERROR = 0.02  # of a vector of length 1, after quantization
 # What reading a damaged row or blob raises.
-DAMAGE = (sqlite3.Error, msgspec.MsgspecError, zstandard.ZstdError, ValueError, IndexError)
+DAMAGE = (sqlite3.Error, msgspec.MsgspecError, StoreError, ValueError, IndexError)
 
 
 class Findings:
@@ -133,7 +134,7 @@ class _Export:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             self.found.add("schema", path, str(error))
         else:
-            if encode_json(value) != (self.folder / path).read_bytes():
+            if encode_json(value) != read_file(self.folder / path):
                 self.found.add("schema", path, "is not written as an export writes it")
             return value
         return None
@@ -157,9 +158,9 @@ class _Export:
             if status.st_size != piece.bytes:
                 self.found.add("bytes", piece.path, f"{status.st_size:,} bytes, {piece.bytes:,} in the manifest")
             if piece.format == "json":
-                checksum = json_checksum(where.read_bytes())
+                checksum = json_checksum(read_file(where))
             else:
-                with where.open("rb") as file:
+                with open_file(where) as file:
                     checksum = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
             if checksum != piece.checksum:
                 self.found.add("checksum", piece.path, "the content is not what the manifest was written for")

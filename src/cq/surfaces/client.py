@@ -29,6 +29,13 @@ INTERRUPT = b"i"  # what it is told
 
 
 def main() -> int:
+    try:
+        return _run()
+    except KeyboardInterrupt:  # before there is a command that could say what it has found
+        return 130
+
+
+def _run() -> int:
     # numpy's matrices are small here: its threads wait for each other longer than they work. On a busy machine with two
     # cores a question with the reranker takes a quarter of the time with one. The daemon is started with this, too.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -167,7 +167,8 @@ class Daemon:
         self._listener = _listen(self._path)
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._leave)
+            if signal.getsignal(number) != signal.SIG_IGN:  # what is ignored where it was started stays so
+                signal.signal(number, self._leave)
         self._start_worker()  # the first question finds one ready
         try:
             while not self._is_over():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 
+from cq.opening import read_file
 from cq.source.repository import INDEX_NAME, find_cache_dir, find_key, find_root
 from cq.store.prefix import complete_at
 
@@ -44,9 +45,8 @@ def choose_names(command: str, names: tuple[str, ...], paths: tuple[str, ...]) -
 def _may_name_place(root: str) -> bool:
     for name, mark in (("cq.toml", b"dir"), ("pyproject.toml", b"tool.cq")):
         try:
-            with open(f"{root}/{name}", "rb") as file:  # noqa: PTH123
-                if mark in file.read():
-                    return True
+            if mark in read_file(f"{root}/{name}", 256 * 1024):  # no more is read of it elsewhere
+                return True
         except OSError:
             continue
     return False

@@ -27,7 +27,9 @@ def find_captures(symbols: Sequence[Symbol], references: References, text: bytes
     for symbol in symbols:
         if symbol.kind_group in ("value", "function") and symbol.kind not in ("field", "property", "enum_member"):
             defined.setdefault((symbol.parent, symbol.name), symbol.name_start)
-    fixed = {(s.parent, s.name) for s in symbols if items and s.parent >= 0 and _is_item(s, text)}
+    fixed = {
+        (symbol.parent, symbol.name) for symbol in symbols if items and symbol.parent >= 0 and _is_item(symbol, text)
+    }
     top = {symbol.name for symbol in symbols if symbol.parent < 0}
     found = Captures({}, {}, {}, [])
     names = {name for _, name in defined} | top

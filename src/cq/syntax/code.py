@@ -5,13 +5,40 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value, find_updates
+from cq.model.code import (
+    BaseForm,
+    Bind,
+    Choice,
+    Code,
+    Defined,
+    Definition,
+    Dictionary,
+    Each,
+    Entry,
+    Imported,
+    Integer,
+    Lambda,
+    Listing,
+    Parameter,
+    ParameterOf,
+    SeenIn,
+    Site,
+    Store,
+    Text,
+    Value,
+    find_inner,
+    find_outer,
+    find_updates,
+    replace_inner,
+    replace_values,
+    split_receiver,
+)
 from cq.syntax.ancestors import Ancestors
 from cq.syntax.language import Draft
 
@@ -44,6 +71,7 @@ class CodeDraft:
         self.yields: list[tuple[int, Value]] = []
         self.raises: list[tuple[int, Value]] = []
         self.runs: list[tuple[int, str, Value]] = []  # start, operation, receiver
+        self.entries: list[Entry] = []
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         self.loops: list[tuple[int, int]] = []
@@ -88,7 +116,7 @@ class CodeDraft:
         calling = self._find_calling(definitions, drafts, sites) if foreign or self.is_shared else {}
         binds = self._binds(language, blocks, definitions, scopes, foreign, calling)
         self.stores += [
-            (site.start, site.callee.rpartition(".")[0], None, value, key, site.end)
+            (site.start, split_receiver(site.callee), None, value, key, site.end)
             for site in sites
             if site.name == "update"
             for key, value in find_updates(site)
@@ -101,32 +129,32 @@ class CodeDraft:
         owners = scopes.find([run[0] for run in self.runs])
         runs = tuple((scope, *run) for scope, run in zip(owners, self.runs, strict=True))
         loops = tuple(sorted(self.loops))
-        code = Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public)
-        self._settle_values(code)
-        return code
+        entries = tuple(sorted(self.entries, key=lambda entry: entry.start))
+        code = Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public, entries)
+        return self._settle_values(code)
 
-    def _settle_values(self, code: Code) -> None:
+    def _settle_values(self, code: Code) -> Code:
         """Values name definitions by where those start. One that goes by another place is called that; of one that
-        broken code keeps from being there nothing is known, nor of what stands too deep to be written down. In place:
-        a value belongs to this document alone."""
+        broken code keeps from being there nothing is known, nor of what stands too deep to be written down."""
         known = {definition.start for definition in code.definitions}
-        values = [value for bind in code.binds for value in (bind.value, bind.type)]
-        values += [value for store in code.stores for value in (store.base, store.value, store.key, store.type)]
-        values += [value for site in code.sites for value in (site.callee, *site.args)]
-        values += [value for site in code.sites for _, value in site.keywords]
-        values += [value for *_, value in (*code.raises, *code.runs)]
-        for made in code.definitions:
-            values += (made.type, *made.returns, *made.yields, *made.bases, *made.decorators)
-            values += [value for _, value in made.keywords]
-            values += [value for parameter in made.parameters for value in (parameter.type, parameter.default)]
-        level = [value for value in values if type(value) is list]
-        for depth in range(MAX_LEVELS + 1):
-            for value in level:
-                if depth == MAX_LEVELS:
-                    value[:] = _UNKNOWN
-                elif value[0] in _PLACED and value[1] not in known:
-                    value[:] = ["def", self.renamed[value[1]]] if self.renamed.get(value[1]) in known else _UNKNOWN
-            level = [inner for value in level for inner in value if type(inner) is list]
+        level, is_settled = find_outer(code), True
+        for _ in range(MAX_LEVELS):
+            is_settled = is_settled and all(form.start in known for form in level if isinstance(form, _PLACED))
+            level = [inner for form in level for inner in find_inner(form) if isinstance(inner, BaseForm)]
+        if is_settled and not level:
+            return code
+
+        def settle(value: Value, depth: int = 0) -> Value:
+            if not isinstance(value, BaseForm):
+                return value
+            if depth == MAX_LEVELS:
+                return _UNKNOWN
+            if isinstance(value, _PLACED):
+                renamed = self.renamed.get(value.start)
+                return value if value.start in known else Defined(renamed) if renamed in known else _UNKNOWN
+            return replace_inner(value, lambda inner: settle(inner, depth + 1))
+
+        return replace_values(code, settle)
 
     def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
@@ -246,6 +274,8 @@ class CodeDraft:
                 for parameter in definition.parameters:
                     counts[definition.symbol, parameter.name] = 1
         found: list[tuple[int, str, Value, int, int, Value, int]] = []
+        by_symbol = {definition.symbol: definition for definition in definitions if definition.symbol >= 0}
+        holders: dict[str, set[int]] = {}
         late: set[tuple[int, str]] = set()  # bound by functions inside: who knows when
         self.binds.sort(key=_places)
         owners = scopes.find([bind[1] for bind in self.binds])
@@ -257,14 +287,15 @@ class CodeDraft:
             if word == "global":
                 around = -1
             elif word == "nonlocal":
-                around = self._holder(definitions, scope, name, found)
-            if type(value) is list and value[0] == "at":
-                _, at, value = value
+                around = self._holder(by_symbol, scope, name, holders.get(name, ()))
+            if isinstance(value, SeenIn):
+                at = value.offset
                 scope = scopes.find([at])[0]
-                kind, value = types.get(at), ["at", scope, at, value]
-            elif around != scope and ((type(value) is list and value[0] not in _BY_ITSELF) or type(value) is str):
-                value = ["at", scope, at, value]
+                kind, value = types.get(at), SeenIn(scope, at, value.value)
+            elif around != scope and value is not None and not isinstance(value, (int, *_BY_ITSELF)):
+                value = SeenIn(scope, at, value)
             found.append((start, name, value, around, statement, kind, inner))
+            holders.setdefault(name, set()).add(around)
             if inner < 0:
                 counts[around, name] = counts.get((around, name), 0) + 1
                 if around != scope:
@@ -277,7 +308,7 @@ class CodeDraft:
             if definition.name and definition.start not in self.lambdas and definition.start not in self.unbound:
                 name = f"<{definition.name}>" if definition.kind in language.type_kinds else definition.name
                 found.append(
-                    (definition.start, name, ["def", definition.start], definition.scope, definition.start, None, -1)
+                    (definition.start, name, Defined(definition.start), definition.scope, definition.start, None, -1)
                 )
                 counts[definition.scope, name] = counts.get((definition.scope, name), 0) + 1
         found.sort(key=_first)
@@ -301,7 +332,7 @@ class CodeDraft:
                 by_name.setdefault((definition.scope, definition.name), []).append(definition)
         called: dict[tuple[int, str], list[Site]] = {}
         for site in sites:
-            if type(site.callee) is str and (site.scope, site.callee) in by_name:
+            if isinstance(site.callee, str) and (site.scope, site.callee) in by_name:
                 called.setdefault((site.scope, site.callee), []).append(site)
         return {
             known[0].symbol: (place[0], drafts[known[0].symbol].body_start, called[place])
@@ -319,14 +350,12 @@ class CodeDraft:
 
     def _holder(
         self,
-        definitions: list[Definition],
+        by_symbol: Mapping[int, Definition],
         scope: int,
         name: str,
-        found: list[tuple[int, str, Value, int, int, Value, int]],
+        holders: Collection[int],
     ) -> int:
         """The function around `scope` that binds a nonlocal name."""
-        holders = {bind[3] for bind in found if bind[1] == name}
-        by_symbol = {definition.symbol: definition for definition in definitions if definition.symbol >= 0}
         inner = scope
         while scope in by_symbol:
             definition = by_symbol[scope]
@@ -408,14 +437,14 @@ _INDENT = re.compile(rb"[ \t]*")
 def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
     """Whether a name has the attribute, or the element under a constant key, that is assigned."""
     _, base, name, key = place
-    is_known = name is not None or (type(key) is str and key[0] in "'#")
-    return is_known and type(base) is str and "." not in base
+    is_known = name is not None or isinstance(key, (Text, Integer))
+    return is_known and isinstance(base, str) and "." not in base
 
 
 _SELF = ("self", "this")
-_UNKNOWN: tuple[Value, ...] = ("|", None)
-_PLACED = frozenset({"def", "lambda", "param"})  # whose next word is the start of a definition
-_BY_ITSELF = frozenset({"def", "lambda", "import", "param", "list", "dict", "set", "tuple", "each"})  # whoever asks
+_UNKNOWN = Choice((None,))
+_PLACED = (Defined, Lambda, ParameterOf)  # by where a definition starts
+_BY_ITSELF = (Defined, Lambda, Imported, ParameterOf, Listing, Dictionary, Each)  # the same, whoever asks
 Keywords = tuple[tuple[str, Value], ...]
 _SIGNATURE_TEXT = 80
 

@@ -29,9 +29,10 @@ _MAX_KNOWN = 100_000
 # What the code of a call says: callee, arguments by position and by keyword.
 LooseSite = tuple[Value, tuple[Value, ...], tuple[tuple[str, Value], ...]]
 NO_SITE: LooseSite = (None, (), ())
-# start, end, name_start, kind, callee, name, receiver, args, arg_count, keywords; then the site, where there is code
+# start, end, name_start, kind, callee, name, receiver, args, arg_count, keywords; then the site
 LooseCall = tuple[
-    int, int, int, str, str, str, str, tuple[Argument, ...], int, tuple[str, ...], *tuple[Value, ...]
+    int, int, int, str, str, str, str, tuple[Argument, ...], int, tuple[str, ...],
+    Value, tuple[Value, ...], tuple[tuple[str, Value], ...],
 ]  # fmt: skip
 
 

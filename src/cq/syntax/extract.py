@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from itertools import accumulate, compress, repeat
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, compress, groupby, repeat
 from operator import add, attrgetter, itemgetter, le, lt, sub
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cq.model.code import Site
 from cq.model.edge import find_mistake
@@ -16,7 +17,7 @@ from cq.model.source import Problem, Segment
 from cq.syntax.chunks import build_chunks
 from cq.syntax.code import ANONYMOUS
 from cq.syntax.collect import DEFINED, Collector, Scopes
-from cq.syntax.language import AT_ROOT, IN_CLASS, ROLE_NUMBER, Captures, Draft, Language
+from cq.syntax.language import AT_ROOT, IN_CLASS, PARSE_MICROS, ROLE_NUMBER, Captures, Draft, Language
 from cq.syntax.registry import get_language
 from cq.syntax.table_code import TABLE_LANGUAGES, build_table_code
 
@@ -170,6 +171,7 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int], 
     collector = Collector(text, span, root)
     cursor = language.take_cursor()
     plan: list[tuple[str, str, list[Node], list[Captures]]]
+    began = time.monotonic()
     if language.flat:
         by_name = cursor.captures(root)
         plan = [(what, kind, by_name[capture], []) for what, kind, capture in language.plan if capture in by_name]
@@ -183,7 +185,10 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int], 
             if matches
         ]
     if cursor.did_exceed_match_limit:
-        collector.problems.append(Problem("depth", "nested too deeply: some facts are left out", 0, len(text)))
+        collector.problems.append(Problem("depth", "nested too deeply: some facts are left out", *span))
+    elif (time.monotonic() - began) * 1_000_000 >= PARSE_MICROS:
+        # The cursor stops without a word.
+        collector.problems.append(Problem("depth", "it takes too long to read: some facts are left out", *span))
     language.give_cursor(cursor)
     for what, kind, nodes, _ in plan:
         # One pattern at a time, and the frequent ones in comprehensions: there are millions of matches.
@@ -365,21 +370,18 @@ def _find_owner(language: Language, drafts: list[Draft], stack: list[tuple[int, 
 def _build_calls(collector: Collector, scopes: Scopes, has_code: bool) -> tuple[list[Call], list[Site]]:
     """Calls in the order of the text, and their sites where the language gives them any."""
     first, last = collector.span
-    loose: list[Any] = [call for call in collector.calls if first <= call[0] <= call[1] <= last]
+    loose = [call for call in collector.calls if first <= call[0] <= call[1] <= last]
     loose.sort(key=itemgetter(0, 1, 2))
     owners = scopes.find([call[0] for call in loose])
     calls: list[Call] = []
     sites: list[Site] = []
-    if not has_code:
-        for (start, end, name_start, kind, callee, name, receiver, *summary), scope in zip(loose, owners, strict=True):
-            calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, *summary[:3]))
-        return calls, sites
     for (
         (start, end, name_start, kind, callee, name, receiver, args, count, keywords, target, values, named), scope
     ) in zip(loose, owners, strict=True):  # fmt: skip
         calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords))
-        # The parser makes up a callee that is not written yet: nothing is known of it.
-        sites.append(Site(scope, start, end, target or None, values, named, kind, name))
+        if has_code:
+            # The parser makes up a callee that is not written yet: nothing is known of it.
+            sites.append(Site(scope, start, end, target or None, values, named, kind, name))
     return calls, sites
 
 
@@ -424,7 +426,7 @@ def _pack_references(language: Language, collector: Collector) -> References:
     quiet = _pack_quiet(collector) if language.keywords else None
     if not starts:
         return References(quiet=quiet)
-    for start, end, role in collector.spans:
+    for start, end, role in _find_outer(collector.spans):
         for offset in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
             marks.setdefault(offset, role)
     if language.dot_attributes:
@@ -451,6 +453,16 @@ def _pack_references(language: Language, collector: Collector) -> References:
         roles,
         quiet,
     )
+
+
+def _find_outer(spans: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """In their order those that do not lie in one of the same role; only those that stand together are compared."""
+    for _, alike in groupby(spans, key=itemgetter(2)):
+        last = -1
+        for span in sorted(alike, key=lambda span: (span[0], -span[1])):
+            if span[1] > last:
+                last = span[1]
+                yield span
 
 
 def _find_names(language: Language, collector: Collector) -> tuple[list[int], list[bytes]]:

@@ -1,15 +1,24 @@
 """Code of the table languages, made from their other facts: who defines what, what a call is on, what is imported.
-
-A call without a receiver has the callee `f`; one with a receiver `["on", "a.b", "f"]`. Every definition is also a
-store of `def f`, by which others find it.
-"""
+Every definition has an entry, by which others find it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cq.model.code import Bind, Code, Definition, Parameter, Site, Store, Value
+from cq.model.code import (
+    Bind,
+    Code,
+    Defined,
+    Definition,
+    Entry,
+    Imported,
+    Name,
+    OnReceiver,
+    Parameter,
+    Site,
+    Value,
+)
 from cq.model.facts import KIND_GROUPS, Call, Import
 
 if TYPE_CHECKING:
@@ -26,7 +35,7 @@ _ANY = (Parameter("_", "*"),)  # what a definition takes is not asked
 def build_table_code(language: str, drafts: Sequence[Draft], calls: Sequence[Call], imports: Sequence[Import]) -> Code:
     definitions: list[Definition] = []
     binds: list[Bind] = []
-    stores: list[Store] = []
+    entries: list[Entry] = []
     called = {call.name for call in calls} | {call.receiver for call in calls}
     classes: dict[str, int] = {}
     holders: list[int] = []  # per symbol the definition whose code holds what is inside it
@@ -48,21 +57,21 @@ def build_table_code(language: str, drafts: Sequence[Draft], calls: Sequence[Cal
             definitions.append(
                 Definition(
                     kind, draft.name, number, scope, draft.name_start, _ANY if kind == "function" else (),
-                    bases=draft.bases, modifiers=modifiers,
+                    bases=tuple(map(Name, draft.bases)), modifiers=modifiers,
                 )
             )  # fmt: skip
             if kind == "class":
                 classes.setdefault(draft.qualified_name, number)
-            stores.append(Store(number, start, "def", f"def {draft.name}", None))
+            entries.append(Entry("definition", draft.name, draft.name_start))
             if not is_member:
-                binds.append(Bind(scope, draft.name, ["def", draft.name_start], start))
+                binds.append(Bind(scope, draft.name, Defined(draft.name_start), start))
         elif draft.kind in ("variable", "parameter", "constant") and draft.name in called:
             binds.append(Bind(scope, draft.name, None, start))
     for item in imports:
         scope = holders[item.scope] if item.scope >= 0 else -1
-        binds += [Bind(scope, b.local, ["import", 0, item.module, b.imported], item.start) for b in item.bindings]
+        binds += [Bind(scope, b.local, Imported(0, item.module, b.imported), item.start) for b in item.bindings]
         if not item.bindings:
-            binds.append(Bind(scope, "*", ["import", 0, item.module, "*"], item.start))
+            binds.append(Bind(scope, "*", Imported(0, item.module, "*"), item.start))
     sites = [
         Site(
             holders[call.scope] if call.scope >= 0 else -1, call.start, call.end, _callee(call),
@@ -71,10 +80,10 @@ def build_table_code(language: str, drafts: Sequence[Draft], calls: Sequence[Cal
         for call in calls
     ]  # fmt: skip
     binds.sort(key=lambda bind: bind.start)
-    return Code(language, tuple(definitions), tuple(binds), tuple(stores), tuple(sites))
+    return Code(language, tuple(definitions), tuple(binds), sites=tuple(sites), entries=tuple(entries))
 
 
 def _callee(call: Call) -> Value:
     if not call.name or call.kind in ("super", "import"):
         return None
-    return ["on", call.receiver, call.name] if call.receiver else call.name
+    return OnReceiver(call.receiver, call.name) if call.receiver else Name(call.name)

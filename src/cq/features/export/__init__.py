@@ -37,6 +37,7 @@ from cq.model.artifact import (
 )
 from cq.model.embedding import EmbeddingState
 from cq.model.errors import UsageError
+from cq.opening import read_file
 from cq.source.repository import find_common_dir
 from cq.store.artifacts import ArtifactWriter, Caps, replace_export, write_json, write_manifest
 from cq.store.database import SCHEMA
@@ -203,8 +204,11 @@ def _find_head(root: str) -> str | None:
     return head if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head) else None
 
 
+_MAX_REFS = 64 * 1024 * 1024
+
+
 def _read(path: Path) -> str:
     try:
-        return path.read_text("utf-8", "replace").strip()
+        return read_file(path, _MAX_REFS).decode("utf-8", "replace").strip()
     except OSError:
         return ""

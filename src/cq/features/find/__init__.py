@@ -407,7 +407,8 @@ def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int], lines: in
     file, document = group[0].file, group[0].document
     long = [row for row in group if budget and _is_long(row, budget, is_best=ranks[id(row)] == 1)]
     short = [row for row in group if row not in long]
-    source = take_snapshot(file, document, [row.span for row in short], [row.span for row in long], lines)
+    best = [row.span for row in group if ranks[id(row)] == 1]
+    source = take_snapshot(file, document, [row.span for row in short], [row.span for row in long], lines, best)
     snapshot = Snapshot(
         file.path,
         file.documents[document].language,

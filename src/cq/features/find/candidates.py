@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cq.store.read import Reader, Tree
 
-# What a word is worth by where it stands; measured (docs/find.md).
+# What a word is worth by where it stands; measured (bench/find.md).
 WEIGHTS = {"name": 5.0, "qualified_name": 2.0, "signature": 1.0, "docs": 1.0, "body": 1.0}
 PATH_WEIGHT = 2.0
 K1, LENGTH = 1.2, 0.75
@@ -70,7 +70,7 @@ class Catalog:
         sizes = np.frombuffer(b"".join(row[5] for row in rows), np.uint16).astype(float)
         self._owners = self._find_owners(reader, sizes)
         # What BM25 makes of the length of a text: a word among few is worth more. One among more than usual is worth no
-        # less for it (docs/find.md): else a word deep in a long function would not be found.
+        # less for it (bench/find.md): else a word deep in a long function would not be found.
         relative = np.minimum(sizes / max(float(sizes.mean()) if len(sizes) else 1.0, 1.0), 1.0)
         self.lengths = 1 - LENGTH + LENGTH * relative
         files = np.array([_prior(path, row[1]) for path, row in zip(self.paths, rows, strict=True)])

@@ -1,5 +1,5 @@
 """What speaks for a file besides the text of each chunk: the words of all of it, its name, and that it defines what the
-question names. Weights are measured (docs/find.md)."""
+question names. Weights are measured (bench/find.md)."""
 
 from __future__ import annotations
 

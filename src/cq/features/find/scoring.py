@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from cq.store.read import Reader
 
 # What scores one half by words: a share of the question's words together with what speaks for the file. .5 then shows
-# what is right to nine in ten questions, and nothing to one in three about something else (docs/find.md).
+# what is right to nine in ten questions, and nothing to one in three about something else (bench/find.md).
 _EVEN = 0.45
 # Least scores where nobody set one. A chance is small for many right answers: .005 keeps nearly all of those among the
 # first ten, and hardly ever says that there is nothing.
 LEAST, LEAST_CHANCE = 0.5, 0.005
 # How much surer the best candidate is by what speaks for its file beyond what some file always has, and how far apart
-# the others are from it. Chosen so that the tuning half of the public questions shows what is right (docs/find.md).
+# the others are from it. Chosen so that the tuning half of the public questions shows what is right (bench/find.md).
 LIFT, USUAL, APART = 4.0, 0.5, 0.6
 # Chances were fitted over hundreds of candidates: to be the best of a handful says little.
 FEW = 40
@@ -35,7 +35,7 @@ FEW = 40
 ABOUT, ABSENT = 0.12, 0.4
 # What has this share of the best one's own scores is as like the question as that one.
 TWIN = 0.75
-# What the second chunk of a file loses, the third twice, of all that a chunk can have (docs/find.md).
+# What the second chunk of a file loses, the third twice, of all that a chunk can have (bench/find.md).
 SPREAD = 0.1
 # What the file has whose chunks are the best together, and how much worse than the best of all a chunk is that counts a
 # third of it: one very good chunk, or several good ones.

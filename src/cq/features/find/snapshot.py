@@ -20,7 +20,7 @@ from warnings import catch_warnings, simplefilter
 
 import msgspec
 
-from cq.model.facts import ROLES
+from cq.model.facts import QUIET, ROLES, Quiet
 from cq.syntax import get_language
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ _SELF = frozenset({b"self", b"this", b"cls", b"Self", b"super", b"static", b"par
 _COMMENT = re.compile(rb"\s*(?:/\*.*?\*/|//[^\n]*\n|#(?!\[)[^\n]*\n)", re.DOTALL)
 _TYPE_BLOCK = re.compile(rb"if (?:\w+\.)?TYPE_CHECKING:\s*\n")
 _BRACKETS = {b"{": b"}", b"[": b"]", b"(": b")"}
+# The end of a first sentence, or of a first paragraph without one.
+_SENTENCE = re.compile(rb"[.!?](?=\s)|[^\s/*#!](?=[ \t]*\n[ \t]*(?:\*|//[/!]?|#)?[ \t]*\r?\n)")
+_SHORT_DOC = 80  # bytes of documentation that are not worth a mark
 _BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
 # Their members may be named without a receiver.
 _IMPLICIT = frozenset({"java", "csharp", "cpp", "kotlin", "scala", "swift"})
@@ -64,15 +67,15 @@ class Piece(msgspec.Struct, frozen=True, gc=False, order=True):
 
 def take_snapshot(
     file: HeldFile, document: int, spans: Iterable[tuple[int, int]], collapsed: Iterable[tuple[int, int]] = (),
-    statement_lines: int = 40,
+    statement_lines: int = 40, documented: Iterable[tuple[int, int]] | None = None,
 ) -> str:  # fmt: skip
     """The source of `spans` (definitions or statements) with what it needs; of those in `collapsed` only the headers
-    of what they hold, or the first lines of a function. Parses wherever the file does: what would not is shown with
-    less left out."""
+    of what they hold, or the first lines of a function. With `documented`, documentation outside of these spans is cut
+    to its first sentence. Parses wherever the file does: what would not is shown with less left out."""
     view = _View(file, document, statement_lines)
     whole, short = sorted({view.complete(*span) for span in spans}), sorted(set(collapsed))
     for care in range(3):
-        text = view.render(whole, short, care)
+        text = view.render(whole, short, care, None if care or documented is None else list(documented))
         if care == 2 or file.documents[document].problems or view.parses(text):
             return text.decode("utf-8", "replace")
     raise AssertionError
@@ -94,6 +97,7 @@ class _View:
         self.names = references.names
         self.name_ids = array("I", references.name_ids)
         self.roles = references.roles
+        self.quiet = references.quiet
         self.scopes = [number for number, symbol in enumerate(self.symbols) if symbol.body_start >= 0]
         self.scope_starts = [self.symbols[number].start for number in self.scopes]
         self.outer = self._find_outer()
@@ -129,7 +133,13 @@ class _View:
 
     # -- what is needed ----------------------------------------------------------------------------
 
-    def render(self, whole: Sequence[tuple[int, int]], collapsed: Sequence[tuple[int, int]], care: int) -> bytes:
+    def render(
+        self,
+        whole: Sequence[tuple[int, int]],
+        collapsed: Sequence[tuple[int, int]],
+        care: int,
+        documented: Sequence[tuple[int, int]] | None = None,
+    ) -> bytes:
         values, shells = self._collapse(collapsed)
         full = [*whole, *values]
         pieces = [Piece(*self._widen(*span)) for span in whole]
@@ -152,7 +162,8 @@ class _View:
             used.setdefault(item, set()).add(name)
         pieces += [piece for span in beside for piece in self._show_value(*span, care)]
         pieces += [piece for number, names in sorted(used.items()) for piece in self._show_import(number, names, care)]
-        return self._assemble(_merge(pieces), shells, care)
+        shown = self._assemble(_merge(pieces), shells, care)
+        return self._join(shown if documented is None else self._cut_docs(shown, documented))
 
     def _collapse(self, targets: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], set[int]]:
         """The headers of each target and of what it holds, and its values. A function or a table is such a value
@@ -424,7 +435,7 @@ class _View:
             at = stop + 1
         return kept
 
-    def _assemble(self, pieces: list[Piece], shells: set[int], care: int) -> bytes:
+    def _assemble(self, pieces: list[Piece], shells: set[int], care: int) -> list[Piece]:
         """Every piece inside the headers of what holds it; source order."""
         covered = [(piece.start, piece.end) for piece in pieces]
 
@@ -457,7 +468,53 @@ class _View:
                 shown += self._show_holder(symbol, number not in filled)
             else:
                 shown.append(Piece(*self._widen(symbol.start, symbol.end)))
-        return self._join(_merge(self._close_blocks(_merge(shown), care)))
+        return _merge(self._close_blocks(_merge(shown), care))
+
+    def _cut_docs(self, pieces: Sequence[Piece], but: Sequence[tuple[int, int]]) -> list[Piece]:
+        """With the first sentence of each long documentation, except inside of some stretches."""
+        docs = [doc for doc in self._find_docs() if not any(start <= doc[0] < end for start, end in but)]
+        found: list[Piece] = []
+        at = 0
+        for piece in pieces:
+            start = piece.start
+            while at < len(docs) and docs[at][0] < start:
+                at += 1
+            while not piece.text and at < len(docs) and docs[at][1] <= piece.end:
+                (first, last), at = docs[at], at + 1
+                cut = self._find_cut(first, last)
+                if cut is not None:
+                    found += [Piece(start, cut[0], opens=start == piece.start and piece.opens), Piece(*cut)]
+                    start = cut[1]
+            found.append(piece if start == piece.start else msgspec.structs.replace(piece, start=start, opens=False))
+        return found
+
+    def _find_docs(self) -> list[tuple[int, int]]:
+        """Where documentation of definitions stands: docstrings, and the comments in front, one after the other."""
+        if self.language == "python":
+            quiet = self.quiet or Quiet()
+            rows = zip(array("I", quiet.starts), array("I", quiet.ends), quiet.kinds, strict=True)
+            return [(start, end) for start, end, kind in rows if QUIET[kind] == "docstring"]
+        found: list[tuple[int, int]] = []
+        for symbol in self.symbols:
+            end = symbol.start
+            while end < symbol.head and (comment := _COMMENT.match(self.text, end, symbol.head)):
+                end = comment.end()
+            if end > symbol.start and (not found or symbol.start >= found[-1][1]):
+                found.append((symbol.start, end))
+        return found
+
+    def _find_cut(self, start: int, end: int) -> tuple[int, int, bytes] | None:
+        """What of a documentation to leave out, and what stands there instead; None for a short one."""
+        end -= len(self.text[start:end]) - len(self.text[start:end].rstrip())
+        sentence = _SENTENCE.search(self.text, start, end)
+        if sentence is None or end - sentence.end() < _SHORT_DOC:
+            return None
+        closing = self.text[end - 3 : end] if self.language == "python" else b""
+        if self.language == "python" and closing not in (b'"""', b"'''"):
+            return None
+        if self.text[end - 2 : end] == b"*/":
+            closing = b" */"
+        return sentence.end(), end, b"..." + closing
 
     def _close_blocks(self, pieces: list[Piece], care: int) -> list[Piece]:
         """What stands inside a statement that is no definition is shown with all of it: `try: import x`. Of
@@ -531,7 +588,9 @@ class _View:
                 out.append(indent if own_line else b"")
             else:
                 gap = self.text[before.end : piece.start]
-                if not gap.strip() and not piece.text and gap:
+                if not gap and not piece.text:
+                    pass
+                elif not gap.strip() and not piece.text:
                     out.append(gap if gap.count(b"\n") < 4 else b"\n\n\n" + indent)
                 elif own_line:
                     blank = _BLANK_LINE.search(gap) and not before.opens and not piece.closes

@@ -60,7 +60,7 @@ def _read_code(code: CodeType, lines: list[str]) -> Surface:
         current = todo.pop()
         todo += [inner for inner in current.co_consts if isinstance(inner, CodeType) and inner.co_name in _INLINE]
         names["constants"] |= {
-            repr(value)[:80] for value in current.co_consts if isinstance(value, str | bytes | int | float)
+            repr(value)[:80] for value in current.co_consts if isinstance(value, (str, bytes, int, float))
         }
         starts: dict[tuple[int, int], tuple[int, int]] = {}  # where a name begins -> how far it goes
         for instruction in dis.get_instructions(current):

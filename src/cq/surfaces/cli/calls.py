@@ -16,6 +16,7 @@ from cq.surfaces.cli.options import (
     find_folders,
     find_languages,
     find_target,
+    note_servers,
     open_workspace,
     print_answer,
     read_page,
@@ -68,6 +69,7 @@ def run(args: Namespace) -> int:
         try:
             options = msgspec.structs.replace(options, target=find_target(args.target, workspace.root))
             answer = workspace.calls(options)
+            note_servers(args, workspace)
         finally:
             progress.clear()
     return print_answer(answer, args.format, sys.argv[1:])

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from cq.model.errors import DaemonError, UsageError
+from cq.opening import read_file
 from cq.surfaces.cli.options import read_count
 from cq.surfaces.client import connect, find_socket, pack_request, read_mode, spawn_daemon
 from cq.surfaces.daemon import IDLE_SECONDS, MEMORY_MB, DaemonStatus, serve
@@ -69,7 +70,7 @@ def _start(path: str, args: Namespace) -> int:
     pid = spawn_daemon(path, tuple(options))
     _wait(lambda: _tell(path, "status") is not None or _has_ended(pid), "it did not start")
     if _tell(path, "status") is None:
-        why = Path(f"{path}.log").read_text(errors="replace").strip().rpartition("\n")[2]
+        why = read_file(f"{path}.log").decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise DaemonError(f"it did not start: {why.removeprefix('cq: ') or 'it said nothing'}")
     print("started")
     return 0

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from cq.model.errors import UsageError
+from cq.opening import NotRegularError, read_file
 from cq.surfaces.cli.options import add_place_options, open_workspace
 
 _EXAMPLES = """\
@@ -107,8 +108,10 @@ def _read(root: Path, name: str) -> str:
     if not path.resolve().is_relative_to(root):
         raise UsageError(f"{name} leads out of the repository", hint="write it yourself")
     try:
-        return path.read_text("utf-8")
+        return read_file(path).decode()
     except FileNotFoundError:
         return ""
     except ValueError:
         raise UsageError(f"{name} is not UTF-8", hint="write it yourself") from None
+    except NotRegularError:
+        raise UsageError(f"{name} is not a regular file", hint="write it yourself") from None

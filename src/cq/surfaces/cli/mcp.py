@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from argparse import ArgumentParser, Namespace
 from importlib.util import find_spec
 from pathlib import Path
 
 from cq.model.errors import UsageError
+from cq.opening import read_file
+from cq.surfaces.cli.options import describe_end
 from cq.surfaces.client import connect, find_socket, read_mode, spawn_daemon
 
 _EXAMPLES = """\
@@ -48,6 +51,7 @@ def run(args: Namespace) -> int:
 
         if address[0] not in LOOPBACK and not token:
             raise UsageError(f"{address[0]} can be reached by others", hint="give --token-file, or use 127.0.0.1")
+        print(f"cq: answering at http://{args.http}/mcp; {describe_end()}", file=sys.stderr, flush=True)
         serve_http(root, *address, token)
     except KeyboardInterrupt:
         return 130
@@ -74,7 +78,7 @@ def _read_address(text: str) -> tuple[str, int]:
 
 def _read_token(name: str) -> str:
     try:
-        token = Path(name).read_text("utf-8").strip()
+        token = read_file(name, 4096).decode().strip()
     except (OSError, ValueError) as error:
         raise UsageError(f"--token-file {name} cannot be read: {error}") from None
     if len(token) < 16 or not token.isascii() or not token.isprintable():

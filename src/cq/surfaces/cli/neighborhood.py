@@ -19,6 +19,7 @@ from cq.surfaces.cli.options import (
     add_server_options,
     find_languages,
     find_target,
+    note_servers,
     open_workspace,
     print_answer,
     read_count,
@@ -83,6 +84,7 @@ def run(args: Namespace) -> int:
         try:
             target = find_target(args.target, workspace.root)
             answer = workspace.neighborhood(msgspec.structs.replace(options, target=target))
+            note_servers(args, workspace)
         finally:
             progress.clear()
     if answer.summary["resolution_kind"] == "invalid":

@@ -341,6 +341,24 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     return workspace
 
 
+def note_servers(args: Namespace, workspace: Workspace) -> None:
+    """Says why `--lsp` takes seconds, where it is so; asked before the workspace ends them."""
+    from cq.providers import sessions
+
+    if args.lsp and not sessions.keep_warm and any(session.pid for session in sessions.find_sessions(workspace.root)):
+        note = "language servers were started for this command alone (`cq daemon start` keeps them for the next)"
+        print(f"cq: {note}", file=sys.stderr)
+
+
+def describe_end() -> str:
+    """Of a command that runs until it is told to end. Started with Ctrl-C ignored (`cmd &` in a script) it goes on
+    ignoring it, as grep does."""
+    import signal
+
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    return "SIGTERM ends it: it was started with Ctrl-C ignored" if ignored else "Ctrl-C ends it"
+
+
 def read_seconds(text: str) -> float:
     """For options: a number of seconds, 0 included."""
     try:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import stat
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,6 +11,7 @@ import msgspec
 from cq.features.plan import MAX_BYTES, make_plan, parse_plan
 from cq.model.errors import UsageError
 from cq.model.plan import Plan
+from cq.opening import read_file
 from cq.surfaces.cli.options import (
     add_freshness_options,
     add_place_options,
@@ -84,12 +83,8 @@ def _read_file(name: str) -> bytes:
     """At most what a plan may have, and a byte more; never from something that is no file."""
     if name == "-":
         return sys.stdin.buffer.read(MAX_BYTES + 1)
-    path = Path(name)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise UsageError(f"{name} is not a file", hint="a plan is a TOML file")
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+        return read_file(name, MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}", hint="a plan is a TOML file") from None
 

@@ -19,6 +19,7 @@ from cq.surfaces.cli.options import (
     add_server_options,
     find_folders,
     find_languages,
+    note_servers,
     open_workspace,
     print_answer,
     read_page,
@@ -97,6 +98,7 @@ def run(args: Namespace) -> int:
         options = msgspec.structs.replace(options, inside=find_folders(args.inside, workspace.root))
         try:
             answer = workspace.search(options)
+            note_servers(args, workspace)
         finally:
             progress.clear()
     return print_answer(answer, args.format, sys.argv[1:])

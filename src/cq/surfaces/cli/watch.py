@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from threading import Event
 
-from cq.surfaces.cli.options import add_place_options, open_workspace
+from cq.surfaces.cli.options import add_place_options, describe_end, open_workspace
 from cq.surfaces.render import render_jsonl
 from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.status import render_update
@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         with open_workspace(args, progress) as workspace:
-            _tell(f"watching {workspace.root}; Ctrl-C ends it")
+            _tell(f"watching {workspace.root}; {describe_end()}")
             for report in workspace.watch(stop=Event(), debounce_ms=args.debounce, on_note=_tell):
                 progress.clear()
                 line = render_jsonl([report]) if args.format == "jsonl" else render_update(report) + "\n"

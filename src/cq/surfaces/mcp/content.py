@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from typing import Any
+
+import msgspec
 
 from cq.features.find.layout import render_graph
 from cq.model.answer import Answer, Finding, Section
@@ -13,6 +17,8 @@ from cq.surfaces.render.answer import render_card, render_finding, render_notes,
 from cq.surfaces.render.status import render_status
 
 Piece = tuple[str, float]  # text, priority
+_AROUND = 160  # bytes of the message around the content
+_LONGEST = 80  # characters of a query that are said again
 
 
 def count_tokens(text: str) -> int:
@@ -20,15 +26,25 @@ def count_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // 4)
 
 
-def render_pieces(answer: Answer | Status) -> list[Piece]:
-    """The best file first; priorities never rise. The first line counts the tokens of all pieces together."""
+def make_content(pieces: list[Piece]) -> list[dict[str, Any]]:
+    """As the protocol has them. Nothing else is sent: what says all as text would only be said twice."""
+    return [{"type": "text", "text": text, "annotations": {"priority": priority}} for text, priority in pieces]
+
+
+def count_sent(pieces: list[Piece]) -> int:
+    """Tokens of the whole answer, as JSON."""
+    return -(-(len(msgspec.json.encode(make_content(pieces))) + _AROUND) // 4)
+
+
+def render_pieces(answer: Answer | Status, budget: int) -> list[Piece]:
+    """The best file first; priorities never rise. The first line counts the tokens of all that is sent, which is never
+    more than the budget: what a page still is too long for is left out from its end, and counted."""
     if isinstance(answer, Status):
-        return [(render_status(answer), 1.0)]
+        return _fit([], lambda _: render_status(answer), budget)
     if isinstance(answer, FindAnswer) and answer.results:
         _, *pieces = find.render_pieces(answer)
         notes = "\n".join(["", *render_notes(answer)[1:], f"answered by find, {_describe_age(answer)}"])
-        budget: int = answer.summary["budget"]
-        return _count(pieces, lambda tokens: render_graph(answer, tokens, budget) + notes)
+        return _fit(pieces, lambda tokens: render_graph(answer, tokens, budget) + notes, budget)
     parts = [part for part in answer.sections if any(row.location for row in part.findings)]
     if answer.command in _BY_FILE:
         files: dict[str, list[Finding]] = {}
@@ -42,20 +58,67 @@ def render_pieces(answer: Answer | Status) -> list[Piece]:
     card = "\n".join([*render_card(answer), *_render_rest(answer, parts)])
     pieces = [(text, _priority(at)) for at, text in enumerate(texts)]
     shown = len({row.location.path for part in parts for row in part.findings if row.location})
-    return _count(pieces, lambda tokens: f"{_render_head(answer, shown, tokens)}\n{card}")
+    return _fit(pieces, lambda tokens: f"{_render_head(answer, shown, tokens, budget)}\n{card}", budget)
 
 
 # Answers whose findings are lines of files; in the others it matters what is listed as what.
 _BY_FILE = frozenset({"search", "calls", "q", "read", "references", "diagnostics"})
 
 
-def _count(pieces: list[Piece], render: Callable[[int], str]) -> list[Piece]:
+def _fit(pieces: list[Piece], render: Callable[[int], str], budget: int) -> list[Piece]:
     """With a first piece that is told how much all cost together, itself included."""
-    rest = sum(count_tokens(text) for text, _ in pieces)
-    tokens, text = -1, ""
-    while (used := rest + count_tokens(text)) != tokens:
-        tokens, text = used, render(used)
-    return [(text, 1.0), *pieces]
+    kept, lost, head = list(pieces), 0, sys.maxsize
+    while True:
+        whole = _count(kept, render, lost, head)
+        over = count_sent(whole) - budget
+        if over <= 0 or head <= 1:
+            return whole
+        if kept:
+            lost += _drop_lines(kept, over)
+        else:  # the card itself, without the note that says how much is lost
+            lines = render(0).split("\n")[:head]
+            lost += _drop_end(lines, over)
+            head = max(len(lines), 1)
+
+
+def _count(pieces: list[Piece], render: Callable[[int], str], lost: int, head: int) -> list[Piece]:
+    note = f"{lost:,} lines are left out to keep the budget: a larger one shows them"
+    tokens, used = -1, 0
+    while True:
+        first, *others = render(used).split("\n")[:head]
+        whole = [("\n".join([first, *([note] if lost else []), *others]), 1.0), *pieces]
+        tokens, used = used, count_sent(whole)
+        if used <= tokens:  # one digit more may be one token more, and back
+            return whole
+
+
+def _drop_lines(pieces: list[Piece], tokens: int) -> int:
+    """From the last pieces, until about so much is gone; returns how many. A block of source stays closed."""
+    gone, bytes_left = 0, tokens * 4
+    while pieces and bytes_left > 0:
+        text, priority = pieces.pop()
+        bytes_left -= len(msgspec.json.encode(text))
+        gone += text.count("\n") + 1
+        if bytes_left < 0:
+            lines = text.split("\n")
+            closing = lines.pop() if len(lines) > 1 and set(lines[-1]) == {"`"} else ""
+            gone -= len(lines) + bool(closing)
+            gone += _drop_end(lines, (len(msgspec.json.encode(text)) + bytes_left) // 4 + 1)
+            if lines and closing and lines[-1].startswith(closing):
+                lines.pop()
+            if not any(line.startswith(closing) for line in lines):  # nothing is left of the block
+                closing = ""
+            if lines:
+                pieces.append(("\n".join([*lines, closing] if closing else lines), priority))
+    return gone
+
+
+def _drop_end(lines: list[str], tokens: int) -> int:
+    """At least one line; returns how many."""
+    before, freed = len(lines), 0
+    while lines and (freed < tokens * 4 or len(lines) == before):
+        freed += len(msgspec.json.encode(lines.pop()))
+    return before - len(lines)
 
 
 def _render_rest(answer: Answer, parts: list[Section]) -> list[str]:
@@ -86,14 +149,14 @@ def _priority(at: int) -> float:
     return max(round(0.95 - 0.05 * at, 2), 0.1)
 
 
-def _render_head(answer: Answer, files: int, tokens: int) -> str:
+def _render_head(answer: Answer, files: int, tokens: int, limit: int) -> str:
     query = answer.summary.get("query", "")
+    query = query if len(query) <= _LONGEST else f"{query[:_LONGEST]}…"
     budget = answer.insight.budget if answer.insight else None
-    of = f"/{budget.tokens:,}" if budget and budget.tokens else ""
     page = f" | page {budget.page} of {budget.pages}" if budget and budget.pages > 1 else ""
     more = f", page={budget.page + 1} has more" if budget and budget.page < budget.pages else ""
     shown = f"{answer.found} found, {files} files shown{page}{more}"
-    return f'{answer.command}: "{query}" | {shown} | {tokens:,}{of} tokens | {_describe_age(answer)}'
+    return f'{answer.command}: "{query}" | {shown} | {tokens:,}/{limit:,} tokens | {_describe_age(answer)}'
 
 
 def _describe_age(answer: Answer) -> str:

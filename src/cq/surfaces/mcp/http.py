@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import hmac
 import re
+import signal
 from asyncio import BaseTransport, TimerHandle
+from types import FrameType
 from typing import Any
 
 import anyio
@@ -45,7 +47,18 @@ def serve_http(root: str, host: str, port: int, token: str) -> None:
         timeout_keep_alive=_IDLE_SECONDS, timeout_graceful_shutdown=_GRACE_SECONDS,
         h11_max_incomplete_event_size=_MOST_HEAD,
     )  # fmt: skip
-    uvicorn.Server(config).run()
+    _Server(config).run()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._deaf = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """What is ignored where the server was started stays so."""
+        if sig != signal.SIGINT or not self._deaf:
+            super().handle_exit(sig, frame)
 
 
 def find_refusal(headers: list[Header], port: int, token: str) -> int:

@@ -22,9 +22,9 @@ from cq import __version__
 from cq.model.answer import Answer, SourceDetails
 from cq.model.errors import REGISTRY, CqError
 from cq.model.status import Degraded
-from cq.surfaces.mcp.content import render_pieces
+from cq.surfaces.mcp.content import make_content, render_pieces
 from cq.surfaces.mcp.process import Done, run_command
-from cq.surfaces.mcp.tools import INSTRUCTIONS, TOOLS, WIDER, describe_tools, parse_arguments
+from cq.surfaces.mcp.tools import DEFAULT_BUDGET, INSTRUCTIONS, TOOLS, WIDER, describe_tools, parse_arguments
 from cq.workspace import Workspace, check_root, find_root
 
 Context = ServerRequestContext[Any, Any]
@@ -132,13 +132,9 @@ class _Surface:
         events: tuple[Degraded, ...] = answer.degraded
         for event in events:
             await _log(context, event.severity, event.message)
-        content: list[Any] = [
-            types.TextContent(
-                type="text", text=text, annotations=types.Annotations(audience=["assistant"], priority=priority)
-            )
-            for text, priority in render_pieces(answer)
-        ]
-        return types.CallToolResult(content=content, structured_content=msgspec.to_builtins(answer))
+        budget = (params.arguments or {}).get("budget", DEFAULT_BUDGET)
+        content = make_content(render_pieces(answer, budget))
+        return types.CallToolResult.model_validate({"content": content})
 
     async def _answer(self, context: Context, argv: list[str]) -> tuple[Done, str]:
         """The command's answer. While an index is being made, soon: what is known without, and a note that says so."""

@@ -17,8 +17,9 @@ from cq.model.status import Status
 from cq.surfaces.cli import find_controls
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
+DEFAULT_BUDGET = 8000
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
 Text = Annotated[str, Meta(min_length=1, max_length=2000)]
@@ -33,50 +34,50 @@ class Tool(Protocol):
 
 class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
     """Find code; use it instead of grep. A name or text: every mention, definitions first, then calls, imports, uses.
-    A question in words: the code about it, how it is connected, its source. `symbol = Class > method`: that source.
+    A question in words, or `symbol = Class > method`: the code about it, how it is connected, its source.
     The answer says which of these it was. `path`: directories, files, globs.
     Examples: {"query": "get_or_create", "path": ["src/"]}, {"query": "how are passwords hashed"}"""
 
     query: Text
     path: Names = []
     languages: Names = []
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
     def command(self) -> list[str]:
-        if re.match(r"symbol\s*=", self.query):
-            _refuse(self, "`symbol = …`", "path", "languages", "page")
-            return ["read", f"--budget={self.budget}", "--", self.query]
-        if is_question(self.query):
-            _refuse(self, "a question in words", "page")
+        if re.match(r"symbol\s*=", self.query) or is_question(self.query):
+            _refuse(self, "a question in words, or `symbol = …`,", "page")
             paths = [f"--path={one}" for one in self.path]
             languages = [f"--lang={','.join(self.languages)}"] if self.languages else []
-            return ["find", *paths, *languages, f"--budget={self.budget}", "--", self.query]
+            return ["find", *paths, *languages, f"--budget={_share(self.budget)}", "--", self.query]
         return ["search", *_filter(self.path, self.languages), *_page(self.budget, self.page), "--", self.query]
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site with
-    its arguments and caller; references: every use; impact: what depends on it and may break, tests apart; graph: what
-    it depends on and what depends on it; types: super- and subtypes, members; path: how it reaches `to`.
+    its arguments and caller; references: every use; impact: what depends on it and may break, tests apart; sig-impact:
+    which calls the signature `to` would break; graph: what it depends on and what depends on it; types: super- and
+    subtypes, members, overriders of a method; path: how it reaches `to`.
     `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
     target: Text
     # Commands about one symbol; a new one is one more word here and in the description.
-    what: Literal["neighborhood", "calls", "references", "impact", "graph", "types", "path"] = "neighborhood"
+    what: Literal["neighborhood", "calls", "references", "impact", "sig-impact", "graph", "types", "path"] = (
+        "neighborhood"
+    )
     to: Annotated[str, Meta(max_length=2000)] = ""
     path: Names = []
     languages: Names = []
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
     def command(self) -> list[str]:
         of = f"what={self.what}"
-        if self.what != "path":
+        if self.what not in _WITH_TO:
             _refuse(self, of, "to")
         elif not self.to:
-            raise ValueError("what=path needs `to`: the symbol that is reached")
+            raise ValueError(f"{of} needs `to`: {_WITH_TO[self.what]}")
         if self.what not in ("calls", "references"):
             _refuse(self, of, "path", "languages")
         if self.what in ("neighborhood", "path"):
@@ -85,7 +86,8 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
             _refuse(self, of, "budget")
             return ["path", "--", self.target, self.to]
         paging = _page(self.budget, self.page)[: 2 if self.what == "neighborhood" else 3]
-        return [self.what, *_filter(self.path, self.languages), *paging, "--", self.target]
+        to = [f"--to={self.to}"] if self.to else []
+        return [self.what, *to, *_filter(self.path, self.languages), *paging, "--", self.target]
 
 
 class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -94,7 +96,7 @@ class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
     Examples: {"query": "entity=function has=\"await $X\" in=src/"}, {"query": "pattern=\"getattr($X, $Y)\""}"""
 
     query: Text
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
     def command(self) -> list[str]:
@@ -106,10 +108,10 @@ class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
     (path). Cheaper than reading whole files. Example: {"target": "src/app.py:main"}"""
 
     target: Text
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
 
     def command(self) -> list[str]:
-        return ["read", f"--budget={self.budget}", "--", self.target]
+        return ["read", f"--budget={_share(self.budget)}", "--", self.target]
 
 
 class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
@@ -118,7 +120,7 @@ class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
 
     path: Names = []
     severity: Literal["error", "warning", "info", "hint"] = "warning"
-    budget: Budget = 8000
+    budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
     def command(self) -> list[str]:
@@ -131,6 +133,9 @@ class IndexStatus(msgspec.Struct, forbid_unknown_fields=True):
     def command(self) -> list[str]:
         return ["status"]
 
+
+# What `to` is, where it is asked for.
+_WITH_TO = {"path": "the symbol that is reached", "sig-impact": "the new signature, e.g. save(self, row)"}
 
 # Name -> (arguments, what the command prints as JSON).
 TOOLS: dict[str, tuple[type[Tool], Any]] = {
@@ -149,16 +154,6 @@ INSTRUCTIONS = (
     "cq answers questions about the code of this repository from an index that is always fresh. Search before reading "
     "files; read symbols, not files; codebase_context says what is around a symbol; codebase_check after edits."
 )
-
-# What every answer holds. Its full schema is long and the same for all: `cq schema answer`.
-_OUTPUT = {
-    Answer: {
-        "type": "object",
-        "properties": {"command": {"type": "string"}, "found": {"type": "integer"}},
-        "required": ["command", "run", "summary"],
-    },
-    Status: {"type": "object", "required": ["freshness", "files", "counts"]},
-}
 
 
 def parse_arguments(name: str, arguments: dict[str, Any]) -> list[str]:
@@ -203,12 +198,11 @@ def describe_tools() -> list[dict[str, Any]]:
             "name": name,
             "description": " ".join((kind.__doc__ or "").split()),
             "inputSchema": _shorten(kind),
-            "outputSchema": _OUTPUT[answer],
             "annotations": {
                 "readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False,
             },
         }
-        for name, (kind, answer) in TOOLS.items()
+        for name, (kind, _) in TOOLS.items()
     ]  # fmt: skip
 
 
@@ -222,6 +216,12 @@ def _shorten(kind: type[Tool]) -> dict[str, Any]:
         "required": body.get("required", []),
         "additionalProperties": False,
     }
+
+
+def _share(budget: int) -> int:
+    """Of a budget for what is sent, what the text may cost: it is sent as JSON, in pieces. Always the same share, so
+    that pages meet."""
+    return budget * 4 // 5
 
 
 def is_question(text: str) -> bool:
@@ -239,7 +239,7 @@ _CODE = frozenset({
 
 def _refuse(given: Tool, what: str, *names: str) -> None:
     """ValueError for arguments that would do nothing: rather refused than ignored."""
-    extra = [name for name in names if getattr(given, name) not in ([], "", 1, 8000)]
+    extra = [name for name in names if getattr(given, name) not in ([], "", 1, DEFAULT_BUDGET)]
     if extra:
         raise ValueError(f"{what} takes no {', '.join(extra)}")
 
@@ -250,4 +250,4 @@ def _filter(path: list[str], languages: list[str]) -> list[str]:
 
 
 def _page(budget: int, page: int) -> list[str]:
-    return ["--measure=text", f"--budget={budget}", f"--page={page}"]
+    return ["--measure=text", f"--budget={_share(budget)}", f"--page={page}"]

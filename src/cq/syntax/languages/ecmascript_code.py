@@ -1,26 +1,57 @@
 """What ECMAScript code does with values (cq.model.code): expressions, annotations, and names in their scopes.
 
-Beside the values of every language there are
-
-    ["at", offset, v]          v as seen from there; the builder adds the scope: ["at", scope, offset, v]
-    ["awaited", v]  ["super"]  ["super()"]    what a promise holds, the members of the base, its constructor
-    ["type", t, v]             v, said to be of type t
-    ["alias", t]               what a name of a type stands for; types are bound under `<name>`, exports that are
-                               called differently inside under `export name`, `module.exports` under `export =`
-
-and in types ["=>", result, parameter, …], ["new", result, …], ["object", key, t, …], ["&", t, …], ["typeof", v] and
-["[.]", t, key].
+Types are bound under `<name>`, exports that are called differently inside under `export name`, `module.exports` under
+`export =`.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from cq.model.code import Parameter, Value
+from cq.model.code import (
+    NOWHERE,
+    NULL,
+    AliasOf,
+    Attribute,
+    Awaited,
+    Bounds,
+    CallEnd,
+    Choice,
+    Constant,
+    Defined,
+    Dictionary,
+    Each,
+    Element,
+    Entry,
+    FunctionType,
+    Imported,
+    Integer,
+    Lambda,
+    Listing,
+    MemberType,
+    Name,
+    ObjectType,
+    Parameter,
+    ParameterOf,
+    ReturnOf,
+    SeenIn,
+    Sent,
+    Slice,
+    Spread,
+    SuperObject,
+    Text,
+    Typed,
+    TypeOf,
+    Value,
+    read_attribute,
+    replace_inner,
+)
 from cq.syntax.code import MAX_ELEMENTS, MAX_NESTED
 from cq.syntax.language import Draft, Language, first_child
 from cq.syntax.languages.ecmascript import QUOTES, REQUIRE, Summary, read_key, read_plain_arguments
@@ -36,19 +67,28 @@ if TYPE_CHECKING:
 _WORD = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
 _PATH = re.compile(_WORD + rb"(?:[?!]?\.#?" + _WORD + rb")*")
 _PATH_TEXT = 80
-NO_PATH = object()
 _STRING_TEXT = 120
 _CREATED = re.compile(rb"(?:Object\.create\s*\(\s*([\w$.]+)\.prototype\b|new\s+([\w$.]+)\s*\(\s*\))")
+_STR, _INT, _BOOL = Constant("str"), Constant("int"), Constant("bool")
 _WORDS: dict[bytes, Value] = {
-    b"null": "=None", b"undefined": "=None", b"true": "=bool", b"false": "=bool", b"super": ["super"],
+    b"null": NULL, b"undefined": NULL, b"true": _BOOL, b"false": _BOOL, b"super": SuperObject(),
 }  # fmt: skip
 _TYPES: dict[bytes, Value] = {
-    b"string": "=str", b"number": "=int", b"boolean": "=bool", b"bigint": "=int", b"symbol": "=symbol",
-    b"void": "=None", b"null": "=None", b"undefined": "=None", b"never": "=None", b"true": "=bool", b"false": "=bool",
+    b"string": _STR, b"number": _INT, b"boolean": _BOOL, b"bigint": _INT, b"symbol": Constant("symbol"),
+    b"void": NULL, b"null": NULL, b"undefined": NULL, b"never": NULL, b"true": _BOOL, b"false": _BOOL,
     b"any": None, b"unknown": None, b"object": None, b"const": None,
 }  # fmt: skip
-_TEXTS: Value = ["each", "list", "=str"]
+_TEXTS: Value = Each("list", _STR)
 _CONTAINERS = frozenset({b"Map", b"Set", b"Array", b"WeakMap", b"WeakSet", b"Promise"})
+
+
+class NoPath(Enum):
+    """Instead of a value: a text that is more than a name with its attributes."""
+
+    NO_PATH = 0
+
+
+NO_PATH = NoPath.NO_PATH
 
 
 class Written(NamedTuple):
@@ -157,33 +197,36 @@ class EcmaScriptCode(Language):
         return {number: walk for number, walk in numbers if number is not None}
 
     def argument_values(self, collector: Collector, nodes: list[Node]) -> tuple[Value, ...]:
-        return tuple(self._values(collector, nodes, 0))
+        return self._values(collector, nodes, 0)
 
     def template_values(self, collector: Collector, nodes: list[Node]) -> tuple[Value, ...]:
         """What a tag gets: the texts, then every value between them."""
         holes = [node for node in nodes if node.type == "template_substitution"]
         return _TEXTS, *(self._inner_value(collector, node, 0) for node in holes[:MAX_ELEMENTS])
 
-    def _values(self, collector: Collector, nodes: list[Node], depth: int) -> list[Value]:
-        return [self.value(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.kind_id != self.comment_id]
+    def _values(self, collector: Collector, nodes: list[Node], depth: int) -> tuple[Value, ...]:
+        kept = [node for node in nodes[:MAX_ELEMENTS] if node.kind_id != self.comment_id]
+        return tuple([self.value(collector, node, depth) for node in kept])
 
     def _call_value(self, collector: Collector, node: Node, depth: int) -> Value:
         start, end = node.start_byte, node.end_byte
         if collector.text.startswith(b"require(", start):
             found = REQUIRE.match(collector.text, start, min(end, start + _PATH_TEXT))
             if found is not None and found.end() == end and found[3] is None:
-                return ["import", 0, found[2][1:-1].decode("utf-8", "replace"), "="]
-        return end
+                return Imported(0, found[2][1:-1].decode("utf-8", "replace"), "=")
+        return CallEnd(end)
 
     def _new_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`new Map<string, Row>()` says what it holds."""
         name = first_child(node)
-        if name is not None and collector.text[name.start_byte : name.end_byte] in _CONTAINERS:
+        is_short = name is not None and name.end_byte - name.start_byte < _PATH_TEXT
+        if name is not None and is_short and collector.text[name.start_byte : name.end_byte] in _CONTAINERS:
             kinds = node.child_by_field_name("type_arguments")
             if kinds is not None:
-                label = collector.slice(name.start_byte, name.end_byte)
-                return ["type", ["[]", label, *self._kinds(collector, kinds.named_children, depth)], node.end_byte]
-        return node.end_byte
+                label = Name(collector.slice(name.start_byte, name.end_byte))
+                kind = Element(label, self._kinds(collector, kinds.named_children, depth))
+                return Typed(kind, CallEnd(node.end_byte))
+        return CallEnd(node.end_byte)
 
     def _member_value(self, collector: Collector, node: Node, depth: int) -> Value:
         base, name = node.child_by_field_name("object"), node.child_by_field_name("property")
@@ -199,14 +242,14 @@ class EcmaScriptCode(Language):
             base = inner
         if not all(names):
             return None  # the parser made one up
-        return attribute(self.value(collector, base, depth), ".".join(reversed(names)))
+        return read_attribute(self.value(collector, base, depth), ".".join(reversed(names)))
 
     def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
         base, index = node.child_by_field_name("object"), node.child_by_field_name("index")
         if base is None or index is None:
             return None
         value, key = self.value(collector, base, depth), self.value(collector, index, depth)
-        return None if value is None else ["[]", value, key]
+        return None if value is None else Element(value, (key,))
 
     def _inner_value(self, collector: Collector, node: Node, depth: int) -> Value:
         inner = next((child for child in node.named_children if child.type != "comment"), None)
@@ -227,22 +270,23 @@ class EcmaScriptCode(Language):
             inner, kind = kind, kinds[0] if kinds else kind
         known = self.kind(collector, kind, depth)
         value = self.value(collector, inner, depth)
-        return value if known is None else ["type", known, value]
+        return value if known is None else Typed(known, value)
 
     def _await_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["awaited", self._inner_value(collector, node, depth)]
+        return Awaited(self._inner_value(collector, node, depth))
 
     def _yield_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["sent"]
+        return Sent()
 
     def _spread_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["*", self._inner_value(collector, node, depth)]
+        return Spread(self._inner_value(collector, node, depth))
 
     def _array_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["list", *self._values(collector, node.named_children, depth)]
+        return Listing("list", self._values(collector, node.named_children, depth))
 
     def _object_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        found: list[Value] = ["dict"]
+        keys: list[Value] = []
+        values: list[Value] = []
         entries = self.notes(collector).entries
         for child in node.named_children[:MAX_ELEMENTS]:
             kind = child.type
@@ -250,37 +294,37 @@ class EcmaScriptCode(Language):
                 key, value = child.child_by_field_name("key"), child.child_by_field_name("value")
                 if key is not None and value is not None:
                     entries.setdefault(value.start_byte, None)
-                    found += [self._key(collector, key), self.value(collector, value, depth)]
+                    keys.append(self._key(collector, key))
+                    values.append(self.value(collector, value, depth))
             elif kind == "shorthand_property_identifier":
                 name = collector.slice(child.start_byte, child.end_byte)
-                found += [f"'{name}", name]
+                keys.append(Text(name))
+                values.append(Name(name))
             elif kind == "method_definition":
                 name = child.child_by_field_name("name")
                 entries.setdefault(child.start_byte, None)
                 if name is not None:
-                    value: Value = ["lambda", child.start_byte]
+                    function: Value = Lambda(child.start_byte)
                     if collector.text.startswith(b"get ", child.start_byte):
-                        value = ["called", value]
+                        function = ReturnOf(function)
                     elif collector.text.startswith(b"set ", child.start_byte):
-                        value = None
-                    found += [self._key(collector, name), value]
+                        function = None
+                    keys.append(self._key(collector, name))
+                    values.append(function)
             elif kind == "spread_element":
-                found += [None, self._inner_value(collector, child, depth)]
-        return found
+                keys.append(None)
+                values.append(self._inner_value(collector, child, depth))
+        return Dictionary(tuple(keys), tuple(values))
 
-    def _key(self, collector: Collector, node: Node) -> str:
+    def _key(self, collector: Collector, node: Node) -> Value:
         name = read_key(collector.text, node.start_byte, node.end_byte)[0]
         if name[:1] == "[":
-            return name[1:-1] if name[1:-1].isidentifier() else "=str"  # [KEY] may be a constant
-        return f"#{name}" if name.isdecimal() and len(name) < 10 else f"'{name}"
+            return Name(name[1:-1]) if name[1:-1].isidentifier() else _STR  # [KEY] may be a constant
+        return _read_number(name) or Text(name)
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        values = [
-            self.value(collector, child, depth)
-            for field in ("consequence", "alternative")
-            if (child := node.child_by_field_name(field)) is not None
-        ]
-        return ["|", *values]
+        children = [node.child_by_field_name(field) for field in ("consequence", "alternative")]
+        return Choice(tuple([self.value(collector, child, depth) for child in children if child is not None]))
 
     def _operator_value(self, collector: Collector, node: Node, depth: int) -> Value:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -288,27 +332,26 @@ class EcmaScriptCode(Language):
         if left is None or right is None or operator is None:
             return None
         if operator.type in ("||", "??", "||=", "??="):
-            return ["|", self.value(collector, left, depth), self.value(collector, right, depth)]
+            return Choice((self.value(collector, left, depth), self.value(collector, right, depth)))
         if operator.type == "&&":
             return self.value(collector, right, depth)
-        return "=bool" if operator.type[:1] in "=!<>i" else None
+        return _BOOL if operator.type[:1] in "=!<>i" else None
 
     def _lambda_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["lambda", node.start_byte]
+        return Lambda(node.start_byte)
 
     def _string_value(self, collector: Collector, node: Node, depth: int) -> Value:
         start, end = node.start_byte, node.end_byte
         raw = collector.text[start + 1 : end - 1]
         if collector.text[start] == 96 or b"\\" in raw or len(raw) > _STRING_TEXT:
-            return "=str"
-        return "'" + raw.decode("utf-8", "replace")
+            return _STR
+        return Text(raw.decode("utf-8", "replace"))
 
     def _number_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        raw = collector.slice(node.start_byte, node.end_byte)
-        return f"#{raw}" if raw.isdecimal() and len(raw) < 10 else "=int"
+        return _read_number(collector.slice(node.start_byte, node.end_byte)) or _INT
 
     def _yes_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return "=bool" if collector.text[node.start_byte] == 33 else None
+        return _BOOL if collector.text[node.start_byte] == 33 else None
 
     # -- types -----------------------------------------------------------------------------------
 
@@ -325,8 +368,9 @@ class EcmaScriptCode(Language):
             return None
         return walk(self, collector, node, depth + 1)
 
-    def _kinds(self, collector: Collector, nodes: list[Node], depth: int) -> list[Value]:
-        return [self.kind(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.kind_id != self.comment_id]
+    def _kinds(self, collector: Collector, nodes: list[Node], depth: int) -> tuple[Value, ...]:
+        kept = [node for node in nodes[:MAX_ELEMENTS] if node.kind_id != self.comment_id]
+        return tuple([self.kind(collector, node, depth) for node in kept])
 
     def _inner_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         inner = next((child for child in node.named_children if child.type != "comment"), None)
@@ -343,55 +387,60 @@ class EcmaScriptCode(Language):
             inner = children[0] if children else None
         if inner is not None:
             found.append(self.kind(collector, inner, depth))
-        return ["|" if kind == "union_type" else "&", *reversed(found)]
+        return (Choice if kind == "union_type" else Bounds)(tuple(reversed(found)))
 
     def _generic_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         name, kinds = node.child_by_field_name("name"), node.child_by_field_name("type_arguments")
         if name is None or kinds is None:
             return self._inner_kind(collector, node, depth)
-        return ["[]", self.kind(collector, name, depth), *self._kinds(collector, kinds.named_children, depth)]
+        return Element(self.kind(collector, name, depth), self._kinds(collector, kinds.named_children, depth))
 
     def _array_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["[]", "Array", self._inner_kind(collector, node, depth)]
+        return Element(Name("Array"), (self._inner_kind(collector, node, depth),))
 
     def _tuple_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["tuple", *self._kinds(collector, node.named_children, depth)]
+        return Listing("tuple", self._kinds(collector, node.named_children, depth))
 
     def _function_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         result = node.child_by_field_name("return_type") or node.child_by_field_name("type")
-        found: list[Value] = ["new" if node.type.startswith("construct") else "=>"]
-        found.append(None if result is None else self.kind(collector, result, depth))
+        given = None if result is None else self.kind(collector, result, depth)
+        taken: list[Value] = []
         params = node.child_by_field_name("parameters")
         for child in params.named_children[:MAX_ELEMENTS] if params is not None else ():
             if child.type == "comment" or collector.text.startswith(b"this", child.start_byte):
                 continue
             annotation = child.child_by_field_name("type")
             kind = None if annotation is None else self.kind(collector, annotation, depth)
-            found.append(["*", kind] if collector.text.startswith(b"...", child.start_byte) else kind)
+            taken.append(Spread(kind) if collector.text.startswith(b"...", child.start_byte) else kind)
         mapping = self.type_parameters(collector, node)
+        found = FunctionType(given, tuple(taken), node.type.startswith("construct"))
         return substitute(found, mapping) if mapping else found
 
     def _object_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        found: list[Value] = ["object"]
+        keys: list[Value] = []
+        types: list[Value] = []
         for child in node.named_children[:MAX_ELEMENTS]:
             kind = child.type
             name = child.child_by_field_name("name")
             if kind == "property_signature" and name is not None:
                 annotation = child.child_by_field_name("type")
                 known = None if annotation is None else self.kind(collector, annotation, depth)
-                found += [self._key(collector, name), known]
+                keys.append(self._key(collector, name))
+                types.append(known)
             elif kind == "method_signature" and name is not None:
-                found += [self._key(collector, name), self._function_kind(collector, child, depth)]
+                keys.append(self._key(collector, name))
+                types.append(self._function_kind(collector, child, depth))
             elif kind == "index_signature":
                 annotation = child.child_by_field_name("type")
-                found += ["=str", None if annotation is None else self.kind(collector, annotation, depth)]
+                keys.append(_STR)
+                types.append(None if annotation is None else self.kind(collector, annotation, depth))
             elif kind in ("call_signature", "construct_signature") and len(node.named_children) == 1:
                 return self._function_kind(collector, child, depth)
-        return found
+        return ObjectType(tuple(keys), tuple(types))
 
     def _query_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         inner = first_child(node)
-        return ["typeof", None if inner is None else self.value(collector, inner, depth)]
+        return TypeOf(None if inner is None else self.value(collector, inner, depth))
 
     def _lookup_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         children = node.named_children
@@ -400,17 +449,17 @@ class EcmaScriptCode(Language):
         raw = collector.text[children[1].start_byte : children[1].end_byte]
         if raw[:1] not in (b"'", b'"'):
             return None
-        return ["[.]", self.kind(collector, children[0], depth), "'" + raw[1:-1].decode("utf-8", "replace")]
+        return MemberType(self.kind(collector, children[0], depth), raw[1:-1].decode("utf-8", "replace"))
 
     def _literal_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         raw = collector.text[node.start_byte : node.end_byte]
-        return _TYPES.get(raw, "=str" if raw[0] in QUOTES else "=int")
+        return _TYPES.get(raw, _STR if raw[0] in QUOTES else _INT)
 
     def _yes_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        return "=bool"
+        return _BOOL
 
     def _text_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        return "=str"
+        return _STR
 
     def type_parameters(self, collector: Collector, node: Node) -> dict[str, Value]:
         """`<T extends Row>`: T stands for Row."""
@@ -486,7 +535,7 @@ class EcmaScriptCode(Language):
         optional = default is not None or self.all_optional or child.type == "optional_parameter"
         if pattern.type in ("object_pattern", "array_pattern"):
             name = f"({number})"
-            return Parameter(name, star, kind, value, optional), tuple(self.destructure(collector, pattern, name))
+            return Parameter(name, star, kind, value, optional), tuple(self.destructure(collector, pattern, Name(name)))
         name = text[pattern.start_byte : pattern.end_byte].decode("utf-8", "replace")
         return Parameter(name, star, kind, value, optional), ()
 
@@ -499,28 +548,29 @@ class EcmaScriptCode(Language):
             if kind in ("identifier", "shorthand_property_identifier_pattern"):
                 name = collector.slice(node.start_byte, node.end_byte)
                 if kind != "identifier":
-                    value = attribute(value, name)
+                    value = read_attribute(value, name)
                 yield node.start_byte, name, value
             elif kind == "object_pattern":
                 todo += [(child, value) for child in node.named_children[:MAX_ELEMENTS]]
             elif kind == "pair_pattern":
                 key, inner = node.child_by_field_name("key"), node.child_by_field_name("value")
                 if key is not None and inner is not None:
-                    todo.append((inner, attribute(value, read_key(collector.text, key.start_byte, key.end_byte)[0])))
+                    name = read_key(collector.text, key.start_byte, key.end_byte)[0]
+                    todo.append((inner, read_attribute(value, name)))
             elif kind in ("assignment_pattern", "object_assignment_pattern"):
                 left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
                 if left is not None and right is not None:
                     default = self.value(collector, right)
                     if left.type == "shorthand_property_identifier_pattern":
                         name = collector.slice(left.start_byte, left.end_byte)
-                        yield left.start_byte, name, ["|", attribute(value, name), default]
+                        yield left.start_byte, name, Choice((read_attribute(value, name), default))
                     else:
-                        todo.append((left, ["|", value, default]))
+                        todo.append((left, Choice((value, default))))
             elif kind == "array_pattern":
                 for number, child in enumerate(node.named_children[:MAX_ELEMENTS]):
-                    inner = None if value is None else ["[]", value, f"#{number}"]
+                    inner = None if value is None else Element(value, (Integer(number),))
                     if child.type == "rest_pattern" and value is not None:
-                        inner = ["slice", value, f"#{number}", None]
+                        inner = Slice(value, (number, None))
                     todo.append((child, inner))
             elif kind == "rest_pattern":
                 todo += [(child, value) for child in node.named_children]
@@ -559,16 +609,16 @@ class EcmaScriptCode(Language):
         if name == "prototype":
             created = _CREATED.match(raw)
             if created is not None:
-                notes.derived[holder] = (created[1] or created[2]).decode("utf-8", "replace")
-            elif type(value) is list and value[0] == "dict":
-                for key, inner in zip(value[1::2], value[2::2], strict=True):
-                    if key is not None and key[0] == "'":
-                        stores.append((start, f"{holder}.prototype", key[1:], inner, None, -1))
-                        if type(inner) is list and inner[0] == "lambda":
-                            notes.methods.add(inner[1])
+                notes.derived[holder] = Name((created[1] or created[2]).decode("utf-8", "replace"))
+            elif isinstance(value, Dictionary):
+                for key, inner in zip(value.keys, value.values, strict=True):
+                    if isinstance(key, Text):
+                        stores.append((start, Name(f"{holder}.prototype"), key.value, inner, None, -1))
+                        if isinstance(inner, Lambda):
+                            notes.methods.add(inner.start)
         elif name == "__proto__":
-            _derive(notes, holder, value)
-        stores.append((start, holder, name, value, None, -1 if name == "prototype" else end))
+            _derive(notes, Name(holder), value)
+        stores.append((start, Name(holder), name, value, None, -1 if name == "prototype" else end))
 
     def finish_code(self, collector: Collector) -> None:
         """Gives every function its definition and every name its scope."""
@@ -582,16 +632,18 @@ class EcmaScriptCode(Language):
         anonymous: dict[int, Written] = {}
         declared: dict[tuple[int, str], int] = {}
         for call in collector.calls:
-            if call[5] in _DERIVING and len(call) > 11 and len(call[11]) == 2:
-                _derive(notes, *call[11], is_whole=call[5] != "setPrototypeOf")
+            name, args = call[5], call[11]
+            if name in _DERIVING and len(args) == 2:
+                _derive(notes, *args, is_whole=name != "setPrototypeOf")
         prototypes = self._find_prototypes(collector, notes)
+        these = [found.start() for found in _THIS_WORD.finditer(text, *collector.span)]
         for start in sorted(notes.functions):
             written = notes.functions[start]
             draft = named.get(written.body_start)
             around = classes.get(tree.parents[start]) if start not in notes.entries else None
             parameters = written.parameters
             key = start
-            this: Value = written.this if written.this is None else ["type", written.this, None]
+            this: Value = None if written.this is None else Typed(written.this, None)
             is_own = False
             if draft is not None and around is not None:
                 key = code.renamed[start] = draft.head
@@ -618,7 +670,7 @@ class EcmaScriptCode(Language):
                 if draft is None:
                     anonymous[start] = written
                     for number, parameter in enumerate(parameters):
-                        code.binds.append((start, start, parameter.name, ["param", start, number], written.end))
+                        code.binds.append((start, start, parameter.name, ParameterOf(start, number), written.end))
                 elif start in notes.entries:
                     this = notes.entries[start]
             if draft is not None and written.value is not None and start not in code.lambdas:
@@ -626,16 +678,17 @@ class EcmaScriptCode(Language):
                 code.returns.append((written.body_start - 1, written.value))
             place = (start, start) if draft is None else (written.body_start, written.body_start)
             inner = written.end if draft is None else -1
-            if not is_own and not written.is_arrow and text.find(b"this", start, written.end) >= 0:
+            if not is_own and not written.is_arrow and bisect_left(these, start) < bisect_left(these, written.end):
                 code.binds.append((*place, "this", this, inner))
             if written.name:
-                code.binds.append((*place, written.name, ["def" if key in code.definitions else "lambda", key], inner))
+                own = Defined(key) if key in code.definitions else Lambda(key)
+                code.binds.append((*place, written.name, own, inner))
             for parameter in parameters:
                 declared[start, parameter.name] = start
             for at, name, value in written.patterns:
                 declared[start, name] = at
                 if draft is None:
-                    code.binds.append((start, start, name, ["at", at, value], written.end))
+                    code.binds.append((start, start, name, SeenIn(NOWHERE, at, value), written.end))
                 else:
                     code.binds.append((at, at, name, value, -1))
         self._hide_definitions(collector, tree, anonymous, named, classes)
@@ -657,13 +710,11 @@ class EcmaScriptCode(Language):
                 code.definitions[draft.head] = (kind, (), None, tuple(bases), keywords)
                 found[draft.body_start] = draft
                 at = draft.body_start
-                code.binds += [(at, at, f"<{name}>", ["alias", value], -1) for name, value in parameters]
-                # Who derives from a type is asked by its name.
+                code.binds += [(at, at, f"<{name}>", AliasOf(value), -1) for name, value in parameters]
                 for base in (*bases, *implemented):
-                    base = base[1] if type(base) is list and base[0] == "[]" else base
-                    if type(base) is str and kind in ("class", "interface"):
-                        name = f"implements {base.rpartition('.')[2]}"
-                        code.stores.append((draft.head, ["def", draft.head], name, base, None, -1))
+                    named = base.base if isinstance(base, Element) else base
+                    if isinstance(named, str) and kind in ("class", "interface"):
+                        code.entries.append(Entry("heir", named.rpartition(".")[2], draft.head))
         return found
 
     def _hide_definitions(
@@ -683,13 +734,13 @@ class EcmaScriptCode(Language):
             if draft is not None and draft.head in code.definitions and around in anonymous:
                 label = f"<{draft.name}>" if code.definitions[draft.head][0] in self.type_kinds else draft.name
                 code.unbound.add(draft.head)
-                code.binds.append((around, around, label, ["def", draft.head], anonymous[around].end))
+                code.binds.append((around, around, label, Defined(draft.head), anonymous[around].end))
 
     def _find_prototypes(self, collector: Collector, notes: Notes) -> set[str]:
         """Functions that are made with `new`, or get methods through their prototype."""
         found = set(notes.derived) | notes.made
         for _, base, name, _, _, _ in collector.code.stores:
-            if type(base) is str:
+            if isinstance(base, str):
                 if base.endswith(".prototype"):
                     found.add(base.removesuffix(".prototype"))
                 elif name == "prototype":
@@ -718,7 +769,7 @@ class EcmaScriptCode(Language):
             if inner < 0:
                 declared.setdefault((owner, name), start)
                 if owner in anonymous and start != owner:
-                    bind = (owner, owner, name, ["at", start, value], anonymous[owner].end)
+                    bind = (owner, owner, name, SeenIn(NOWHERE, start, value), anonymous[owner].end)
             code.binds.append(bind)
         notes.assigned.sort(key=lambda item: item[0])
         owners = tree.find([start for start, *_ in notes.assigned])
@@ -730,12 +781,12 @@ class EcmaScriptCode(Language):
             if place is None:
                 continue
             if owner in anonymous:
-                code.binds.append((owner, owner, name, ["at", start, value], anonymous[owner].end))
+                code.binds.append((owner, owner, name, SeenIn(NOWHERE, start, value), anonymous[owner].end))
             elif owner == here:
                 code.binds.append((end, start, name, value, -1))
             else:
                 code.is_shared = True
-                code.binds.append((end, place, name, ["at", start, value], -1))
+                code.binds.append((end, place, name, SeenIn(NOWHERE, start, value), -1))
 
     def _place_results(self, collector: Collector, tree: _Tree, anonymous: dict[int, Written]) -> None:
         code = collector.code
@@ -753,10 +804,10 @@ class EcmaScriptCode(Language):
                     end, body_start, parameters, value = code.lambdas[owner]
                     if value is None:
                         value = place[1]
-                    elif type(value) is not list or value[0] != "|":
-                        value = ["|", value, place[1]]
-                    elif len(value) < MAX_ELEMENTS:
-                        value = [*value, place[1]]
+                    elif not isinstance(value, Choice):
+                        value = Choice((value, place[1]))
+                    elif len(value.options) < MAX_ELEMENTS - 1:
+                        value = Choice((*value.options, place[1]))
                     code.lambdas[owner] = (end, body_start, parameters, value)
             places[:] = kept
 
@@ -789,18 +840,18 @@ class EcmaScriptCode(Language):
         for start, name, exported, end, module, _ in collector.exports:
             label = f"export {'=' if exported == 'export=' else exported}"
             if module:
-                code.binds.append((end, start, label, ["import", 0, module, name], -1))
+                code.binds.append((end, start, label, Imported(0, module, name), -1))
             elif exported != name and label not in known:
-                code.binds.append((end, start, label, name, -1))
+                code.binds.append((end, start, label, Name(name), -1))
 
 
 def _derive(notes: Notes, derived: Value, base: Value, *, is_whole: bool = False) -> None:
     """Two functions, or their prototypes."""
-    if type(derived) is str and type(base) is str and "=" not in (derived[0], base[0]):
+    if isinstance(derived, str) and isinstance(base, str):
         if is_whole:
             notes.derived[derived] = base
         elif derived.endswith(".prototype") and base.endswith(".prototype"):
-            notes.derived[derived.removesuffix(".prototype")] = base.removesuffix(".prototype")
+            notes.derived[derived.removesuffix(".prototype")] = Name(base.removesuffix(".prototype"))
 
 
 class _Tree:
@@ -849,41 +900,37 @@ def read_plain_values(text: bytes) -> tuple[Summary, tuple[Value, ...]] | None:
     summary = read_plain_arguments(text)
     if summary is None or summary[1] > len(summary[0]):
         return None
-    return summary, tuple(
-        read_path(argument.text.encode()) if argument.kind in _PLAIN else _read_literal(argument.kind, argument.text)
-        for argument in summary[0]
-    )
+    values: list[Value] = []
+    for argument in summary[0]:
+        found = read_path(argument.text.encode()) if argument.kind in _PLAIN else NO_PATH
+        values.append(_read_literal(argument.kind, argument.text) if found is NO_PATH else found)
+    return summary, tuple(values)
 
 
 def _read_literal(kind: str, text: str) -> Value:
     if kind == "string":
-        return f"'{text[1:-1]}"
+        return Text(text[1:-1])
     if kind == "number":
-        return f"#{text}" if text.isdecimal() and len(text) < 10 else "=int"
-    return "=bool" if kind == "boolean" else "=None"
+        return _read_number(text) or _INT
+    return _BOOL if kind == "boolean" else NULL
 
 
-def attribute(value: Value, path: str) -> Value:
-    if value is None or not path:
-        return None
-    if type(value) is str:
-        return f"{value}.{path}" if value[0] not in "'#=" else [".", value, path]
-    if type(value) is list and value[0] == ".":
-        return [".", value[1], f"{value[2]}.{path}"]
-    return [".", value, path]
+def _read_number(text: str) -> Integer | None:
+    """A short number in plain digits."""
+    return Integer(int(text)) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def substitute(kind: Value, mapping: dict[str, Value], depth: int = 0) -> Value:
     """A type with its parameters replaced by what they extend."""
-    if type(kind) is str:
+    if isinstance(kind, str):
         return mapping.get(kind, kind)
-    if type(kind) is not list or depth > MAX_NESTED:
+    if kind is None or isinstance(kind, int) or depth > MAX_NESTED:
         return kind
-    return [kind[0], *(substitute(inner, mapping, depth + 1) for inner in kind[1:])]
+    return replace_inner(kind, lambda inner: substitute(inner, mapping, depth + 1))
 
 
 @lru_cache(maxsize=8192)
-def read_path(raw: bytes) -> Value:
+def read_path(raw: bytes) -> Value | NoPath:
     """A name with its attributes; NO_PATH for everything else."""
     if not _PATH.fullmatch(raw):
         return NO_PATH
@@ -894,20 +941,21 @@ def read_path(raw: bytes) -> Value:
     if raw.startswith(_EXPORTS):
         raw = b"export " + raw.removeprefix(b"module.").removeprefix(b"exports.")
     path = raw.decode("utf-8", "replace")
-    return [".", ["super"], path[6:]] if raw.startswith(b"super.") else path
+    return Attribute(SuperObject(), path[6:]) if raw.startswith(b"super.") else Name(path)
 
 
 @lru_cache(maxsize=8192)
-def read_type(raw: bytes) -> Value:
+def read_type(raw: bytes) -> Value | NoPath:
     """A type that is but a name, with or without the colon before it; NO_PATH for everything else."""
     if raw[:1] == b":":
         raw = raw[1:].strip()
     if not _PATH.fullmatch(raw):
         return NO_PATH
-    return _TYPES[raw] if raw in _TYPES else raw.decode("utf-8", "replace")
+    return _TYPES[raw] if raw in _TYPES else Name(raw.decode("utf-8", "replace"))
 
 
 _THIS = Parameter("this")
+_THIS_WORD = re.compile(rb"this")
 _EXPORTS = (b"exports.", b"module.exports.")
 # From what is assigned to the block that always runs it; functions are there before that.
 _DERIVING = frozenset({"inherits", "setPrototypeOf", "__extends"})  # functions that put one under another

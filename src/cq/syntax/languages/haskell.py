@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cq.model.facts import Argument
-from cq.syntax.collect import DEFINED
+from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
 from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
 
@@ -88,7 +88,19 @@ class Haskell(Language):
             for item in given[:MAX_ARGS]
         )
         collector.calls.append(
-            (whole.start_byte, whole.end_byte, name_start, "call", raw, name, receiver, summary, len(given), ())
+            (
+                whole.start_byte,
+                whole.end_byte,
+                name_start,
+                "call",
+                raw,
+                name,
+                receiver,
+                summary,
+                len(given),
+                (),
+                *NO_SITE,
+            )
         )
 
     def _argument_kind(self, node: Node, kinds: dict[int, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cq.model.code import Value
+from cq.model.code import Dictionary, Listing, Text, Value
 from cq.syntax.code import MAX_ELEMENTS
 from cq.syntax.excerpt import clip
 from cq.syntax.language import Captures, Draft, Language
@@ -139,18 +139,20 @@ def _value(collector: Collector, node: Node, depth: int) -> Value:
     """Strings, lists and objects, as cq.model.code has them."""
     kind = node.type
     if kind == "string":
-        return "'" + collector.slice(node.start_byte + 1, node.end_byte - 1)
+        return Text(collector.slice(node.start_byte + 1, node.end_byte - 1))
     if depth > MAX_KEY_DEPTH or kind not in ("object", "array"):
         return None
     children = [child for child in node.named_children[:MAX_ELEMENTS] if child.type != "comment"]
     if kind == "array":
-        return ["list", *(_value(collector, child, depth + 1) for child in children)]
-    found: list[Value] = ["dict"]
+        return Listing("list", tuple([_value(collector, child, depth + 1) for child in children]))
+    keys: list[Value] = []
+    values: list[Value] = []
     for pair in children:
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         if key is not None and value is not None:
-            found += [_value(collector, key, depth + 1), _value(collector, value, depth + 1)]
-    return found
+            keys.append(_value(collector, key, depth + 1))
+            values.append(_value(collector, value, depth + 1))
+    return Dictionary(tuple(keys), tuple(values))
 
 
 _SETTINGS = frozenset(

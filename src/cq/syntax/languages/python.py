@@ -8,11 +8,40 @@ import re
 from bisect import bisect_left
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from cq.model.code import Parameter, Value
+from cq.model.code import (
+    NULL,
+    Augmented,
+    Awaited,
+    CallEnd,
+    Caught,
+    Choice,
+    Constant,
+    Dictionary,
+    Each,
+    Element,
+    Entered,
+    Imported,
+    Integer,
+    Iterated,
+    Lambda,
+    Listing,
+    Name,
+    Operated,
+    Parameter,
+    ParameterOf,
+    Seen,
+    Sent,
+    Slice,
+    Spread,
+    Text,
+    Value,
+    read_attribute,
+    read_integer,
+)
 from cq.model.facts import Argument
 from cq.syntax.code import MAX_ELEMENTS, MAX_NESTED
 from cq.syntax.collect import Scopes
@@ -177,7 +206,7 @@ class Python(Language):
         start, end, code = node.start_byte, node.end_byte, collector.code
         code.lambdas[start] = (end, body.start_byte, parameters, self.value(collector, body))
         for number, parameter in enumerate(parameters):
-            code.binds.append((start, start, parameter.name, ["param", start, number], end))
+            code.binds.append((start, start, parameter.name, ParameterOf(start, number), end))
 
     def _add_type_parameters(self, collector: Collector, node: Node) -> None:
         for child in node.named_children:
@@ -281,15 +310,16 @@ class Python(Language):
             if length:
                 name_start = last - length
                 marks[name_start] = _CALL
-            if target is _BY_NODE or not clean:
-                target = self.value(collector, callee)
+            value: Value = target
+            if target is None or not clean:
+                value = self.value(collector, callee)
             if kind == "public":
                 kind = "call"
                 collector.public.append((start, end))
             elif written == b"setattr":
                 self._add_attribute(collector, start, args)
             if end - first == 2:
-                calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, (), target, (), ()))
+                calls.append((start, end, name_start, kind, raw, name, receiver, (), 0, (), value, (), ()))
                 continue
             # What follows from the text alone is kept: the same few arguments are passed again and again. Around a
             # syntax error equal text may be parsed differently, and facts must not depend on what was read before.
@@ -303,9 +333,10 @@ class Python(Language):
                     # Only what holds no call, lambda or comprehension is the same wherever it stands.
                     moves = b"(" in written[1:] or _PLACED.search(written)
                     lists[written] = (*found[:3], None, ()) if moves else found
-            elif found[3] is None:
-                found = (*found[:3], *self._argument_values(collector, args))
-            calls.append((start, end, name_start, kind, raw, name, receiver, *found[:3], target, *found[3:]))
+            values, named = found[3:]
+            if values is None:
+                values, named = self._argument_values(collector, args)
+            calls.append((start, end, name_start, kind, raw, name, receiver, *found[:3], value, values, named))
 
     def _add_odd_call(self, collector: Collector, node: Node) -> None:
         """With comments or errors inside, in parentheses, or very long."""
@@ -323,12 +354,13 @@ class Python(Language):
     def _add_attribute(self, collector: Collector, start: int, args: Node) -> None:
         """`setattr(x, "name", value)` is `x.name = value`."""
         values, _ = self._argument_values(collector, args)
-        if len(values) == 3 and type(values[1]) is str and values[1][0] == "'" and values[1][1:].isidentifier():
-            collector.code.stores.append((start, values[0], values[1][1:], values[2], None, -1))
+        name = values[1] if len(values) == 3 else None
+        if isinstance(name, Text) and name.value.isidentifier():
+            collector.code.stores.append((start, values[0], name.value, values[2], None, -1))
 
     @cached_property
-    def known_callees(self) -> dict[bytes, tuple[str, str, str, str, int, Value]]:
-        """By their text: kind, callee, name, receiver, bytes of the name, value or _BY_NODE."""
+    def known_callees(self) -> dict[bytes, tuple[str, str, str, str, int, Name | None]]:
+        """By their text: kind, callee, name, receiver, bytes of the name, value; None where the node must say that."""
         return {}
 
     @cached_property
@@ -336,7 +368,9 @@ class Python(Language):
         """Argument lists by their text; without values where those depend on the place."""
         return {}
 
-    def _read_callee(self, collector: Collector, callee: Node, written: bytes) -> tuple[str, str, str, str, int, Value]:
+    def _read_callee(
+        self, collector: Collector, callee: Node, written: bytes
+    ) -> tuple[str, str, str, str, int, Name | None]:
         raw, name, receiver, name_start = collector.split_callee(self, callee)
         kind = "call"
         if written.startswith(b"super(") and len(written) > 6:
@@ -344,7 +378,7 @@ class Python(Language):
         elif written.startswith(_PUBLIC_CALLS):
             kind = "public"
         plain = callee.type == "identifier" or (callee.type == "attribute" and _DOTTED.fullmatch(written))
-        target = written.decode("utf-8", "replace") if plain else _BY_NODE
+        target = Name(written.decode("utf-8", "replace")) if plain else None
         return kind, raw, name, receiver, callee.end_byte - name_start if name_start >= 0 else 0, target
 
     def _read_arguments(self, collector: Collector, node: Node) -> _Arguments:
@@ -383,8 +417,9 @@ class Python(Language):
             if len(args) < MAX_ARGS:
                 depth = self.shape_depth(child) if kind in _NESTED else 0
                 args.append(Argument(kind, excerpt, name, depth, kind == "spread"))
+            value: Value
             if kind == "name" and not folded:
-                value = excerpt or None
+                value = Name(excerpt) if excerpt else None
             elif number == string and not folded:
                 value = _string_value(piece)
             elif number == splat and not name:
@@ -431,18 +466,20 @@ class Python(Language):
         """See cq.model.code. What nests too deeply is unknown."""
         kind = node.type
         if kind == "call":
-            return node.end_byte
+            return CallEnd(node.end_byte)
         text, start, end = collector.text, node.start_byte, node.end_byte
         if kind == "identifier":
-            return text[start:end].decode("utf-8", "replace") or None  # a name that the parser made up
+            name = text[start:end].decode("utf-8", "replace")
+            return Name(name) if name else None  # a name that the parser made up
         if kind == "string":
             return _string_value(text[start:end])
         if kind in _LITERALS:
-            return _integer_value(text[start:end]) if kind == "integer" and end - start < 10 else _LITERALS[kind]
+            number = read_integer(text[start:end]) if kind == "integer" else None
+            return _LITERALS[kind] if number is None else number
         if kind == "attribute":
             raw = text[start:end]
             if _DOTTED.fullmatch(raw):
-                return raw.decode("utf-8", "replace")
+                return Name(raw.decode("utf-8", "replace"))
         walk = _VALUES.get(kind)
         if walk is None or depth > MAX_NESTED:
             return None
@@ -455,35 +492,32 @@ class Python(Language):
         base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
         if base is None or name is None:
             return None
-        path = collector.slice(name.start_byte, name.end_byte)
-        value = self.value(collector, base, depth) if path else None  # a name that the parser made up
-        if isinstance(value, str) and value[0] not in "'#=":
-            return f"{value}.{path}"
-        if isinstance(value, list) and value[0] == ".":
-            return [".", value[1], f"{value[2]}.{path}"]
-        return None if value is None else [".", value, path]
+        value = self.value(collector, base, depth)
+        return read_attribute(value, collector.slice(name.start_byte, name.end_byte))
 
     def _sent_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["sent"]
+        return Sent()
 
     def _inner_value(self, collector: Collector, node: Node, depth: int) -> Value:
         inner = next((child for child in node.named_children if child.type != "comment"), None)
         return None if inner is None else self.value(collector, inner, depth)
 
     def _sequence_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        kind = "tuple" if node.type == "expression_list" or node.type == "pattern_list" else node.type
-        return [kind, *self._values(collector, node.named_children, depth)]
+        return Listing(_LISTINGS.get(node.type, "tuple"), self._values(collector, node.named_children, depth))
 
     def _dictionary_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        found: list[Value] = ["dict"]
+        keys: list[Value] = []
+        values: list[Value] = []
         for pair in node.named_children[:MAX_ELEMENTS]:
             if pair.type == "pair":
                 key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
                 if key is not None and value is not None:
-                    found += [self.value(collector, key, depth), self.value(collector, value, depth)]
+                    keys.append(self.value(collector, key, depth))
+                    values.append(self.value(collector, value, depth))
             elif pair.type == "dictionary_splat":
-                found += [None, self._inner_value(collector, pair, depth)]
-        return found
+                keys.append(None)
+                values.append(self._inner_value(collector, pair, depth))
+        return Dictionary(tuple(keys), tuple(values))
 
     def _comprehension_value(self, collector: Collector, node: Node, depth: int) -> Value:
         body = node.child_by_field_name("body")
@@ -491,8 +525,8 @@ class Python(Language):
             body = body.child_by_field_name("value")
         value = None if body is None else self.value(collector, body, depth)
         # The variables of a comprehension are known inside it.
-        value = None if body is None else ["seen", body.start_byte, value]
-        return ["each", node.type.partition("_")[0].replace("dictionary", "dict"), value]
+        value = None if body is None else Seen(body.start_byte, value)
+        return Each(_COMPREHENSIONS[node.type], value)
 
     def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
         base = node.child_by_field_name("value")
@@ -501,50 +535,52 @@ class Python(Language):
         if value is None or not keys:
             return None
         if keys[0].type == "slice":
-            return ["slice", value, *self._slice_bounds(collector, keys[0])]
-        return ["[]", value, *self._values(collector, keys, depth)]
+            return Slice(value, self._slice_bounds(collector, keys[0]))
+        return Element(value, self._values(collector, keys, depth))
 
-    def _slice_bounds(self, collector: Collector, node: Node) -> tuple[str | None, str | None]:
-        """`#1`, `#-1`; None where there is none, `?` for what is no number."""
-        bounds: list[str | None] = [None, None]
+    def _slice_bounds(self, collector: Collector, node: Node) -> tuple[int | None, int | None] | None:
+        """None in it for a bound that there is none of; None for all where one is no number."""
+        bounds: list[int | None] = [None, None]
         at = 0
         for child in node.children:
             if child.type == ":":
                 at += 1
             elif child.type != "comment":
                 value = self.value(collector, child)
-                bounds[min(at, 1)] = value if type(value) is str and value[0] == "#" and at < 2 else "?"
+                if not isinstance(value, Integer) or at > 1:
+                    return None
+                bounds[at] = value.value
         return bounds[0], bounds[1]
 
     def _sign_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`-1` is a number; what else a sign gives is what its operand gives."""
         value = self._inner_value(collector, node, depth)
-        if type(value) is str and value[0] == "#" and collector.text[node.start_byte] == 45:
-            return f"#-{value[1:]}".replace("--", "")
-        return ["op", f"{chr(collector.text[node.start_byte])}x", value, None]
+        if isinstance(value, Integer) and collector.text[node.start_byte] == 45:
+            return Integer(-value.value)
+        return Operated(f"{chr(collector.text[node.start_byte])}x", value, None)
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`a or b`, `a if c else b`; `a and b` is b or false."""
         values = self._values(collector, node.named_children, depth)
         if node.type == "conditional_expression" and len(values) == 3:
             values = (values[0], values[2])
-        return ["|", *values]
+        return Choice(values)
 
     def _operator_value(self, collector: Collector, node: Node, depth: int) -> Value:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         operator = node.child_by_field_name("operator")
         if left is None or right is None or operator is None:
             return None
-        return ["op", operator.type, self.value(collector, left, depth), self.value(collector, right, depth)]
+        return Operated(operator.type, self.value(collector, left, depth), self.value(collector, right, depth))
 
     def _await_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["await", self._inner_value(collector, node, depth)]
+        return Awaited(self._inner_value(collector, node, depth))
 
     def _splat_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["*", self._inner_value(collector, node, depth)]
+        return Spread(self._inner_value(collector, node, depth))
 
     def _lambda_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["lambda", node.start_byte]
+        return Lambda(node.start_byte)
 
     def _walrus_value(self, collector: Collector, node: Node, depth: int) -> Value:
         value = node.child_by_field_name("value")
@@ -563,10 +599,10 @@ class Python(Language):
         if len(children) < 2:
             return None
         inner = self._values(collector, children[1].named_children, depth)
-        return ["[]", self.value(collector, children[0], depth), *inner]
+        return Element(self.value(collector, children[0], depth), inner)
 
     def _union_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return ["|", *self._values(collector, node.named_children, depth)]
+        return Choice(self._values(collector, node.named_children, depth))
 
     def summarize_arguments(
         self, collector: Collector, node: Node
@@ -591,7 +627,7 @@ class Python(Language):
                     collector.add_import(
                         "import", module, start, end, [(bound, imported or "*", name.start_byte, name.end_byte, False)]
                     )
-                    value = ["import", 0, module if local else bound, "*"]
+                    value = Imported(0, module if local else bound, "*")
                     collector.code.binds.append((end, start, bound, value, -1))
             return
         level = 0
@@ -605,10 +641,10 @@ class Python(Language):
         for child in node.children_by_field_name("name"):
             imported, local, name = self._split_alias(collector, child)
             bindings.append((local or imported, imported, name.start_byte, name.end_byte, False))
-            collector.code.binds.append((end, start, local or imported, ["import", level, module, imported], -1))
+            collector.code.binds.append((end, start, local or imported, Imported(level, module, imported), -1))
         star = not bindings and any(child.type == "wildcard_import" for child in node.named_children)
         if star:
-            collector.code.binds.append((end, start, "*", ["import", level, module, "*"], -1))
+            collector.code.binds.append((end, start, "*", Imported(level, module, "*"), -1))
         collector.add_import("star" if star else "from", module, start, end, bindings, level=level)
 
     def _split_alias(self, collector: Collector, node: Node) -> tuple[str, str, Node]:
@@ -649,7 +685,7 @@ class Python(Language):
             if collector.text.startswith(b"yield from", node.start_byte):
                 if value is not None and value.type in _RECEIVERS:
                     collector.code.runs.append((value.start_byte, "iter", found))
-                found = ["iter", found]
+                found = Iterated(found)
             collector.code.yields.append((node.start_byte, found))
 
     def each_run(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
@@ -751,8 +787,12 @@ class Python(Language):
         operator, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
         if target is not None and operator is not None and right is not None:
             base, value = self.value(collector, target), self.value(collector, right)
-            if operator.type == "+=" and type(value) is list:
-                base = ["augment", base, value]  # jobs += [f]
+            if (
+                operator.type == "+="
+                and not isinstance(value, (str, int, Text, Integer, Constant))
+                and value is not None
+            ):
+                base = Augmented(base, value)  # jobs += [f]
             collector.code.runs.append((node.start_byte, operator.type, base))
 
     def _bind_target(self, collector: Collector, node: Node) -> None:
@@ -761,15 +801,16 @@ class Python(Language):
             return
         before = len(collector.symbols)
         self._bind(collector, target, target if node.type == "for_statement" else node, None)
-        element = ["iter", self.value(collector, value)]
+        iterated = self.value(collector, value)
+        element: Value = Iterated(iterated)
         if value.type in _RECEIVERS:
-            collector.code.runs.append((value.start_byte, "iter", element[1]))
+            collector.code.runs.append((value.start_byte, "iter", iterated))
         if node.type == "for_in_clause":
             for draft in collector.symbols[before:]:
                 draft.modifiers = ("comprehension",)
             whole = collector.ancestors.holder(node) or node
             if whole.start_byte in collector.code.looped:
-                element = ["seen", node.start_byte, element]  # `for row in rows for cell in row`
+                element = Seen(node.start_byte, element)  # `for row in rows for cell in row`
             collector.code.looped.add(whole.start_byte)
             self._add_bind(collector, target, whole, element, whole.start_byte, whole.end_byte)
         else:
@@ -798,7 +839,7 @@ class Python(Language):
             collector.text[max(0, node.start_byte - 8) : node.start_byte].rstrip().endswith((b"except", b"except*"))
         )
         bound = None if value.type == "case_pattern" else self.value(collector, value)
-        self._add_bind(collector, target, node, ["caught" if caught else "enter", bound], node.end_byte)
+        self._add_bind(collector, target, node, Caught(bound) if caught else Entered(bound), node.end_byte)
 
     def _catch(self, collector: Collector, node: Node) -> None:
         value = node.child_by_field_name("value") or first_child(node)
@@ -864,10 +905,10 @@ class Python(Language):
                     behind = number - len(children)  # counted from the end: -1 is the last
                     if child.type == "list_splat_pattern":
                         starred = True
-                        rest = ["slice", value, f"#{number}", f"#{behind + 1}" if behind < -1 else None]
+                        rest = Slice(value, (number, behind + 1 if behind < -1 else None))
                         todo += [(inner_child, rest) for inner_child in child.named_children]
                     else:
-                        todo.append((child, ["[]", value, f"#{behind if starred else number}"]))
+                        todo.append((child, Element(value, (Integer(behind if starred else number),))))
 
     def _bind(self, collector: Collector, target: Node, statement: Node, value: Node | None) -> None:
         """Every name the target binds becomes a draft; `finish` keeps the first of each scope."""
@@ -1070,29 +1111,21 @@ def _is_text(collector: Collector, string: Node) -> bool:
     return False
 
 
-def _integer_value(text: bytes) -> str:
-    """Equal numbers are equal values: `0x10` is `#16`."""
-    try:
-        return f"#{int(text, 0)}"
-    except ValueError:  # `1j`, `007`
-        return _LITERALS["integer"]
-
-
 def _string_value(raw: bytes) -> Value:
     """Short plain strings keep their text: they are keys, names of attributes, modules and types. Of `f"visit_{x}"` it
     is known how it begins."""
     quote = raw[:1]
     if quote == b"f" and (begun := _BEGUN.match(raw)):
-        return ["op", "+", f"'{begun[1].decode()}", None]
+        return Operated("+", Text(begun[1].decode()), None)
     if quote in (b"'", b'"') and len(raw) < _STRING_TEXT and raw[:3] != quote * 3 and b"\\" not in raw:
-        return "'" + raw[1:-1].decode("utf-8", "replace")
-    return "=bytes" if raw[:1] in b"bB" else "=str"
+        return Text(raw[1:-1].decode("utf-8", "replace"))
+    return Constant("bytes" if raw[:1] in b"bB" else "str")
 
 
 # Names, and what may stand between them in a type: never a blank alone.
 _FORWARD = re.compile(rb"""(["'])[ ]*(?:[^\W\d]\w*(?:[ ]*[][(),|."'][][(),|."' ]*|(?=\1)))+\1""")
 _DEDENTS: dict[int, re.Pattern[bytes]] = {}
-_BY_NODE = object()  # instead of a value: the text alone does not say it
+
 _PARENTHESIS, _EQUALS = ord("("), ord("=")
 _NESTED = frozenset({"call", "array", "object"})
 _PUBLIC_CALLS = (b"__all__.extend", b"__all__.append")
@@ -1103,8 +1136,8 @@ _BEGUN = re.compile(rb"f[\"']([a-zA-Z_]\w*)\{(?!\{)")
 _PLACED = re.compile(rb"\b(?:lambda|for)\b")  # what in a list of arguments depends on its place
 _DOTTED = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _LITERALS = {
-    "concatenated_string": "=str", "integer": "=int", "float": "=float", "true": "=bool", "false": "=bool",
-    "none": "=None", "not_operator": "=bool",
+    "concatenated_string": Constant("str"), "integer": Constant("int"), "float": Constant("float"),
+    "true": Constant("bool"), "false": Constant("bool"), "none": NULL, "not_operator": Constant("bool"),
 }  # fmt: skip
 _VALUES = {
     "yield": Python._sent_value,
@@ -1132,6 +1165,11 @@ _VALUES = {
     "generic_type": Python._generic_value,
     "union_type": Python._union_value,
 }
+_LISTINGS: dict[str, Literal["list", "set"]] = {"list": "list", "set": "set"}
+_COMPREHENSIONS: dict[str, Literal["list", "set", "generator", "dict"]] = {
+    "list_comprehension": "list", "set_comprehension": "set", "generator_expression": "generator",
+    "dictionary_comprehension": "dict",
+}  # fmt: skip
 _RECEIVERS = frozenset({
     "identifier", "attribute", "call", "subscript", "parenthesized_expression", "binary_operator",
 })  # fmt: skip

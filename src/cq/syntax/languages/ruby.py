@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cq.syntax.collect import DEFINED
+from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
 from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Captures, Draft, Language
 
@@ -128,7 +128,7 @@ class Ruby(Language):
     def on_super(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`super` alone passes all arguments on; where it is the callee of a call, `finish` keeps that call."""
         start, end = node.start_byte, node.end_byte
-        collector.calls.append((start, end, start, "super", "super", "super", "", (), 0, ()))
+        collector.calls.append((start, end, start, "super", "super", "super", "", (), 0, (), *NO_SITE))
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         text, callee, args = collector.text, captures.get("callee"), captures.get("args")
@@ -150,7 +150,7 @@ class Ruby(Language):
             kind = self._on_class_level(collector, name, node, args[0])
         collector.calls.append(
             (start, node.end_byte, name_start, kind, clip(text, start, last, CALLEE_TEXT), name, receiver,
-             summary, count, keywords)
+             summary, count, keywords, *NO_SITE)
         )  # fmt: skip
 
     def _on_class_level(self, collector: Collector, name: str, node: Node, args: Node) -> str:

@@ -7,7 +7,17 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from cq.model.code import Parameter, Value
+from cq.model.code import (
+    Bounds,
+    Element,
+    Entry,
+    Imported,
+    Iterated,
+    MethodOf,
+    Parameter,
+    Typed,
+    Value,
+)
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
@@ -15,6 +25,7 @@ from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Cap
 from cq.syntax.languages.rust_code import (
     IN_BLOCK,
     IN_NEXT_BLOCK,
+    SLICE,
     Keywords,
     bind_pattern,
     close_binds,
@@ -185,7 +196,7 @@ class Rust(Language):
                 binding = (draft.name, "*", name_start, name_end, False)
                 module = draft.name.removeprefix("r#")
                 collector.add_import("mod", module, start, end, [binding])
-                collector.code.binds.append((end, start - 1, module, ["import", 0, f"mod {module}", "*"], -1))
+                collector.code.binds.append((end, start - 1, module, Imported(0, f"mod {module}", "*"), -1))
         if kind != "type_parameter" and name_start > start:
             head = collector.text[start:name_start]
             draft.modifiers, draft.exported = _read_head(head if kind != "impl" else head.partition(b"impl")[0])
@@ -205,15 +216,14 @@ class Rust(Language):
             if kind == "macro" or draft.body_start >= 0:
                 code.definitions[start] = ("macro" if kind == "macro" else "mod", (), None, (), ())
             if kind == "macro":
-                code.stores.append((start, "macro", f"macro {draft.name}", None, None, -1))
+                code.entries.append(Entry("macro", draft.name, start))
         elif kind in _DEFINED:
             known = read_signature(kind, draft.signature)
             code.definitions[start] = known
             if kind == "impl":
-                # Who has methods of a type, and who implements a trait, is asked by name.
-                code.stores.append((start, "impl", f"impl {_impl_name(known[2], known[4])}", None, None, -1))
+                code.entries.append(Entry("impl of type", _impl_name(known[2], known[4]), start))
                 if known[3]:
-                    code.stores.append((start, "impl", f"for {_impl_name(known[3][0], ())}", None, None, -1))
+                    code.entries.append(Entry("impl of trait", _impl_name(known[3][0], ()), start))
 
     def _add_constant(self, collector: Collector, node: Node, draft: Draft) -> None:
         """Consts and statics open a scope: their initializer is code of their own."""
@@ -332,7 +342,7 @@ class Rust(Language):
             self._add_assignment(collector, node, name, value)
         bound = None if value is None else read_value(collector, value)
         if annotation is not None:
-            bound = ["as", read_type(text[annotation.start_byte : annotation.end_byte]), bound]
+            bound = Typed(read_type(text[annotation.start_byte : annotation.end_byte]), bound)
         bind_pattern(collector, target, bound, end, start, IN_BLOCK)
         if target.type != "identifier" or name_start == name_end:
             return
@@ -406,7 +416,7 @@ class Rust(Language):
             elif name == "collect" and callee.type == "generic_function":
                 kinds = callee.child_by_field_name("type_arguments")
                 if kinds is not None:
-                    args = (["as", read_type(text[kinds.start_byte + 1 : kinds.end_byte - 1]), None],)
+                    args = (Typed(read_type(text[kinds.start_byte + 1 : kinds.end_byte - 1]), None),)
             calls.append((first, end, name_start, "call", raw, name, receiver, *summary, target, args, ()))
 
     def _split_callee(self, collector: Collector, callee: Node, first: int, last: int) -> tuple[str, str, str, int]:
@@ -434,7 +444,7 @@ class Rust(Language):
             return read_value(collector, callee)
         base = callee.child_by_field_name("value")
         value = None if base is None else read_value(collector, base)
-        return None if value is None else [".", value, f"{name}("]
+        return None if value is None else MethodOf(value, name)
 
     def _last_name(self, collector: Collector, callee: Node) -> tuple[str, int]:
         """`a::b::<T>` and `a.b::<T>` are called b; `f(1)` and `a[0]` have no name."""
@@ -779,7 +789,7 @@ class Rust(Language):
             module = _name(collector, tree)
             binding = (_name(collector, alias), "*", alias.start_byte, alias.end_byte, False)
             collector.add_import("import", module, start, end, [binding])
-            collector.code.binds.append((end, start, binding[0], ["import", 0, f"::{module}", "*"], -1))
+            collector.code.binds.append((end, start, binding[0], Imported(0, f"::{module}", "*"), -1))
             return
         passes_on = collector.text.startswith((b"pub", b"crate"), start)
         kind = "reexport" if passes_on else "use"
@@ -787,13 +797,13 @@ class Rust(Language):
         binds = collector.code.binds
         for module, bindings in modules.items():
             collector.add_import(kind, module, start, end, bindings)
-            binds += [(end, start, local, ["import", 0, module, name], -1) for local, name, *_ in bindings]
+            binds += [(end, start, local, Imported(0, module, name), -1) for local, name, *_ in bindings]
             if passes_on:
                 for local, imported, first, last, _ in bindings:
                     collector.exports.append((first, imported, local, last, module, False))
         for module, first, last in stars:
             collector.add_import("reexport" if passes_on else "star", module, start, end, [])
-            binds.append((end, start, "*", ["import", 0, module, "*"], -1))
+            binds.append((end, start, "*", Imported(0, module, "*"), -1))
             if passes_on:
                 collector.exports.append((first, "*", "*", last, module, False))
 
@@ -883,7 +893,7 @@ class Rust(Language):
         body, value = node.child_by_field_name("body"), node.child_by_field_name("value")
         target = node.child_by_field_name("pattern")
         if body is not None and value is not None and target is not None:
-            item = ["item", read_value(collector, value)]
+            item = Iterated(read_value(collector, value))
             bind_pattern(collector, target, item, body.start_byte, node.start_byte, body.end_byte)
 
     def on_match(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
@@ -1060,11 +1070,11 @@ class Rust(Language):
         binds = collector.code.binds
         for number, bind in enumerate(binds):
             value = bind[3]
-            if type(value) is not list or value[0] != "import":
+            if not isinstance(value, Imported):
                 continue
             start = bind[1]
             around = [d.name.removeprefix("r#") for d in inline if d.body_start <= start < d.body_end]
-            module: str = value[2]
+            module = value.module
             if module.startswith("mod "):
                 if path := named.get(start + 1):
                     module = f"path {path}"
@@ -1079,8 +1089,8 @@ class Rust(Language):
                     module = "::".join(("%", *around, *rest))
                 elif head == "super":
                     module = "::".join((head, *rest))
-            if module != value[2]:
-                binds[number] = (*bind[:3], ["import", value[1], module, value[3]], bind[4])
+            if module != value.module:
+                binds[number] = (*bind[:3], Imported(value.level, module, value.name), bind[4])
 
     def _read_attributes(self, collector: Collector, draft: Draft) -> None:
         found, docs = [], False
@@ -1094,7 +1104,7 @@ class Rust(Language):
             if name.startswith("proc_macro"):
                 derived = _DERIVED.match(name)
                 name = draft.name if derived is None else derived[1]
-                collector.code.stores.append((draft.head, "macro", f"macro {name}", None, None, -1))
+                collector.code.entries.append(Entry("macro", name, draft.head))
         if docs:
             draft.doc = self._doc_of_leads(collector, draft.start, draft.head)
         if draft.kind == "macro" and any(name.startswith("macro_export") for name in found):
@@ -1137,9 +1147,11 @@ def _path_attribute(draft: Draft) -> str:
 
 def _impl_name(kind: Value, generics: Keywords) -> str:
     """The last name of a type; `*` for one that stands for any."""
-    while type(kind) is list and kind[0] in ("[]", "dyn") and len(kind) > 1:
-        kind = kind[1]
-    if type(kind) is not str:
+    while isinstance(kind, Element) or (isinstance(kind, Bounds) and kind.types):
+        kind = kind.base if isinstance(kind, Element) else kind.types[0]
+    if kind == SLICE:
+        return "[T]"
+    if not isinstance(kind, str):
         return "()"
     return "*" if any(name == kind for name, _ in generics) else kind.rpartition("::")[2]
 

@@ -1,28 +1,38 @@
-"""Rust for the linker: signatures, patterns and expressions reduced to the values of cq.model.code.
-
-What Rust adds to them: the last name of a callee says how it is called: `a.b(` a method, `Point{` a literal, `debug!` a
-macro, `derive#` an attribute. Further operations, which cq.graph.rust gives a meaning:
-
-    ["?", v]                 what an Option or Result holds
-    ["as", type, v]          of that type; v where the type leaves a hole
-    ["part", v, path, key]   a field of the variant or struct that a pattern names
-    ["nth", v, n] ["item", v] ["index", v, key]   of a tuple; of a slice or an iterator; by index
-    ["pack", v, …] ["items", v]                   a tuple, an array as written
-    ["closure", end, a, n]   the n-th parameter of a closure that is argument a of the call that ends there
-    ["seen", offset, v]        v, seen from that place
-    ["op!", method, v]       an operator, by the method that runs
-
-In types `["[]", "Vec", T]` has parameters, `["dyn", A, B]` are bounds, `["fn", result, T, …]` is callable.
-"""
+"""Rust for the linker: signatures, patterns and expressions reduced to the values of cq.model.code."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from cq.model.code import Parameter, Value
+from cq.model.code import (
+    Bounds,
+    CallEnd,
+    Choice,
+    ClosureParameter,
+    Constant,
+    Element,
+    FunctionType,
+    Indexed,
+    Item,
+    Iterated,
+    Lambda,
+    Listing,
+    MethodOf,
+    Name,
+    NamedType,
+    OperatorMethod,
+    Parameter,
+    PartOf,
+    Seen,
+    TuplePart,
+    Typed,
+    Unwrapped,
+    Value,
+    read_attribute,
+)
 from cq.syntax.code import MAX_NESTED
 from cq.syntax.language import first_child
 
@@ -38,6 +48,7 @@ _MAX_ARMS = 40
 _TAIL_BYTES = 300  # of a callee: enough to see what the last method is called on
 
 Keywords = tuple[tuple[str, Value], ...]
+SLICE = Constant("slice")  # stands for the type of `[T]`, with T for its parameter
 
 
 # -- signatures -------------------------------------------------------------------------------------
@@ -89,13 +100,13 @@ class _Reader:
         if token in ("&", "*", "mut", "const", "raw") or token[0] == "'":
             return self.type(depth + 1)
         if token == "(":
-            inner = self._types(")", depth)
-            return inner[0] if len(inner) == 1 else ["tuple", *inner]
+            parts = self._types(")", depth)
+            return parts[0] if len(parts) == 1 else Listing("tuple", tuple(parts))
         if token == "[":
             inner = self.type(depth + 1)
             self.skip_to("]")
             self.take("]")
-            return ["[]", "=slice", inner]
+            return Element(SLICE, (inner,))
         if token in ("dyn", "impl"):
             return self.bounds(depth + 1)
         if token == "for":
@@ -119,7 +130,8 @@ class _Reader:
         return self._path(token, depth)
 
     def _path(self, name: str, depth: int) -> Value:
-        path, parameters = name.removeprefix("r#"), []
+        path = name.removeprefix("r#")
+        parameters: list[Value] = []
         while True:
             if self.peek() == "<":
                 self.at += 1
@@ -134,14 +146,14 @@ class _Reader:
                     path = f"{path}::{name.removeprefix('r#')}"
             else:
                 break
-        return ["[]", path, *parameters] if parameters else path
+        return Element(Name(path), tuple(parameters)) if parameters else Name(path)
 
-    def _callable(self, depth: int) -> Value:
+    def _callable(self, depth: int) -> FunctionType:
         parameters: list[Value] = []
         if self.take("("):
             parameters = self._types(")", depth)
-        result = self.type(depth + 1) if self.take("->") else ["tuple"]
-        return ["fn", result, *parameters]
+        result = self.type(depth + 1) if self.take("->") else Listing("tuple")
+        return FunctionType(result, tuple(parameters))
 
     def _types(self, closer: str, depth: int) -> list[Value]:
         found: list[Value] = []
@@ -153,7 +165,7 @@ class _Reader:
             elif following in ("=", ":") and token.isidentifier():
                 self.at += 2
                 inner = self.bounds(depth + 1)
-                found.append(["=", token, inner] if following == "=" else inner)
+                found.append(NamedType(token, inner) if following == "=" else inner)
             else:
                 found.append(self.type(depth + 1))
             before = self.at
@@ -163,7 +175,7 @@ class _Reader:
                 self.at += 1
         return found
 
-    def bounds(self, depth: int = 0) -> Value:
+    def bounds(self, depth: int = 0) -> Bounds | FunctionType:
         """`A + 'a + ?Sized + B<C>`; a lone type is itself a bound."""
         found: list[Value] = []
         while True:
@@ -176,9 +188,9 @@ class _Reader:
             if not self.take("+"):
                 break
         for kind in found:
-            if type(kind) is list and kind[0] == "fn":
+            if isinstance(kind, FunctionType):
                 return kind
-        return ["dyn", *(kind for kind in found if kind is not None)]
+        return Bounds(tuple([kind for kind in found if kind is not None]))
 
     def generics(self) -> list[tuple[str, Value]]:
         found: list[tuple[str, Value]] = []
@@ -210,10 +222,10 @@ class _Reader:
             kind = self.type()
             if self.take(":"):
                 added = self.bounds()
-                if type(kind) is str and kind in bounds:
+                if isinstance(kind, str) and kind in bounds:
                     old = bounds[kind]
-                    if type(old) is list and type(added) is list and old[0] == added[0] == "dyn":
-                        added = [*old, *added[1:]]
+                    if isinstance(old, Bounds) and isinstance(added, Bounds):
+                        added = Bounds((*old.types, *added.types))
                     bounds[kind] = added
             self.skip_to(",", "{", ";")
             if not self.take(","):
@@ -268,17 +280,18 @@ def read_signature(kind: str, source: str) -> Signature:
         reader.at += 2
         generics = reader.generics()
         parameters = reader.fields(")") if reader.take("(") else ()
-        result = reader.type() if reader.take("->") else ["tuple"]
+        result = reader.type() if reader.take("->") else Listing("tuple")
         return "function", parameters, result, (), reader.where(generics)
     if kind == "impl":
         reader.skip_to("impl")
         reader.at += 1
         generics = reader.generics()
         reader.take("!")
-        target, bases = reader.type(), ()
+        target = reader.type()
+        implemented: tuple[Value, ...] = ()
         if reader.take("for"):
-            target, bases = reader.type(), (target,)
-        return "impl", (), target, bases, reader.where(generics)
+            target, implemented = reader.type(), (target,)
+        return "impl", (), target, implemented, reader.where(generics)
     if kind == "constant":
         reader.skip_to(":", "=")
         return "const", (), reader.type() if reader.take(":") else None, (), ()
@@ -298,7 +311,7 @@ def read_signature(kind: str, source: str) -> Signature:
         bases: tuple[Value, ...] = ()
         if reader.take(":"):
             found = reader.bounds()
-            bases = tuple(found[1:]) if found[0] == "dyn" else ()
+            bases = found.types if isinstance(found, Bounds) else ()
         return "trait", (), None, bases, reader.where(generics)
     if kind == "enum":
         return "enum", (), None, (), reader.where(generics)
@@ -349,41 +362,50 @@ def read_callee(text: bytes, start: int, end: int, name: str, name_start: int, k
     """What a call is on, from its text alone; None where the nodes must be asked."""
     if kind != "call":
         path = read_path(text[start:end])
-        return None if path is None else path + _MARKS.get(kind, "")
+        namespace = _NAMESPACES.get(kind)
+        return None if path is None else Name(path) if namespace is None else Item(path, namespace)
     if end - start < _SHORT and (callee := _read_plain(text[start:end])):
         return callee
     before = text[max(start, name_start - _TAIL_BYTES) : name_start].rstrip()
     if before.endswith(b"::"):
-        return read_path(_TURBOFISH.sub(b"", text[start:end]) if text[end - 1] == 62 else text[start:end])
+        return read_callee_path(_TURBOFISH.sub(b"", text[start:end]) if text[end - 1] == 62 else text[start:end])
     if not before.endswith(b"."):
-        return name if name_start == start else None
+        return Name(name) if name_start == start else None
     before = before[:-1].rstrip()
     if text[start] == 40:
         return None
     if before.endswith(b")"):
-        return [".", max(start, name_start - _TAIL_BYTES) + len(before), f"{name}("]
+        return MethodOf(CallEnd(max(start, name_start - _TAIL_BYTES) + len(before)), name)
     found = _ON_CALL.search(before) if b")" in before else None
     if found is not None:
-        offset = max(start, name_start - _TAIL_BYTES) + found.start() + 1
-        value: Value = ["?", offset] if b"?" in found[1] else offset
-        fields = b"".join(found[2].split()).decode("utf-8", "replace")
-        return [".", value, f"{fields}.{name}("[1:] if fields else f"{name}("]
+        offset = CallEnd(max(start, name_start - _TAIL_BYTES) + found.start() + 1)
+        value: Value = Unwrapped(offset) if b"?" in found[1] else offset
+        fields = b"".join(found[2].split()).decode("utf-8", "replace").removeprefix(".")
+        return MethodOf(read_attribute(value, fields) if fields else value, name)
     path = b"".join(before.split())
     if start >= name_start - _TAIL_BYTES and _PLAIN_CALLEE.fullmatch(path):
-        return f"{path.decode('utf-8', 'replace').replace('r#', '')}.{name}("
+        return MethodOf(Name(path.decode("utf-8", "replace").replace("r#", "")), name)
     return None
 
 
-_MARKS = {"macro": "!", "new": "{", "decorator": "#"}
+def read_callee_path(text: bytes) -> Value:
+    """A callee that is a path; behind a dot its last name is that of a method."""
+    path = read_path(text)
+    return None if path is None else Name(path)
+
+
+Namespace = Literal["macro", "literal", "attribute"]
+_NAMESPACES: dict[str, Namespace] = {"macro": "macro", "new": "literal", "decorator": "attribute"}
 _SHORT = 60
 
 
 @lru_cache(maxsize=1 << 14)
-def _read_plain(callee: bytes) -> str:
+def _read_plain(callee: bytes) -> Value:
     if _PLAIN_CALLEE.fullmatch(callee) is None:
-        return ""
+        return None
     written = callee.decode("utf-8", "replace").replace("r#", "")
-    return f"{written}(" if "." in written else written
+    receiver, dot, name = written.rpartition(".")
+    return MethodOf(Name(receiver), name) if dot else Name(written)
 
 
 # -- expressions ------------------------------------------------------------------------------------
@@ -391,11 +413,11 @@ def _read_plain(callee: bytes) -> str:
 _SAME = frozenset({"reference_expression", "parenthesized_expression", "unary_expression", "await_expression"})
 _CALLS = frozenset({"call_expression", "macro_invocation", "struct_expression"})
 # Traits of the repository may give these methods.
-_STR, _CHAR = ["as", "str", None], ["as", "char", None]
-_LITERALS = {
-    "string_literal": _STR, "raw_string_literal": _STR, "char_literal": _CHAR, "integer_literal": "=int",
-    "float_literal": "=float", "boolean_literal": "=bool", "range_expression": "=Range", "unit_expression": None,
-    "negative_literal": "=int",
+_STR, _CHAR = Typed(Name("str"), None), Typed(Name("char"), None)
+_LITERALS: dict[str, Value] = {
+    "string_literal": _STR, "raw_string_literal": _STR, "char_literal": _CHAR, "integer_literal": Constant("int"),
+    "float_literal": Constant("float"), "boolean_literal": Constant("bool"), "range_expression": Constant("Range"),
+    "unit_expression": None, "negative_literal": Constant("int"),
 }  # fmt: skip
 _OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem", "&": "bitand", "|": "bitor", "^": "bitxor",
@@ -407,10 +429,10 @@ def read_value(collector: Collector, node: Node, depth: int = 0) -> Value:
     """See cq.model.code. What nests too deeply is unknown."""
     kind = node.type
     if kind in _CALLS:
-        return node.end_byte
+        return CallEnd(node.end_byte)
     text, start, end = collector.text, node.start_byte, node.end_byte
     if kind == "identifier" or kind == "self":
-        return text[start:end].decode("utf-8", "replace").removeprefix("r#")
+        return Name(text[start:end].decode("utf-8", "replace").removeprefix("r#"))
     if kind in _LITERALS:
         return _LITERALS[kind]
     if depth > MAX_NESTED:
@@ -422,36 +444,35 @@ def read_value(collector: Collector, node: Node, depth: int = 0) -> Value:
         return None if inner is None else read_value(collector, inner, depth + 1)
     if kind == "field_expression":
         if end - start < 100 and _PLAIN_CALLEE.fullmatch(text, start, end):
-            return text[start:end].decode("utf-8", "replace")
+            return Name(text[start:end].decode("utf-8", "replace"))
         base, name = node.child_by_field_name("value"), node.child_by_field_name("field")
         if base is None or name is None:
             return None
-        value = read_value(collector, base, depth + 1)
-        return None if value is None else [".", value, collector.slice(name.start_byte, name.end_byte)]
+        return read_attribute(read_value(collector, base, depth + 1), collector.slice(name.start_byte, name.end_byte))
     if kind in ("scoped_identifier", "generic_function"):
-        return read_path(text[start:end])
+        return read_callee_path(text[start:end])
     if kind == "try_expression":
         inner = first_child(node)
-        return None if inner is None else ["?", read_value(collector, inner, depth + 1)]
+        return None if inner is None else Unwrapped(read_value(collector, inner, depth + 1))
     if kind == "closure_expression":
         return read_closure(collector, node, -1, 0, depth)
     if kind == "index_expression" and node.named_child_count == 2:
         base, key = node.named_children
-        return ["index", read_value(collector, base, depth + 1), _LITERALS.get(key.type)]
+        return Indexed(read_value(collector, base, depth + 1), key.type == "range_expression")
     if kind == "type_cast_expression":
         target = node.child_by_field_name("type")
-        return None if target is None else ["as", read_type(text[target.start_byte : target.end_byte]), None]
+        return None if target is None else Typed(read_type(text[target.start_byte : target.end_byte]), None)
     if kind == "tuple_expression":
-        return ["pack", *(read_value(collector, child, depth + 1) for child in node.named_children[:12])]
+        return Listing("tuple", tuple([read_value(collector, child, depth + 1) for child in node.named_children[:12]]))
     if kind == "array_expression":
         inner = first_child(node)
-        return ["items", None if inner is None else read_value(collector, inner, depth + 1)]
+        return Listing("list", (None if inner is None else read_value(collector, inner, depth + 1),))
     if kind == "binary_expression":
         left, operator = node.child_by_field_name("left"), node.child_by_field_name("operator")
         method = None if operator is None else _OPERATORS.get(operator.type)
         if left is None or method is None:
-            return "=bool"
-        return ["op!", method, read_value(collector, left, depth + 1)]
+            return Constant("bool")
+        return OperatorMethod(method, read_value(collector, left, depth + 1))
     return _read_tail(collector, node, depth)
 
 
@@ -467,7 +488,7 @@ def _read_tail(collector: Collector, node: Node, depth: int) -> Value:
             tail = first_child(tail) if collector.text[tail.end_byte - 1] == 125 else None
         if tail is None or tail.type.endswith(("_declaration", "_item", "comment", "_statement")):
             return None
-        return ["seen", tail.start_byte, read_value(collector, tail, depth + 1)]
+        return Seen(tail.start_byte, read_value(collector, tail, depth + 1))
     if kind == "if_expression":
         branches = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
         if branches[1] is None:
@@ -481,14 +502,14 @@ def _read_tail(collector: Collector, node: Node, depth: int) -> Value:
         for arm in [] if body is None else body.named_children[:_MAX_ARMS]:
             value = arm.child_by_field_name("value") if arm.type == "match_arm" else None
             if value is not None:
-                values.append(["seen", value.start_byte, read_value(collector, value, depth + 1)])
+                values.append(Seen(value.start_byte, read_value(collector, value, depth + 1)))
         return _choose(values)
     return None
 
 
 def _choose(values: list[Value]) -> Value:
-    known = [v for v in values if v is not None and not (type(v) is list and v[0] == "seen" and v[2] is None)]
-    return known[0] if len(known) == 1 else ["|", *known] if known else None
+    known = [v for v in values if v is not None and not (isinstance(v, Seen) and v.value is None)]
+    return known[0] if len(known) == 1 else Choice(tuple(known)) if known else None
 
 
 def read_closure(collector: Collector, node: Node, call_end: int, number: int, depth: int = 0) -> Value:
@@ -500,21 +521,21 @@ def read_closure(collector: Collector, node: Node, call_end: int, number: int, d
     if start not in code.lambdas:
         parameters: list[Parameter] = []
         for pattern in patterns.named_children:
-            value: Value = ["closure", call_end, f"#{number}", f"#{len(parameters)}"] if call_end >= 0 else None
+            value: Value = ClosureParameter(CallEnd(call_end), number, len(parameters)) if call_end >= 0 else None
             if pattern.type == "parameter":
                 kind, inner = pattern.child_by_field_name("type"), pattern.child_by_field_name("pattern")
                 if kind is not None:
-                    value = ["as", read_type(collector.text[kind.start_byte : kind.end_byte]), value]
+                    value = Typed(read_type(collector.text[kind.start_byte : kind.end_byte]), value)
                 pattern = inner or pattern
             parameters.append(Parameter("_"))
             bind_pattern(collector, pattern, value, start, start, end)
         given = node.child_by_field_name("return_type")
         if given is not None:
-            value = ["as", read_type(collector.text[given.start_byte : given.end_byte]), None]
+            value = Typed(read_type(collector.text[given.start_byte : given.end_byte]), None)
         else:
-            value = ["seen", body.start_byte, read_value(collector, body, depth + 1)]
+            value = Seen(body.start_byte, read_value(collector, body, depth + 1))
         code.lambdas[start] = (end, body.start_byte, tuple(parameters), value)
-    return ["lambda", start]
+    return Lambda(start)
 
 
 def read_arguments(collector: Collector, node: Node, end: int, *, all_values: bool) -> tuple[Value, ...]:
@@ -549,7 +570,7 @@ def bind_pattern(collector: Collector, node: Node, value: Value, start: int, sta
         found = _ONE_INSIDE.fullmatch(text, first, last)
         if found is not None:
             if found[2] not in _NO_NAMES:
-                part = ["part", value, found[1].decode(), "0"]
+                part = PartOf(value, found[1].decode(), "0")
                 binds.append((start, statement, found[2].decode(), part, end))
             return
     names: dict[str, list[Value]] = {}
@@ -561,7 +582,7 @@ def bind_pattern(collector: Collector, node: Node, value: Value, start: int, sta
                 [(child, what, depth + 1) for child, what in _split_pattern(collector, inner, part, names)]
             )
     for name, values in names.items():
-        binds.append((start, statement, name, values[0] if len(values) == 1 else ["|", *values], end))
+        binds.append((start, statement, name, values[0] if len(values) == 1 else Choice(tuple(values)), end))
 
 
 def _split_pattern(
@@ -580,9 +601,9 @@ def _split_pattern(
         return [(child, value) for child in kept if child.type != "mutable_specifier"]
     if kind == "tuple_pattern":
         open_end = any(child.type == "remaining_field_pattern" for child in children)
-        return [(c, None if open_end else ["nth", value, f"#{n}"]) for n, c in enumerate(children)]
+        return [(c, None if open_end else TuplePart(value, n)) for n, c in enumerate(children)]
     if kind == "slice_pattern":
-        return [(child, value if child.type == "captured_pattern" else ["item", value]) for child in children]
+        return [(child, value if child.type == "captured_pattern" else Iterated(value)) for child in children]
     path = node.child_by_field_name("type")
     if path is None:
         return ()
@@ -590,7 +611,7 @@ def _split_pattern(
     if kind == "tuple_struct_pattern":
         rest = children[1:]
         cut = next((n for n, c in enumerate(rest) if c.type == "remaining_field_pattern"), len(rest))
-        return [(c, ["part", value, written, str(n)] if n < cut else None) for n, c in enumerate(rest)]
+        return [(c, PartOf(value, written, str(n)) if n < cut else None) for n, c in enumerate(rest)]
     if kind == "struct_pattern":
         found: list[tuple[Node, Value]] = []
         for child in children[1:]:
@@ -598,7 +619,7 @@ def _split_pattern(
             if name is not None:
                 key = collector.slice(name.start_byte, name.end_byte).removeprefix("r#")
                 inner = child.child_by_field_name("pattern") or name
-                found.append((inner, ["part", value, written, key]))
+                found.append((inner, PartOf(value, written, key)))
         return found
     return ()
 

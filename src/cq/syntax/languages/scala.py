@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cq.model.facts import Argument
-from cq.syntax.collect import DEFINED
+from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
 from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Captures, Draft, Language, first_child
 
@@ -138,7 +138,7 @@ class Scala(Language):
         collector.calls.append(
             (start, node.end_byte, name_start, "call", clip(collector.text, start, last, CALLEE_TEXT),
              collector.slice(name_start, last), clip(collector.text, start, name_start, CALLEE_TEXT),
-             args, len(args), ())
+             args, len(args), (), *NO_SITE)
         )  # fmt: skip
 
     def summarize_arguments(

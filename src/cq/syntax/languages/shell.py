@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cq.model.facts import Argument
-from cq.syntax.collect import DEFINED
+from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
 from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, Captures, Draft, Language, first_child
 
@@ -98,7 +98,7 @@ class Shell(Language):
         )
         collector.calls.append(
             (start, end, start if name else -1, kind, clip(text, start, callee.end_byte, CALLEE_TEXT), name, "",
-             summaries, len(arguments), ())
+             summaries, len(arguments), (), *NO_SITE)
         )  # fmt: skip
 
     def _add_aliases(self, collector: Collector, node: Node, arguments: list[Node]) -> None:

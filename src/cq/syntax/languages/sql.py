@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from cq.model.facts import Argument
-from cq.syntax.collect import DEFINED
+from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
 from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
 
@@ -189,7 +189,7 @@ class Sql(Language):
         name_start = collector.text.rfind(name.encode(), first, last)
         collector.marks[name_start] = _CALL
         callee = clip(collector.text, first, last, CALLEE_TEXT)
-        collector.calls.append((start, end, name_start, "call", callee, name, receiver.strip(), (), 0, ()))
+        collector.calls.append((start, end, name_start, "call", callee, name, receiver.strip(), (), 0, (), *NO_SITE))
 
     # -- what the grammar knows --------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cq.model.code import Text
 from cq.syntax.excerpt import clip
 from cq.syntax.language import Draft
 from cq.syntax.languages.json import KeyedData
@@ -79,7 +80,7 @@ def _bind_dependencies(collector: Collector, table: Node, path: list[str]) -> No
         for pair in entry.named_children:
             children = pair.named_children if pair.type == "pair" else []
             if len(children) == 2 and collector.slice(children[0].start_byte, children[0].end_byte) == "package":
-                text = "'" + collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'")
+                text = Text(collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'"))
                 label = name.strip("\"'").replace("-", "_")
                 collector.code.binds.append((pair.end_byte, pair.start_byte, f"{kind} {label}", text, -1))
 
@@ -93,5 +94,5 @@ def _bind_name(collector: Collector, table: Node, name: Node) -> None:
         children = pair.named_children if pair.type == "pair" else []
         key = collector.slice(children[0].start_byte, children[0].end_byte) if len(children) == 2 else ""
         if key in labels and children[1].type == "string":
-            text = "'" + collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'")
+            text = Text(collector.slice(children[1].start_byte, children[1].end_byte).strip("\"'"))
             collector.code.binds.append((pair.end_byte, pair.start_byte, labels[key], text, -1))

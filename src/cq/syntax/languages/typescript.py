@@ -10,7 +10,23 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from cq.model.code import Parameter, Value
+from cq.model.code import (
+    NULL,
+    AliasOf,
+    Attribute,
+    CallEnd,
+    Constant,
+    Defined,
+    Dictionary,
+    Imported,
+    Iterated,
+    Lambda,
+    Name,
+    Parameter,
+    SuperObject,
+    Typed,
+    Value,
+)
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
@@ -248,7 +264,7 @@ class EcmaScript(EcmaScriptCode):
         else:
             draft.signature = clip(collector.text, draft.head, draft.end, 2 * VALUE_TEXT).removesuffix(";")
             kind = self.kind(collector, value)
-            self.bind(collector, draft.start, draft.end, f"<{draft.name}>", ["alias", kind])
+            self.bind(collector, draft.start, draft.end, f"<{draft.name}>", AliasOf(kind))
         if generic:
             self._add_type_parameters(collector, node)
 
@@ -287,7 +303,7 @@ class EcmaScript(EcmaScriptCode):
             known = node.child_by_field_name("type")
             self.bind(
                 collector, node.start_byte, draft.end, draft.name,
-                "=None" if value is None else self.value(collector, value),
+                NULL if value is None else self.value(collector, value),
                 None if known is None else self.kind(collector, known),
             )  # fmt: skip
         elif draft.scope_start < 0 or draft.kind == "class":
@@ -425,7 +441,7 @@ class EcmaScript(EcmaScriptCode):
                 Draft("field", name, start, end, at, stop, head=draft.head, signature=draft.signature,
                       modifiers=words, decorators=draft.decorators, owner=_IN_CLASS)
             )  # fmt: skip
-            collector.code.stores.append((start, "this", name, name, None, -1))
+            collector.code.stores.append((start, Name("this"), name, Name(name), None, -1))
             if annotation is not None:
                 collector.code.types[start] = self.kind(collector, annotation)
         return 1
@@ -482,7 +498,7 @@ class EcmaScript(EcmaScriptCode):
             collector.symbols.append(draft)
             if last == name_end:
                 draft.signature = clip(text, *span, VALUE_TEXT).rstrip(",;")
-                self.bind(collector, first, last, draft.name, "=None")
+                self.bind(collector, first, last, draft.name, NULL)
                 continue
             if text[name_end] != 61:
                 self._annotate(collector, draft, declarator)
@@ -503,13 +519,11 @@ class EcmaScript(EcmaScriptCode):
         start, end = declarator.start_byte, declarator.end_byte
         at = start + len(name.encode())
         known = declarator.child_by_field_name("type") if collector.text[at : at + 2] != b" =" else None
-        found = "=None" if value is None else self.value(collector, value)
+        found = NULL if value is None else self.value(collector, value)
         self.bind(collector, start, end, name, found, None if known is None else self.kind(collector, known))
-        if type(found) is list and found[0] == "dict":
+        if isinstance(found, Dictionary):
             entries = self.notes(collector).entries
-            for inner in found[2::2]:
-                if type(inner) is list and inner[0] == "lambda":
-                    entries[inner[1]] = name
+            entries |= {inner.start: Name(name) for inner in found.values if isinstance(inner, Lambda)}
 
     def _destructure(
         self, collector: Collector, declarator: Node, value: Node | None, span: tuple[int, int], head: int
@@ -521,7 +535,7 @@ class EcmaScript(EcmaScriptCode):
         known = declarator.child_by_field_name("type")
         source = None if value is None else self.value(collector, value)
         if known is not None:
-            source = ["type", self.kind(collector, known), source]
+            source = Typed(self.kind(collector, known), source)
         for at, label, inner in self.destructure(collector, pattern, source):
             self.bind(collector, at, at, label, inner)
         signature = clip(text, *span, VALUE_TEXT).rstrip(",;")
@@ -555,12 +569,13 @@ class EcmaScript(EcmaScriptCode):
             if member:
                 imported = member.decode("utf-8", "replace") + (f".{imported}" if imported != "*" else "")
             bindings.append((collector.slice(start, end), imported, start, end, False))
-        for at, label, inner in self.destructure(collector, pattern, "=module") if pattern is not None else ():
+        held = Constant("module")
+        for at, label, inner in self.destructure(collector, pattern, held) if pattern is not None else ():
             names = [member.decode("utf-8", "replace")] if member else []
-            names += [inner[2]] if type(inner) is list and inner[0] == "." else []
+            names += [inner.path] if isinstance(inner, Attribute) else []
             first, _, rest = ".".join(names).partition(".")
-            whole = ["import", 0, module, first or ("=" if found[1] == b"require" else "*")]
-            self.bind(collector, at, at, label, [".", whole, rest] if rest else whole)
+            whole = Imported(0, module, first or ("=" if found[1] == b"require" else "*"))
+            self.bind(collector, at, at, label, Attribute(whole, rest) if rest else whole)
         collector.decorated[-found.start(1)] = 1  # the call itself adds no second import
         kind = "require" if found[1] == b"require" else "dynamic"
         collector.add_import(kind, module, *span, bindings)
@@ -685,7 +700,7 @@ class EcmaScript(EcmaScriptCode):
             imported = "*" if required else "default"
             bindings.append((local, imported, start + default.start(1), start + default.end(1), type_only))
             if required:
-                self.bind(collector, start, end, local, ["import", 0, module, "="])
+                self.bind(collector, start, end, local, Imported(0, module, "="))
                 collector.add_import("require", module, start, end, bindings, type_only=type_only)
                 return
         star = NAMESPACE.match(text, at)
@@ -704,7 +719,7 @@ class EcmaScript(EcmaScriptCode):
         self, collector: Collector, module: str, start: int, end: int, bindings: list[tuple[str, str, int, int, bool]]
     ) -> None:
         for local, imported, *_ in bindings:
-            self.bind(collector, start, end, local, ["import", 0, module, imported])
+            self.bind(collector, start, end, local, Imported(0, module, imported))
 
     def on_export(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         start, end = node.start_byte, node.end_byte
@@ -826,7 +841,7 @@ class EcmaScript(EcmaScriptCode):
                 tail, written, name, receiver, way, at, target = self._read_callee(collector, callee, first, last)
             if kind:
                 way = kind
-                if target is name:
+                if target == name:
                     self.notes(collector).made.add(name)
             elif start > last and text.startswith(b"?.", last):
                 way = "optional"
@@ -878,16 +893,16 @@ class EcmaScript(EcmaScriptCode):
         else:
             name, at, receiver = self._read_odd_callee(collector, callee)
         if tail == "super":
-            target: Value = ["super()"]
+            target: Value = SuperObject(is_called=True)
         elif tail is written and name == written and not receiver:
-            target = name
+            target = Name(name)
         elif (
             at > 0
             and receiver[-1:] == ")"
             and (base := first_child(callee)) is not None
             and base.kind_id == self.call_id
         ):
-            target, plain = [".", base.end_byte, name], False
+            target, plain = Attribute(CallEnd(base.end_byte), name), False
         else:
             target = self.value(collector, callee)
             plain = plain and last - first <= _PLAIN_CALLEE and target == read_path(text[first:last])
@@ -1038,7 +1053,7 @@ class EcmaScript(EcmaScriptCode):
                 elif kind == "yield":
                     found = self.value(collector, value)
                     delegated = collector.text[start + 5 : start + 7].strip() == b"*"
-                    collector.code.yields.append((start, ["iter", found] if delegated else found))
+                    collector.code.yields.append((start, Iterated(found) if delegated else found))
                 elif kind == "raise":
                     collector.code.raises.append((start, self.value(collector, value)))
 
@@ -1092,7 +1107,7 @@ class EcmaScript(EcmaScriptCode):
             self._bind_value(collector, draft, value, "function")
             self._name_assigned(draft, holder, exported, is_module, value, collector)
             collector.symbols.append(draft)
-            found: Value = ["def", start] if shape == "class" else self.value(collector, value)
+            found: Value = Defined(start) if shape == "class" else self.value(collector, value)
         else:
             found = self.value(collector, value)
             self._add_assignment(collector, start, end, dotted, value)
@@ -1166,11 +1181,12 @@ class EcmaScript(EcmaScriptCode):
         declared = node.child_by_field_name("kind") is not None
         start, end = node.start_byte, node.end_byte
         operator = node.child_by_field_name("operator")
-        source: Value = "=str"
+        source: Value = Constant("str")
         if operator is None or operator.type != "in":
-            source = None if right is None else ["iter", self.value(collector, right)]
-            if right is not None and right.type in _ITERATED and source is not None and source[1] is not None:
-                collector.code.runs.append((right.start_byte, "iter", source[1]))
+            iterated = None if right is None else self.value(collector, right)
+            source = None if right is None else Iterated(iterated)
+            if right is not None and right.type in _ITERATED and iterated is not None:
+                collector.code.runs.append((right.start_byte, "iter", iterated))
         collector.code.loops.append((start, end))
         if declared:
             collector.code.binds += [

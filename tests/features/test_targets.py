@@ -81,6 +81,12 @@ namespace Widget { export function make() { return helper(1); } }
 namespace Widget { export function make() { return helper(2); } }
 function helper(x: any) { return x; }
 pick(1); Widget.make();
+#- web/view.tsx
+const Row = React.memo(function InnerRow(props: any) { return <b onClick={() => helperOf(props)} />; });
+Module.addOnPreMain = function (cb) { return helperOf(cb); };
+export const Shape = core.make("Shape", (inst) => { inst._zod.check = (payload) => helperOf(payload); });
+function helperOf(x: any) { return x; }
+Module.addOnPreMain(helperOf);
 """
 
 
@@ -130,6 +136,23 @@ def place_of(answer: Answer) -> tuple[str, int]:
 )
 def test_every_question_takes_the_same_of_several(workspace: Workspace, ask: str, target: str, place: tuple[str, int]):
     assert place_of(ASK[ask](workspace, target)) == place
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "line"),
+    [
+        ("InnerRow", "Row", 1), ("web/view.tsx:InnerRow", "Row", 1), ("Module.addOnPreMain", "Module.addOnPreMain", 2),
+        ("inst._zod.check", "inst._zod.check", 3), ("_zod.check", "inst._zod.check", 3), ("web/view.tsx:3", "Shape", 3),
+    ],
+)  # fmt: skip
+def test_functions_in_calls_and_on_members_can_be_named(workspace: Workspace, target: str, name: str, line: int):
+    for ask in ("neighborhood", "calls", "impact", "read", "graph") if name != "Shape" else ("neighborhood", "read"):
+        answer = ASK[ask](workspace, target)
+        assert answer.insight is not None
+        assert answer.insight.target is not None
+        assert (answer.insight.target.name, place_of(answer)) == (name, ("web/view.tsx", line)), ask
+    listed = [row.symbol.qualified_name for row in workspace.symbols() if row.path == "web/view.tsx"]
+    assert {"Row", "Module.addOnPreMain", "inst._zod.check"} <= set(listed)
 
 
 def test_others_are_listed(workspace: Workspace):

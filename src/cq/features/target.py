@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -399,8 +399,28 @@ def _find_dotted(files: Files, dotted: str) -> list[Definition]:
 
 
 def _find_named(files: Files, dotted: str) -> list[Definition]:
-    rows = [Definition(*row) for row in files.definitions(dotted.rpartition(".")[2])]
+    name = dotted.rpartition(".")[2]
+    rows = [Definition(*row) for row in files.definitions(name)]
+    if not rows and "." not in dotted:
+        return list(_find_inner(files, name))
     return [row for row in rows if "." not in dotted or row.is_called(dotted)]
+
+
+_ECMASCRIPT = frozenset({"typescript", "tsx", "javascript", "jsx", "vue", "svelte", "html", "astro"})
+
+
+def _find_inner(files: Files, name: str) -> Iterator[Definition]:
+    """`const Row = memo(function Inner() {})` is called Row by all others; people may know it by its inner name."""
+    if not name.isidentifier() or len(name) < 3:
+        return
+    named = re.compile(rb"\bfunction\s*\*?\s*" + name.encode() + rb"\s*[(<]")
+    for held in files.candidates((name,)):
+        if held.language not in _ECMASCRIPT or named.search(held.text) is None:
+            continue
+        for document, symbols in enumerate(held.symbols):
+            for number, symbol in enumerate(symbols):
+                if symbol.body_start >= 0 and named.search(held.text, symbol.name_end, symbol.body_start):
+                    yield Definition(held, document, number)
 
 
 def _find_chain(files: Files, parts: list[str], text: str) -> list[Definition]:

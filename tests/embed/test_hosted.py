@@ -21,6 +21,8 @@ from cq.indexing.config import load_config
 from cq.model.config import HostedService, ModelsConfig
 from cq.model.errors import ConfigError, CqError, ProviderError, UsageError
 
+pytestmark = pytest.mark.slow
+
 WIDTH = 8
 PASSAGES = [
     Passage("a.py", "save", "def save(key)", "def save(key): write to disk"),

@@ -24,6 +24,8 @@ from cq.model.errors import StoreError, UsageError
 from cq.model.find import FindAnswer
 from tests.support.find import find_fixture
 
+pytestmark = pytest.mark.slow
+
 AUTH = """
     #- src/auth/tokens.py
     import jwt

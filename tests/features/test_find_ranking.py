@@ -16,6 +16,8 @@ from cq.features.find.semantic import join_files
 from cq.features.find.words import split_question
 from tests.support.find import find_fixture
 
+pytestmark = pytest.mark.slow
+
 SHOP = """
     #- shop/routing.py
     def register(app, path, middleware):

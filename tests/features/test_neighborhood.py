@@ -24,6 +24,8 @@ from cq.store.overflow import FileStore
 from tests.support.checks import check_neighborhood, open_fixture
 from tests.support.fixture import parse_fixture
 
+pytestmark = pytest.mark.slow
+
 # -- slices in Python ------------------------------------------------------------------------------
 
 

@@ -20,6 +20,8 @@ from cq.query.plan import make_plan
 from cq.query.vocabulary import METAVARIABLE, TOKENS
 from tests.support.samples import TESTS
 
+pytestmark = pytest.mark.slow
+
 Open = Callable[..., Workspace]
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.checks import check_calls
 
+pytestmark = pytest.mark.slow
+
 STEPS = 60
 
 

@@ -22,6 +22,8 @@ from cq.source.files import find_files
 from cq.source.git import find_changes, find_commits
 from cq.surfaces.cli import COMMANDS, main
 
+pytestmark = pytest.mark.slow
+
 # Hooks that git documents, `git help githooks`.
 HOOKS = """
     applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit

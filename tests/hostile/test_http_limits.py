@@ -17,6 +17,8 @@ from cq.surfaces.mcp import http
 from cq.surfaces.mcp.http import find_refusal
 from tests.support.agents import make_repository, serving
 
+pytestmark = pytest.mark.slow
+
 _BODY = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'  # noqa: E501
 _PORT = 7878
 

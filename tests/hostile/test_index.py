@@ -25,6 +25,8 @@ from cq.workspace import Workspace
 from tests.support.index import build, dump
 from tests.support.stress import COMMANDS, Bench, damage, edit, kill, make_root, race, write_scip
 
+pytestmark = pytest.mark.slow
+
 PACKAGES = ("pluggy", "iniconfig", "packaging", "_pytest")
 
 

@@ -27,6 +27,8 @@ from cq.surfaces.cli import COMMANDS, _make_parser
 from cq.surfaces.mcp.tools import TOOLS, parse_arguments
 from tests.support.agents import environment, make_repository
 
+pytestmark = pytest.mark.slow
+
 SECRET = "the_secret_of_elsewhere"
 
 # Words that are more than a value wherever they are heeded.

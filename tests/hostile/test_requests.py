@@ -23,7 +23,7 @@ from cq.surfaces.client import MAX_REQUEST, list_environment, pack_request
 from cq.surfaces.daemon import _work, parse_request
 from tests.support.daemon import Place, make_place
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")]
 
 # Each makes a program run code, or read another tree, where it is heeded.
 EVIL = {

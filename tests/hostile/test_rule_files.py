@@ -15,6 +15,8 @@ from cq.indexing import events
 from cq.indexing.refresh import Report
 from cq.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 # Two rules of one length: the first leaves a.py out, the second b.py.
 FIRST, SECOND = "a.py\n", "b.py\n"
 

@@ -15,6 +15,8 @@ from cq.opening import NotRegularError, open_regular, read_file
 from cq.source.files import find_files
 from cq.source.read import read_bytes
 
+pytestmark = pytest.mark.slow
+
 CODE = "def f():\n    return 1\n\n\ndef g():\n    return f()\n"
 # What any command could take for a file of settings, of rules, or of git.
 NAMES = (

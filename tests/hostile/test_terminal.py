@@ -23,7 +23,7 @@ from cq.surfaces.printer import ESCAPE, Printer, escape
 from cq.surfaces.render.picture import draw_pairs
 from tests.support.agents import environment, on_terminal
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a terminal is a pty here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="a terminal is a pty here")]
 
 # Red text, a title, a link, what a terminal answers with input, C1's own forms of these, text turned round, unseen.
 EVIL = "\x1b[31m\x1b]0;owned\x07\x1b]8;;http://evil\x1b\\\x1b[6n\x9b31m\x9d0;owned\x9c\x08\x7f\u202eabc\u2066\u200b\U000e0041"

@@ -22,6 +22,8 @@ from cq.store.read import Reader
 from cq.store.vectors import VectorRows, decode_rows, encode_rows
 from tests.support.index import build
 
+pytestmark = pytest.mark.slow
+
 
 class Counting:
     """An embedder that remembers what it read."""

@@ -24,6 +24,8 @@ from cq.store.head import find_data
 from cq.store.read import Reader
 from tests.support.index import build, dump
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

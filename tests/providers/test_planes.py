@@ -19,6 +19,8 @@ from cq.providers.planes import PLANES, ask
 from cq.providers.rpc import ServerError
 from cq.providers.session import ServerSpec, Session, parse_capabilities
 
+pytestmark = pytest.mark.slow
+
 TEXT = b"class A:\n    def f(self): ...\n"
 URI = "file:///root/a.py"
 SPAN = {"start": {"line": 0, "character": 6}, "end": {"line": 0, "character": 7}}

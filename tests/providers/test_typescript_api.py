@@ -42,6 +42,8 @@ import { go, Base as B, all } from ".";
 //       ^^ run
 //                   ^ Base
 import { missing } from "nowhere";
+
+pytestmark = pytest.mark.slow
 //       ^^^^^^^ nothing
 const x = "😀é"; go(x);
 //              ^^ run

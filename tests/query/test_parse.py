@@ -16,6 +16,8 @@ from cq.query.plan import Refined, Selection, Union, find_literals, make_plan
 from cq.query.tree import And, Combine, Named, Not, Or, Stage, Token, make_and, make_or
 from cq.query.vocabulary import ATTRIBUTES, ENTITIES
 
+pytestmark = pytest.mark.slow
+
 NAMED = {
     "old": "entity=function decorated_by=deprecated",
     "calls": "entity=callsite name=%{name} in=%{dir=src}",

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from cq.model.source import Segment
 from cq.source.segments import find_segments
 
+pytestmark = pytest.mark.slow
+
 
 def found(text: str, language: str) -> list[tuple[str, str, str]]:
     """(kind, language, text) of each segment."""

@@ -16,6 +16,8 @@ from tests.store.conftest import FILES, Index, write_files
 from tests.support.fixture import parse_fixture
 from tests.support.scip import new_index
 
+pytestmark = pytest.mark.slow
+
 SHOP = """
 #- shop/base.py
 class Base:

@@ -19,6 +19,8 @@ from cq.query.vocabulary import TOKENS
 from cq.surfaces.cli.completion import SCRIPTS
 from tests.support.agents import on_terminal
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

@@ -20,6 +20,8 @@ from cq.surfaces.printer import Printer
 from cq.surfaces.render.progress import ProgressLine, draw_bar, measure_speed
 from tests.support.agents import hear_ctrl_c, ignore_ctrl_c
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

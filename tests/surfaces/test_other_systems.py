@@ -27,6 +27,8 @@ from cq.store import database, prefix
 from cq.surfaces.cli import options
 from tests.support.agents import environment, make_repository
 
+pytestmark = pytest.mark.slow
+
 STAND_IN = Path(__file__).parents[1] / "support" / "other_system"
 QUESTIONS = (
     ["search", "save"],

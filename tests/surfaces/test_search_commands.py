@@ -15,6 +15,8 @@ import pytest
 
 from tests.support.agents import hear_ctrl_c
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

@@ -12,6 +12,8 @@ from cq.syntax import embedding_text, extract_facts, full_source
 from tests.support.checks import check_page_case, facts_of, symbol
 from tests.support.invariants import check_document
 
+pytestmark = pytest.mark.slow
+
 PAGES = Path(__file__).parents[1] / "cases"
 LANGUAGES = ("go", "java", "c", "cpp", "csharp", "kotlin", "php")
 _BLOCK = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)

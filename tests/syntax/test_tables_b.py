@@ -14,6 +14,8 @@ from cq.syntax import embedding_text, extract_facts
 from tests.support.checks import check_page_case, facts_of, symbol
 from tests.support.invariants import check_document
 
+pytestmark = pytest.mark.slow
+
 PAGES = Path(__file__).parents[1] / "cases"
 _BLOCK = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^(`{3,})(\w+)( parameters)?\n(.*?)^\1$", re.MULTILINE | re.DOTALL)

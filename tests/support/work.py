@@ -66,7 +66,7 @@ def _note(frame: FrameType, event: str, arg: Any) -> None:
                 _steps += len(holder) // 8
 
 
-class Text(bytes):
+class CountedText(bytes):
     """A text of which every slice and every search counts its bytes."""
 
     def __getitem__(self, key: Any) -> Any:

@@ -32,7 +32,7 @@ def test_python_mentions_are_classed_by_position():
             def save(self, save=1) -> "save":
         #       ^^^^ definition
         #                  ^^^^ parameter
-        #                              ^^^^ string
+        #                              ^^^^ annotation
                 self.save(save=2)
         #            ^^^^ callsite
         #                 ^^^^ keyword_argument

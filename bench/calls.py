@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cq.graph.unit import Unit
+from cq.languages.registry import get_language
 from cq.source.language import detect_language
-from cq.syntax import get_language
 from tests.support.programs import Calls, Linked, Program, name_of, read_programs
 
 if TYPE_CHECKING:

@@ -25,11 +25,11 @@ import zstandard
 from xxhash import xxh3_64_hexdigest
 
 from bench.corpora import CorpusError, fetch
-from cq.features.export import export_index
 from cq.indexing.refresh import Settings, refresh
 from cq.model.artifact import ROWS
 from cq.model.code import Code
 from cq.model.edge import Links
+from cq.questions.export import export_index
 from cq.store import database
 from cq.store.read import Reader, Tree
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from bench.corpora import fetch
 from cq.embed.backend import find_backends, open_graphs, publish_graphs, read_graphs
 from cq.embed.exact import ExactIndex, quantize
-from cq.features.find import FindOptions, load_catalog, rank
 from cq.indexing.embedding import measure_coverage
 from cq.model.config import FindConfig
+from cq.questions.find import FindOptions, load_catalog, rank
 from cq.store.vectors import decode_rows
 from cq.workspace import Workspace
 from tests.support.find import check_random_snapshots

@@ -24,17 +24,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bench.corpora import CorpusError, fetch
-from cq.graph.edges import Edges
-from cq.graph.links import link_units
 from cq.graph.unit import Unit
 from cq.indexing.refresh import Settings, refresh
+from cq.languages.facts import extract_facts
+from cq.languages.linking import link_units
+from cq.languages.registry import get_language
 from cq.model.edge import CONFIDENCE, SymbolRef
 from cq.model.facts import FileFacts
 from cq.model.source import Skip
+from cq.semantics.edges import Edges
 from cq.source.read import decode
 from cq.store import database
 from cq.store.read import LinkedTree, Reader
-from cq.syntax import extract_facts, get_language
 
 # Calls asked about; about a third of them go to the tree and are agreed on.
 CORPORA = {"django": 11_000, "sphinx": 5_000, "sqlalchemy": 7_000}

@@ -16,14 +16,14 @@ from typing import Any
 
 from bench.corpora import CorpusError, fetch
 from bench.graph import Document, Question, Server, position, sample
-from cq.graph.links import link_calls
 from cq.graph.unit import Unit
+from cq.languages.facts import extract_facts
+from cq.languages.linking import link_calls
 from cq.model.edge import SymbolRef
 from cq.model.facts import Symbol
 from cq.model.source import Skip
 from cq.source.language import detect_language
 from cq.source.read import decode
-from cq.syntax import extract_facts
 
 CORPORA = {"zod": 6_000, "rxjs": 6_000}
 LANGUAGES = ("typescript", "tsx", "javascript", "jsx", "json")

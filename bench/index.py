@@ -22,10 +22,10 @@ import msgspec
 
 from bench.corpora import fetch
 from cq.indexing.refresh import Settings, refresh
+from cq.languages.registry import get_language
 from cq.model.source import Skip
 from cq.source.files import find_files
 from cq.source.read import read_source
-from cq.syntax import get_language
 
 JOBS = 2
 _BUILD = """

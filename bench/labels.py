@@ -19,13 +19,13 @@ from typing import Any
 import msgspec
 
 from bench.corpora import fetch
-from cq.graph.links import link_calls
 from cq.graph.unit import Unit
+from cq.languages.facts import extract_facts
+from cq.languages.linking import link_calls
 from cq.model.edge import SymbolRef
 from cq.model.facts import Call, FileFacts
 from cq.model.source import Skip
 from cq.source.read import decode
-from cq.syntax import extract_facts
 
 LABELS = Path(__file__).with_name("labels") / "rust.jsonl"
 CORPUS = "ruff"

@@ -14,9 +14,9 @@ import msgspec
 from ast_grep_py import SgNode, SgRoot
 
 from cq import Workspace
-from cq.features.structural.rules import MISREAD, Reading
 from cq.model.errors import QueryError
 from cq.query.vocabulary import LANGUAGES
+from cq.questions.structural.rules import MISREAD, Reading
 
 Place = tuple[str, int, int]  # a path, and characters of its text
 MAX_PATTERN = 300

@@ -15,6 +15,7 @@ from typing import Any
 from bench.corpora import CORPORA, fetch
 from cq import Workspace
 from cq.indexing.location import find_cache_dir
+from cq.languages.facts import extract_facts
 from cq.model.config import ProvidersConfig
 from cq.model.errors import ProviderError
 from cq.model.provider import Place, Reply
@@ -26,7 +27,6 @@ from cq.providers.registry import Registry
 from cq.providers.session import BUDGETS, Session
 from cq.providers.sessions import close_sessions, find_sessions
 from cq.source.read import read_source
-from cq.syntax import extract_facts
 
 FILES, POSITIONS = 60, 3000
 PRECISE = BUDGETS["precise"]

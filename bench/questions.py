@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from bench.corpora import fetch
-from cq.features.find import FindOptions, load_catalog, rank
-from cq.features.find.semantic import read_passages
 from cq.model.config import FindConfig
+from cq.questions.find import FindOptions, load_catalog, rank
+from cq.questions.find.semantic import read_passages
 from cq.workspace import Workspace
 from training.lexical import Fielded
 

@@ -17,7 +17,7 @@ from bench.corpora import CORPORA
 from cq.embed import Embedder, Reranker, load_embedder, load_reranker
 from cq.embed.traits import find_traits
 from cq.embed.weights import Manifest, load_late, load_manifest, load_verbs
-from cq.features.find.semantic import READ, RERANKED
+from cq.questions.find.semantic import READ, RERANKED
 from training.archives import crate_of
 from training.blend import POOL, mrr
 from training.fetch import CACHE, is_excluded

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from bench.corpora import fetch
-from cq.features.search import SearchOptions
 from cq.model.answer import Answer
+from cq.questions.search import SearchOptions
 from cq.workspace import Workspace
 
 _RUNS = 9

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.corpora import fetch
+from cq.languages.facts import embedding_text, extract_facts
+from cq.languages.registry import get_language
 from cq.model.facts import FileFacts
 from cq.model.source import Skip
 from cq.source.read import decode
-from cq.syntax import embedding_text, extract_facts, get_language
 
 # name -> the corpora it is measured on, and the endings of the files that count
 CORPORA = {

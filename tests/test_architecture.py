@@ -19,7 +19,7 @@ from cq.surfaces.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cq"
-PURE = {"model", "syntax", "identity", "query", "graph", "risk"}
+PURE = {"model", "syntax", "languages", "identity", "query", "graph", "risk"}
 # What belongs to one layer: module -> the packages of cq that may import it.
 RESERVED = {
     "sqlite3": {"store"},
@@ -144,14 +144,14 @@ OPENERS = {
     "embed/minilm.py": "weights that are part of a package",
     "embed/weights/__init__.py": "weights that are part of the program",
     "syntax/language.py": "queries that are part of the program",
-    "syntax/languages/cpp.py": "queries that are part of the program",
-    "syntax/languages/typescript.py": "queries that are part of the program",
+    "languages/tables/cpp.py": "queries that are part of the program",
+    "languages/ecmascript/facts.py": "queries that are part of the program",
     "store/database.py": "the schema, part of the program; locks and data files, made here",
     "store/head.py": "what is written",
     "store/kept.py": "what is written",
     "store/warm.py": "/proc",
     "store/artifacts.py": "what is written",
-    "features/export/scip.py": "what is written",
+    "questions/export/scip.py": "what is written",
     "source/read.py": "directories, on the way to a file",
     "source/git.py": "what is written, in a directory of our own",
     "indexing/events.py": "/proc",

@@ -18,7 +18,7 @@ from cq.embed.rerank import CrossEncoder
 from cq.embed.static import Fields, StaticEmbedder
 from cq.embed.traits import find_traits
 from cq.embed.words import Vocabulary
-from cq.features.find.semantic import READ, RERANKED
+from cq.questions.find.semantic import READ, RERANKED
 from training.lexical import Fielded
 from training.sets import OTHER, Set, load_sets
 

@@ -14,8 +14,8 @@ import msgspec
 
 from cq.embed import Passage
 from cq.embed.words import split_words
+from cq.languages.facts import embedding_text, extract_facts
 from cq.model.facts import FileFacts, Symbol
-from cq.syntax import embedding_text, extract_facts
 from training.archives import LANGUAGES
 from training.lexical import stem
 

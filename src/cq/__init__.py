@@ -8,12 +8,12 @@ from __future__ import annotations
 TYPE_CHECKING = False  # of `typing`, which would cost more than all the rest of a start
 if TYPE_CHECKING:
     from cq import query
-    from cq.features.calls import CallsOptions
-    from cq.features.find import FindOptions
-    from cq.features.page import Page
-    from cq.features.read import ReadOptions
-    from cq.features.search import SearchOptions
     from cq.model.answer import Answer
+    from cq.questions.calls import CallsOptions
+    from cq.questions.find import FindOptions
+    from cq.questions.page import Page
+    from cq.questions.read import ReadOptions
+    from cq.questions.search import SearchOptions
     from cq.workspace import Workspace
 
 __version__ = "0.1.0"
@@ -24,11 +24,11 @@ __all__ = [
 
 _HOMES = {
     "Answer": "cq.model.answer",
-    "CallsOptions": "cq.features.calls",
-    "FindOptions": "cq.features.find",
-    "Page": "cq.features.page",
-    "ReadOptions": "cq.features.read",
-    "SearchOptions": "cq.features.search",
+    "CallsOptions": "cq.questions.calls",
+    "FindOptions": "cq.questions.find",
+    "Page": "cq.questions.page",
+    "ReadOptions": "cq.questions.read",
+    "SearchOptions": "cq.questions.search",
     "Workspace": "cq.workspace",
 }
 

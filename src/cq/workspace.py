@@ -23,31 +23,6 @@ from cq.model.status import Check, Degraded, Freshness, Status
 from cq.source import repository
 
 if TYPE_CHECKING:
-    from cq.features.bytecode import BytecodeOptions
-    from cq.features.calls import CallsOptions
-    from cq.features.diagnostics import DiagnosticsOptions
-    from cq.features.exceptions import ExceptionsOptions
-    from cq.features.files import DiskFiles, Files, IndexedFiles
-    from cq.features.find import FindOptions
-    from cq.features.find.semantic import Semantic
-    from cq.features.graph import GraphOptions, PathOptions
-    from cq.features.hierarchy import TypesOptions
-    from cq.features.hover import HoverOptions
-    from cq.features.impact import ImpactOptions
-    from cq.features.imports import ImportsOptions
-    from cq.features.lsp import LspOptions
-    from cq.features.neighborhood import Found, NeighborhoodOptions
-    from cq.features.page import Page
-    from cq.features.rank import RankOptions
-    from cq.features.read import ReadOptions
-    from cq.features.references import ReferencesOptions
-    from cq.features.relations import Relations
-    from cq.features.scopes import ScopesOptions
-    from cq.features.search import SearchOptions
-    from cq.features.servers import Servers
-    from cq.features.side_effects import EffectsOptions
-    from cq.features.sig_impact import SignatureOptions
-    from cq.features.target import Definition
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.ingest import IngestReport
@@ -62,6 +37,31 @@ if TYPE_CHECKING:
     from cq.model.plan import AnyStep, Plan
     from cq.providers.registry import Registry
     from cq.query import PlainWords, Query
+    from cq.questions.bytecode import BytecodeOptions
+    from cq.questions.calls import CallsOptions
+    from cq.questions.diagnostics import DiagnosticsOptions
+    from cq.questions.exceptions import ExceptionsOptions
+    from cq.questions.files import DiskFiles, Files, IndexedFiles
+    from cq.questions.find import FindOptions
+    from cq.questions.find.semantic import Semantic
+    from cq.questions.graph import GraphOptions, PathOptions
+    from cq.questions.hierarchy import TypesOptions
+    from cq.questions.hover import HoverOptions
+    from cq.questions.impact import ImpactOptions
+    from cq.questions.imports import ImportsOptions
+    from cq.questions.lsp import LspOptions
+    from cq.questions.neighborhood import Found, NeighborhoodOptions
+    from cq.questions.page import Page
+    from cq.questions.rank import RankOptions
+    from cq.questions.read import ReadOptions
+    from cq.questions.references import ReferencesOptions
+    from cq.questions.relations import Relations
+    from cq.questions.scopes import ScopesOptions
+    from cq.questions.search import SearchOptions
+    from cq.questions.servers import Servers
+    from cq.questions.side_effects import EffectsOptions
+    from cq.questions.sig_impact import SignatureOptions
+    from cq.questions.target import Definition
     from cq.store.overflow import ArtifactStore, Overflow, StoredArtifact
     from cq.store.read import Reader, Tree
 
@@ -267,8 +267,8 @@ class Workspace:
 
     def languages(self) -> tuple[LanguageRow, ...]:
         """The capability table, in the order of the registry; variants that share everything but a name included."""
+        from cq.languages.registry import LANGUAGES, get_language
         from cq.source.language import BY_EXTENSION, EXTENSIONS
-        from cq.syntax import LANGUAGES, get_language
 
         rows: list[LanguageRow] = []
         for name in LANGUAGES:
@@ -388,8 +388,8 @@ class Workspace:
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
-        from cq.features.files import IndexedFiles
-        from cq.features.search import SearchOptions, search
+        from cq.questions.files import IndexedFiles
+        from cq.questions.search import SearchOptions, search
 
         options = SearchOptions(question) if isinstance(question, str) else question
         with self._asking("search") as finish:
@@ -408,10 +408,10 @@ class Workspace:
         Vectors that are missing are made first if they are few; if not, words alone answer, and with `background` a
         process of its own makes them meanwhile (`embed` makes them now).
         """
-        from cq.features.find import FindOptions, find, note_sent
-        from cq.features.find.lookup import parse_lookup
-        from cq.features.find.semantic import Semantic
         from cq.indexing.embedding import count_sent
+        from cq.questions.find import FindOptions, find, note_sent
+        from cq.questions.find.lookup import parse_lookup
+        from cq.questions.find.semantic import Semantic
 
         options = FindOptions(question) if isinstance(question, str) else question
         options.settle(self.config().find)
@@ -451,8 +451,8 @@ class Workspace:
         import time
 
         from cq import __version__
-        from cq.features.find import find_without_index
         from cq.indexing.embedding import start_index
+        from cq.questions.find import find_without_index
 
         started = time.perf_counter()
         files = self._disk_files()
@@ -505,8 +505,8 @@ class Workspace:
     def _prepare_vectors(self, reader: Reader, tree: Tree, background: bool) -> Semantic:
         """What a question in words can be ranked with, and what is missing for it."""
         from cq.embed.backend import FOLDER, choose_backend
-        from cq.features.find.semantic import Semantic
         from cq.indexing.embedding import get_embedder, get_reranker, measure_coverage, read_failure
+        from cq.questions.find.semantic import Semantic
 
         key = self._name_state(tree)
         if self.config().find.profile == "lexical_only":
@@ -542,8 +542,8 @@ class Workspace:
 
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
-        from cq.features.calls import CallsOptions, find_calls
-        from cq.features.relations import note_unlinked
+        from cq.questions.calls import CallsOptions, find_calls
+        from cq.questions.relations import note_unlinked
 
         options = CallsOptions(question) if isinstance(question, str) else question
         with self._asking("calls") as finish:
@@ -557,46 +557,46 @@ class Workspace:
 
     def graph(self, question: str | GraphOptions) -> Answer:
         """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
-        from cq.features.graph import GraphOptions, find_graph
+        from cq.questions.graph import GraphOptions, find_graph
 
         options = GraphOptions(question) if isinstance(question, str) else question
         return self._relate("graph", lambda relations: find_graph(relations, options))
 
     def path(self, question: PathOptions) -> Answer:
         """How one definition reaches another: the shortest chains of calls."""
-        from cq.features.graph import find_path
+        from cq.questions.graph import find_path
 
         return self._relate("path", lambda relations: find_path(relations, question))
 
     def impact(self, question: str | ImpactOptions) -> Answer:
         """What depends on a definition, and so may break with it. See ImpactOptions."""
-        from cq.features.impact import ImpactOptions, find_impact
+        from cq.questions.impact import ImpactOptions, find_impact
 
         options = ImpactOptions((question,)) if isinstance(question, str) else question
         return self._relate("impact", lambda relations: find_impact(relations, options))
 
     def sig_impact(self, question: SignatureOptions) -> Answer:
         """Which call sites a new signature would break."""
-        from cq.features.sig_impact import find_signature_impact
+        from cq.questions.sig_impact import find_signature_impact
 
         return self._relate("sig-impact", lambda relations: find_signature_impact(relations, question))
 
     def imports(self, question: ImportsOptions | None = None) -> Answer:
         """Which file imports which, in cycles or not, and what comes from outside."""
-        from cq.features.imports import ImportsOptions, find_imports
+        from cq.questions.imports import ImportsOptions, find_imports
 
         return self._relate("imports", lambda relations: find_imports(relations, question or ImportsOptions()))
 
     def types(self, question: str | TypesOptions) -> Answer:
         """The supertypes, subtypes and members of a type."""
-        from cq.features.hierarchy import TypesOptions, find_types
+        from cq.questions.hierarchy import TypesOptions, find_types
 
         options = TypesOptions(question) if isinstance(question, str) else question
         return self._relate("types", lambda relations: find_types(relations, options))
 
     def hover(self, question: str | HoverOptions) -> Answer:
         """The signature or type of a name, and its documentation; by a language server where there is one."""
-        from cq.features.hover import HoverOptions, find_hover
+        from cq.questions.hover import HoverOptions, find_hover
 
         options = HoverOptions(question) if isinstance(question, str) else question
         return self._consult(
@@ -605,13 +605,13 @@ class Workspace:
 
     def lsp(self, question: LspOptions) -> Answer:
         """What else a language server says: actions, macro expansion, signatures, symbols, … See LspOptions."""
-        from cq.features.lsp import find_said
+        from cq.questions.lsp import find_said
 
         return self._consult("lsp", question.servers, lambda _, servers: find_said(servers, question))
 
     def references(self, question: str | ReferencesOptions) -> Answer:
         """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""
-        from cq.features.references import ReferencesOptions, find_references
+        from cq.questions.references import ReferencesOptions, find_references
 
         options = ReferencesOptions(question) if isinstance(question, str) else question
         return self._consult(
@@ -620,40 +620,40 @@ class Workspace:
 
     def diagnostics(self, question: DiagnosticsOptions | None = None) -> Answer:
         """What is wrong: what the syntax says, and what language servers say. See DiagnosticsOptions."""
-        from cq.features.diagnostics import DiagnosticsOptions, find_diagnostics
+        from cq.questions.diagnostics import DiagnosticsOptions, find_diagnostics
 
         options = question or DiagnosticsOptions()
         return self._consult("diagnostics", options.servers, lambda _, servers: find_diagnostics(servers, options))
 
     def exceptions(self, question: str | ExceptionsOptions = "") -> Answer:
         """What is raised, what catches it, and what nobody does. See ExceptionsOptions."""
-        from cq.features.exceptions import ExceptionsOptions, find_exceptions
+        from cq.questions.exceptions import ExceptionsOptions, find_exceptions
 
         options = ExceptionsOptions(question) if isinstance(question, str) else question
         return self._relate("exceptions", lambda relations: find_exceptions(relations, options))
 
     def side_effects(self, question: str | EffectsOptions = "") -> Answer:
         """What happens when modules are loaded. See EffectsOptions."""
-        from cq.features.side_effects import EffectsOptions, find_effects
+        from cq.questions.side_effects import EffectsOptions, find_effects
 
         options = EffectsOptions(question) if isinstance(question, str) else question
         return self._relate("side-effects", lambda relations: find_effects(relations, options))
 
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""
-        from cq.features.rank import RankOptions, find_ranks
+        from cq.questions.rank import RankOptions, find_ranks
 
         return self._relate("rank", lambda relations: find_ranks(relations, question or RankOptions()))
 
     def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
-        from cq.features.files import IndexedFiles
-        from cq.features.neighborhood import NeighborhoodOptions, Sources
-        from cq.features.neighborhood.bundle import keep_stored
-        from cq.features.neighborhood.layout import lay_out
-        from cq.features.neighborhood.reuse import find_again
-        from cq.features.relations import note_unlinked
+        from cq.questions.files import IndexedFiles
+        from cq.questions.neighborhood import NeighborhoodOptions, Sources
+        from cq.questions.neighborhood.bundle import keep_stored
+        from cq.questions.neighborhood.layout import lay_out
+        from cq.questions.neighborhood.reuse import find_again
+        from cq.questions.relations import note_unlinked
         from cq.source.git import find_head
         from cq.store import database
 
@@ -681,8 +681,8 @@ class Workspace:
             return None
 
         def ask(subject: Definition) -> Found:
-            from cq.features.neighborhood.near import find_near
             from cq.indexing.embedding import get_embedder
+            from cq.questions.neighborhood.near import find_near
 
             return find_near(reader, tree.id, files, get_embedder(), self._name_state(tree), subject)
 
@@ -690,7 +690,7 @@ class Workspace:
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
-        from cq.features.relations import note_unlinked
+        from cq.questions.relations import note_unlinked
 
         with self._asking(command) as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
@@ -702,13 +702,13 @@ class Workspace:
         told to (`on`), only those that run already: to start one takes longer than the question."""
         if on is False or (on is None and (page.is_small or not self._has_warm_servers())):
             return lambda answer: answer
-        from cq.features.enrichment import Enrichment
+        from cq.questions.enrichment import Enrichment
 
         return Enrichment(self._ask_servers(files), text, "interactive" if on else "prefetch", page.measure).apply
 
     def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""
-        from cq.features.servers import Servers, tell_changes
+        from cq.questions.servers import Servers, tell_changes
 
         if on:
             tell_changes(self.root, files)
@@ -721,7 +721,7 @@ class Workspace:
 
     def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
         """A question about links: they are in the index and nowhere else."""
-        from cq.features.relations import note_unlinked
+        from cq.questions.relations import note_unlinked
 
         with self._asking(command) as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
@@ -729,28 +729,28 @@ class Workspace:
 
     def read(self, question: str | ReadOptions) -> Answer:
         """The exact source of a symbol or of lines, or the outline of a file. See ReadOptions."""
-        from cq.features.read import ReadOptions, read
+        from cq.questions.read import ReadOptions, read
 
         options = ReadOptions(question) if isinstance(question, str) else question
         return self._look("read", lambda files: read(files, options))
 
     def scopes(self, question: str | ScopesOptions) -> Answer:
         """Which names a definition captures, keeps in cells, takes from the module or owns."""
-        from cq.features.scopes import ScopesOptions, find_scopes_of
+        from cq.questions.scopes import ScopesOptions, find_scopes_of
 
         options = ScopesOptions(question) if isinstance(question, str) else question
         return self._look("scopes", lambda files: find_scopes_of(files, options))
 
     def bytecode(self, question: str | BytecodeOptions) -> Answer:
         """What a Python definition does with names once compiled, and what its handlers protect."""
-        from cq.features.bytecode import BytecodeOptions, find_bytecode
+        from cq.questions.bytecode import BytecodeOptions, find_bytecode
 
         options = BytecodeOptions(question) if isinstance(question, str) else question
         return self._look("bytecode", lambda files: find_bytecode(files, options))
 
     def _look(self, command: str, ask: Callable[[Files], Answer]) -> Answer:
         """A question that the files alone can answer."""
-        from cq.features.files import IndexedFiles
+        from cq.questions.files import IndexedFiles
 
         with self._asking(command) as finish:
             if self._has_no_index():
@@ -759,9 +759,9 @@ class Workspace:
                 return finish(ask(IndexedFiles(reader, tree)), tree=tree)
 
     def run(self, plan: Plan, *, measure: str = "text", place: tuple[str, ...] = ()) -> Answer:
-        """Every step of a plan over one generation of the index, merged. `cq.features.plan` reads plans."""
-        from cq.features.plan import run_plan
+        """Every step of a plan over one generation of the index, merged. `cq.questions.plan` reads plans."""
         from cq.model.plan import FindStep
+        from cq.questions.plan import run_plan
 
         with self._asking("run") as finish:
             if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
@@ -775,9 +775,9 @@ class Workspace:
         self, preset: str, target: str, *, budget: int = 8000, measure: str = "text", place: tuple[str, ...] = ()
     ) -> Answer:
         """A plan by its name, for `function:…`, `class:…`, `module:…` or `path:…`."""
-        from cq.features.plan import run_plan
-        from cq.features.presets import find_subject, make_report, parse_subject
-        from cq.features.target import describe_target, say_nothing
+        from cq.questions.plan import run_plan
+        from cq.questions.presets import find_subject, make_report, parse_subject
+        from cq.questions.target import describe_target, say_nothing
 
         kind, name = parse_subject(target)
         with self._asking("report") as finish:
@@ -793,7 +793,7 @@ class Workspace:
 
     def _ask_step(self, place: tuple[str, ...]) -> Callable[[AnyStep, Page], Answer | str]:
         """What answers the steps of a plan, by the methods above; for one that is not there, why."""
-        from cq.features.questions import list_results, make_question
+        from cq.questions.steps import list_results, make_question
 
         def ask(step: AnyStep, page: Page) -> Answer | str:
             for folder in getattr(step, "inside", ()):
@@ -812,8 +812,8 @@ class Workspace:
 
     def entry_points(self) -> tuple[Target, ...]:
         """Where programs begin, as far as names say it; the nearest to the root first."""
-        from cq.features.entry_points import find_entry_points
-        from cq.features.files import IndexedFiles
+        from cq.questions.entry_points import find_entry_points
+        from cq.questions.files import IndexedFiles
 
         self._keep_fresh()
         with self._reading() as (reader, tree):
@@ -889,9 +889,9 @@ class Workspace:
         (0: as fit 100 lines) and about `budget` tokens (0: any number); `everything` is one page.
         """
         from cq import __version__
-        from cq.features.structural.answer import View, answer_query
         from cq.query.parse import find_words, get_query
         from cq.query.plan import make_plan
+        from cq.questions.structural.answer import View, answer_query
 
         if page < 1 or limit < 0 or budget < 0:
             raise UsageError("a page is a number from 1, its limit and budget are numbers from 0")
@@ -919,7 +919,7 @@ class Workspace:
     def export(self, out: str | Path, *, only: Sequence[str] = (), compress: str | None = None) -> ExportReport:
         """Writes the index as artifacts into the directory `out`, all of one generation."""
         from cq import __version__
-        from cq.features.export import export_index
+        from cq.questions.export import export_index
 
         self._keep_fresh(wait=True)
         with self._reading() as (reader, tree):
@@ -931,7 +931,7 @@ class Workspace:
     def export_scip(self, out: str | Path) -> ExportReport:
         """Writes definitions, certain references and relationships as a SCIP index into the file `out`."""
         from cq import __version__
-        from cq.features.export.scip import export_scip
+        from cq.questions.export.scip import export_scip
 
         self._keep_fresh(wait=True)
         with self._reading() as (reader, tree):
@@ -946,7 +946,7 @@ class Workspace:
 
     def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
         """Whether the index is whole; with `artifacts`, whether that export is."""
-        from cq.features.validate import validate_index
+        from cq.questions.validate import validate_index
         from cq.store.validate import validate_artifacts
 
         if artifacts is not None:
@@ -1045,8 +1045,8 @@ class Workspace:
         return not self._auto_refresh and not self._has_tree()
 
     def _disk_files(self) -> DiskFiles:
-        from cq.features.files import DiskFiles
         from cq.indexing.read import extract_source
+        from cq.questions.files import DiskFiles
         from cq.source.files import find_files
 
         settings = self._settings()
@@ -1228,8 +1228,8 @@ class Workspace:
                 self._shared = None
 
     def _find_relations(self, reader: Reader, tree: Tree) -> Relations:
-        from cq.features.files import IndexedFiles
-        from cq.features.relations import Relations
+        from cq.questions.files import IndexedFiles
+        from cq.questions.relations import Relations
 
         return self._shared[2] if self._shared else Relations(reader, tree, IndexedFiles(reader, tree))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cq.graph.edges import Edges
 from cq.model.edge import Candidate
+from cq.semantics.edges import Edges
 from cq.store import database
 from cq.store.read import LinkedTree, Reader
 from tests.support.fixture import parse_fixture

@@ -16,11 +16,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from cq.graph.links import link_units
 from cq.graph.unit import Unit
+from cq.languages.facts import extract_facts
+from cq.languages.linking import link_units
+from cq.languages.registry import LANGUAGES, get_language
 from cq.source.segments import find_segments
 from cq.store.codec import encode_facts, flatten
-from cq.syntax import LANGUAGES, extract_facts, get_language
 from cq.syntax import language as languages
 from tests.support.growth import TEXTS, Text, find_texts
 from tests.support.work import CountedText, count_steps

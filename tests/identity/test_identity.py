@@ -23,10 +23,10 @@ from cq.identity import (
     tool_path,
     virtual_path,
 )
+from cq.languages.facts import extract_facts
 from cq.model.facts import FileFacts
 from cq.model.location import LineTable
 from cq.model.source import Segment
-from cq.syntax import extract_facts
 
 SOURCE = dedent("""\
     import os

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from cq import Workspace
-from cq.features.calls import CallsOptions
 from cq.indexing.evidence import put_evidence
 from cq.model.answer import CallDetails
 from cq.model.edge import Candidate
 from cq.model.evidence import CONFIDENCE, Statement
+from cq.questions.calls import CallsOptions
 from cq.source.read import content_hash
 from tests.support.servers import write_tree
 

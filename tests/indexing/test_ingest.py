@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cq.features.references import ReferencesOptions
 from cq.model.answer import CallDetails
 from cq.model.errors import StoreError
+from cq.questions.references import ReferencesOptions
 from cq.workspace import Workspace
 from tests.store.conftest import write_files
 from tests.support.fixture import parse_fixture

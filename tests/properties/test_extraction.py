@@ -6,10 +6,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cq.languages.facts import extract_facts
+from cq.languages.registry import LANGUAGES
 from cq.model.source import SourceFile
 from cq.source.read import decode
 from cq.source.segments import find_segments
-from cq.syntax import LANGUAGES, extract_facts
 from tests.support.invariants import check_document, check_facts
 from tests.support.samples import find_snippets
 

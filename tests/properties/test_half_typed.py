@@ -12,16 +12,18 @@ from typing import Any
 import pytest
 
 from cq import Workspace
-from cq.features.calls import CallsOptions
-from cq.features.search import SearchOptions
-from cq.graph.links import link_units
 from cq.graph.unit import Unit
+from cq.languages.facts import extract_facts
+from cq.languages.linking import link_units
+from cq.languages.python.facts import Python
+from cq.languages.registry import LANGUAGES, get_language
 from cq.model.facts import FileFacts
+from cq.questions.calls import CallsOptions
+from cq.questions.search import SearchOptions
 from cq.source.segments import find_segments
 from cq.store.codec import encode_links, flatten
-from cq.syntax import LANGUAGES, extract, extract_facts, get_language
 from cq.syntax import code as codes
-from cq.syntax.languages.python import Python
+from cq.syntax import extract
 from tests.support.invariants import check_facts
 from tests.support.samples import find_snippets
 

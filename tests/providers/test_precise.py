@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from cq import Workspace
-from cq.features.calls import CallsOptions
 from cq.indexing import precise
 from cq.model.answer import CallDetails
 from cq.model.provider import Coverage, Place, Reply
 from cq.providers.programs import Detection
 from cq.providers.registry import SERVER_KINDS, Provider, Registry
+from cq.questions.calls import CallsOptions
 from tests.support.servers import write_tree
 
 pytestmark = pytest.mark.slow

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from cq.features.export import export_index
 from cq.indexing.embedding import describe_embeddings, embed_tree, get_embedder
 from cq.indexing.refresh import Settings, refresh
 from cq.model.artifact import ExportReport, Validation
 from cq.model.config import FindConfig
 from cq.model.embedding import EmbeddingState
+from cq.questions.export import export_index
 from cq.store import database
 from cq.store.read import Reader, Tree
 from cq.store.validate import validate_artifacts

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from cq.embed.exact import quantize
-from cq.features import export as export_module
 from cq.indexing import refresh as refresh_module
 from cq.indexing.embedding import get_embedder, read_passages
 from cq.model.artifact import (
@@ -30,6 +29,7 @@ from cq.model.artifact import (
 )
 from cq.model.edge import CONFIDENCE
 from cq.model.errors import UsageError
+from cq.questions import export as export_module
 from cq.source.files import find_files
 from cq.store.artifacts import Caps
 from cq.store.vectors import LEVELS, from_levels, to_levels

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from cq.features.validate import check_links, validate_index
 from cq.model.artifact import MAX_CANDIDATES, MAX_ROW_BYTES
 from cq.model.edge import CONFIDENCE, Candidate, Links, SymbolRef
+from cq.questions.validate import check_links, validate_index
 from cq.source.language import EXTENSIONS
 from cq.store.codec import encode_links
 from cq.store.validate import validate_artifacts

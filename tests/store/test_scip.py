@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cq.features.export.scip import export_scip
 from cq.model.errors import StoreError, UsageError
+from cq.questions.export.scip import export_scip
 from cq.store.scip import DEFINITION, decode_index, descriptor, last_name
 from tests.store.conftest import FILES, Index, write_files
 from tests.support.fixture import parse_fixture

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from cq.features.validate import check_document, validate_index
 from cq.model.artifact import Finding, Validation
 from cq.model.errors import StoreError
 from cq.model.facts import FileFacts, Symbol
+from cq.questions.validate import check_document, validate_index
 from cq.store.artifacts import MANIFEST, Caps, json_checksum
 from cq.store.codec import decode_facts, encode_facts, pack
 from cq.store.head import find_data

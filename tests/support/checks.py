@@ -8,14 +8,14 @@ from textwrap import dedent
 from typing import Any
 
 from cq import Workspace
-from cq.features.exceptions import ExceptionsOptions
-from cq.features.neighborhood import NeighborhoodOptions
-from cq.features.page import Page
-from cq.graph.links import link_calls
 from cq.graph.unit import Unit
+from cq.languages.linking import link_calls
 from cq.model.answer import Answer, ExceptionDetails
 from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.model.neighborhood import Bundle
+from cq.questions.exceptions import ExceptionsOptions
+from cq.questions.neighborhood import NeighborhoodOptions
+from cq.questions.page import Page
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from cq import Workspace
-from cq.features.files import HeldFile, IndexedFiles
-from cq.features.find import FindOptions
-from cq.features.find.snapshot import take_snapshot
+from cq.languages.facts import extract_facts
+from cq.languages.registry import get_language
 from cq.model.find import FindAnswer
-from cq.syntax import extract_facts, get_language
+from cq.questions.files import HeldFile, IndexedFiles
+from cq.questions.find import FindOptions
+from cq.questions.find.snapshot import take_snapshot
 from tests.support.fixture import parse_fixture
 
 

@@ -13,10 +13,12 @@ from itertools import pairwise
 import msgspec
 
 from cq.identity import breadcrumb, identify
+from cq.languages.facts import embedding_text, extract_facts
+from cq.languages.registry import get_language
 from cq.model.code import Defined, Lambda, ParameterOf, find_inner, find_values
 from cq.model.facts import FileFacts
 from cq.model.source import Segment
-from cq.syntax import embedding_text, extract_facts, full_source, get_language
+from cq.syntax.chunks import full_source
 
 MAX_EMBEDDING = 128_000
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from cq.graph.edges import Edges
-from cq.graph.links import find_targets, link_units
+from cq.graph.links import find_targets
 from cq.graph.names import Method, find_imported, find_methods
 from cq.graph.unit import Unit
+from cq.languages.linking import link_units
 from cq.model.code import Code, Parameter, qualify
 from cq.model.edge import Candidate, Links
 from cq.model.facts import Call, References, Symbol
+from cq.semantics.edges import Edges
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
@@ -69,7 +70,7 @@ def name_of(path: str, name: str) -> str:
 
 
 class Linked:
-    """The links of some files as a question sees them; the Index of cq.graph.edges."""
+    """The links of some files as a question sees them; the Index of cq.semantics.edges."""
 
     def __init__(self, files: dict[str, str]) -> None:
         self._files = files

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from cq.features.files import DiskFiles, HeldFile
-from cq.features.search import SearchOptions, search
-from cq.features.search.scan import Scan, scan
 from cq.indexing.read import extract_source
 from cq.model.answer import Answer, Finding, MatchDetails
 from cq.model.source import SourceFile
+from cq.questions.files import DiskFiles, HeldFile
+from cq.questions.search import SearchOptions, search
+from cq.questions.search.scan import Scan, scan
 from cq.source.read import decode
 from tests.support.fixture import parse_fixture
 

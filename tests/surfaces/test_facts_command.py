@@ -209,7 +209,7 @@ def test_decoding_problems_are_told(repo: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_languages_lists_every_registered_one(capsys: pytest.CaptureFixture[str]):
-    from cq.syntax import LANGUAGES
+    from cq.languages.registry import LANGUAGES
 
     status, out, _ = run(capsys, "languages", "--format", "json")
     rows = {row["id"]: row for row in msgspec.json.decode(out)}

@@ -8,9 +8,9 @@ from textwrap import dedent
 
 import pytest
 
+from cq.languages.facts import embedding_text
 from cq.model.code import Each, Element, Name, Seen
 from cq.model.facts import Call, FileFacts, Import, Symbol
-from cq.syntax import embedding_text
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
 

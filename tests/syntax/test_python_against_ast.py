@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 
+from cq.languages.facts import extract_facts
 from cq.model.facts import FileFacts
 from cq.model.location import LineTable
-from cq.syntax import extract_facts
 from tests.support.samples import read_corpus
 
 Span = tuple[int, int]

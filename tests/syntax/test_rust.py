@@ -8,8 +8,9 @@ from textwrap import dedent
 
 import pytest
 
+from cq.languages.facts import embedding_text, extract_facts
 from cq.model.facts import FileFacts, Symbol
-from cq.syntax import embedding_text, extract_facts, full_source
+from cq.syntax.chunks import full_source
 from tests.support.fixture import Fixture, Mark, parse_fixture
 from tests.support.invariants import check_document
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cq.syntax import embedding_text, extract_facts, full_source
+from cq.languages.facts import embedding_text, extract_facts
+from cq.syntax.chunks import full_source
 from tests.support.checks import check_page_case, facts_of, symbol
 from tests.support.invariants import check_document
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cq.languages.facts import embedding_text, extract_facts
 from cq.model.source import Segment
-from cq.syntax import embedding_text, extract_facts
 from tests.support.checks import check_page_case, facts_of, symbol
 from tests.support.invariants import check_document
 

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from cq.languages.facts import extract_facts
+from cq.languages.registry import get_language
 from cq.model.source import Segment
-from cq.syntax import extract_facts, get_language, language
+from cq.syntax import language
 
 
 def test_embedded_and_whole_documents_at_once():

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cq.languages.facts import embedding_text, extract_facts
+from cq.languages.registry import get_language
 from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.model.source import Segment
-from cq.syntax import embedding_text, extract_facts, full_source, get_language
+from cq.syntax.chunks import full_source
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
 

@@ -1,8 +1,8 @@
 """What a language tells the linker: how modules are found, how members are reached, what its own types do.
 
 A language that wants its calls resolved gives `Code` in its facts (see cq.model.code, filled in
-cq/syntax/languages/<x>.py with `has_code = True`) and a Dialect in cq/graph/<x>.py, named in DIALECTS of
-cq/graph/link.py. Everything else (scopes, flows, members, candidates) is the linker's.
+cq/languages/<x>/facts.py with `has_code = True`) and a Dialect in cq/languages/<x>/linking.py, named in DIALECTS of
+cq/languages/dialects.py. Everything else (scopes, flows, members, candidates) is the linker's.
 """
 
 from __future__ import annotations
@@ -258,3 +258,19 @@ class Dialect:
     def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
         """What a call to the language's own function gives, where it passes values on; None: it does not."""
         return None
+
+
+class Dialects(dict[str, Dialect]):
+    """By language, made when first asked for: each looks at the paths of all files."""
+
+    def __init__(self, kinds: Sequence[type[Dialect]], paths: Iterable[str]) -> None:
+        super().__init__()
+        self._kinds, self._paths = kinds, sorted(paths)
+
+    def __missing__(self, language: str) -> Dialect:
+        kind = next(kind for kind in self._kinds if language in kind.languages)
+        self.update(dict.fromkeys(kind.languages, kind(self._paths)))
+        return self[language]
+
+    def all(self) -> list[Dialect]:
+        return [self[kind.languages[0]] for kind in self._kinds]

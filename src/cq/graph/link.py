@@ -10,13 +10,10 @@ from cq.graph.cells import Cell, Cells
 from cq.graph.containers import Containers
 from cq.graph.corpus import MAX_DOCUMENTS, Corpus, called_key, entry_key
 from cq.graph.decorators import Decorators
-from cq.graph.dialect import Dialect
+from cq.graph.dialect import Dialect, Dialects
 from cq.graph.members import Members
 from cq.graph.operations import MAX_PATH, evaluate_form
 from cq.graph.protocols import Protocols
-from cq.graph.python import PythonDialect
-from cq.graph.rust import RustDialect
-from cq.graph.tables import TablesDialect
 from cq.graph.things import (
     TOP,
     UNKNOWN,
@@ -33,43 +30,20 @@ from cq.graph.things import (
     Super,
     Thing,
 )
-from cq.graph.typescript import TypeScriptDialect
 from cq.graph.unit import ROOT, Unit, Written, get_kind
 from cq.graph.values import ANNOTATION, CONSTRUCTOR, EVERYTHING, IMPORT, MRO, NOTHING, SCOPE, Values, join, raised
 from cq.model.code import NULL, Bind, Defined, Definition, Item, MethodOf, ParameterOf, Site, Store, Value
 
-DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect, RustDialect, TablesDialect)
-
 MAX_BINDS = 100  # of one name, at one place
-
-
-def find_dialect(language: str) -> type[Dialect]:
-    return next(kind for kind in DIALECTS if language in kind.languages)
-
-
-class _Dialects(dict[str, Dialect]):
-    """By language, made when first asked for: each looks at the paths of all files."""
-
-    def __init__(self, paths: list[str]) -> None:
-        super().__init__()
-        self._paths = paths
-
-    def __missing__(self, language: str) -> Dialect:
-        kind = find_dialect(language)
-        self.update(dict.fromkeys(kind.languages, kind(self._paths)))
-        return self[language]
-
-    def all(self) -> list[Dialect]:
-        return [self[kind.languages[0]] for kind in DIALECTS]
 
 
 class Linker(Cells):
     """Over the documents of one repository. Only what a question leads to is looked at."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, dialects: Dialects) -> None:
         super().__init__()
         self.corpus = corpus
-        self.dialects = _Dialects(sorted(corpus.paths))
+        self.dialects = dialects
         self.unknown: Values = {UNKNOWN: SCOPE}
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}

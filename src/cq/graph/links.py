@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
-from cq.graph.corpus import WholeCorpus
-from cq.graph.link import Cell, Linker
-from cq.graph.names import Method, find_by_name, find_imported, find_methods, find_shape, fits
+from cq.graph.link import Cell
+from cq.graph.names import find_imported, find_shape
 from cq.graph.resolve import UNRESOLVED, Meaning, Resolver
 from cq.graph.things import Keys
 from cq.graph.unit import ROOT, Unit, part_key
@@ -18,33 +17,6 @@ from cq.model.code import Imported, Site
 from cq.model.edge import CONFIDENCE, Candidate, Links, Shape, SymbolRef, show_name
 
 BY_NAME = "name"  # evidence of a call whose candidates are looked up when somebody asks
-
-
-def link_units(units: Sequence[Unit], paths: Iterable[str] = ()) -> dict[Unit, Links]:
-    """A whole repository at once."""
-    resolver = Resolver(Linker(WholeCorpus(units, paths)))
-    for unit in units:
-        resolver.visit(unit)
-    resolver.linker.settle()
-    return {unit: make_links(resolver, unit) for unit in units}
-
-
-def link_calls(units: Sequence[Unit]) -> dict[str, list[SymbolRef]]:
-    """What every call means, by path, with the candidates of those on unknown receivers."""
-    all_links = link_units(units)
-    methods: dict[str, list[Method]] = {}
-    for unit in units:
-        for name, method in find_methods(unit):
-            methods.setdefault(name, []).append(method)
-    imported = {path for links in all_links.values() for path in find_imported(links)}
-    found: dict[str, list[SymbolRef]] = {}
-    for unit, links in all_links.items():
-        near = find_imported(links)
-        refs = found[unit.path] = [links.refs[number] for number in links.calls]
-        for number, shape in links.shapes.items():
-            fitting = [method for method in methods.get(refs[number].name, ()) if fits(method.parameters, *shape)]
-            refs[number] = find_by_name(refs[number], unit.path, fitting, near, imported.__contains__)
-    return found
 
 
 class Kept(NamedTuple):

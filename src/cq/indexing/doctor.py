@@ -17,6 +17,8 @@ from pathlib import Path
 
 from cq.embed.backend import find_backends
 from cq.indexing.location import INDEX_NAME, find_base, find_cache_dir, find_key, find_leftovers
+from cq.languages.facts import extract_facts
+from cq.languages.registry import LANGUAGES, get_language
 from cq.model.config import Configuration
 from cq.model.errors import CqError, ProviderError, UsageError
 from cq.model.status import Check
@@ -26,7 +28,6 @@ from cq.source.program import OUTSIDE, find_in_path
 from cq.store import database
 from cq.store.kept import explain_lost, find_lost
 from cq.store.read import Reader
-from cq.syntax import LANGUAGES, extract_facts, get_language
 
 _TIMEOUT = 5
 _PACKAGES = ("msgspec", "tree-sitter", "watchfiles", "xxhash", "zstandard")

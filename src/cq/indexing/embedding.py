@@ -22,6 +22,7 @@ from cq.embed import Passage
 from cq.embed.backend import choose_backend, find_backends
 from cq.indexing.config import load_config
 from cq.indexing.refresh import Progress
+from cq.languages.facts import embedding_text
 from cq.model.config import ModelsConfig
 from cq.model.embedding import QUIET_KINDS, Coverage, EmbeddingState, find_coverage, find_kind, is_data
 from cq.model.errors import ConfigError, CqError
@@ -31,7 +32,6 @@ from cq.store.lock import replace_file
 from cq.store.read import Reader, Tree
 from cq.store.vectors import VectorRows, decode_rows, encode_rows
 from cq.store.write import Writer
-from cq.syntax import embedding_text
 
 if TYPE_CHECKING:
     from cq.embed import Embedder, Reranker

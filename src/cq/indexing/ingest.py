@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from cq.graph.edges import Edges
 from cq.indexing.evidence import Said, put_evidence
 from cq.model.edge import Candidate
 from cq.model.errors import StoreError, UsageError
 from cq.model.evidence import Conflict, Statement
 from cq.model.location import LineTable
 from cq.opening import read_file
+from cq.semantics.edges import Edges
 from cq.store import database
 from cq.store.read import LinkedTree, Reader, StoredFile
 from cq.store.scip import BYTES, CHARACTERS, DEFINITION, Occurrence, ScipDocument, decode_index, last_name

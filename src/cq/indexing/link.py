@@ -15,12 +15,13 @@ from msgspec.structs import force_setattr
 from cq.graph import cells
 from cq.graph.corpus import MAX_DOCUMENTS, MAX_EMBEDDED, MAX_HOLDERS
 from cq.graph.given import find_given
-from cq.graph.link import Linker, find_dialect
+from cq.graph.link import Linker
 from cq.graph.links import Kept, find_targets, make_links
 from cq.graph.parts import find_difference
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit, find_named
 from cq.indexing.pool import COST, make_pool
+from cq.languages.linking import find_dialect, make_linker
 from cq.model.code import NAMED_KINDS, Code, Imported, Name, Named, Value
 from cq.model.edge import Links, Mistake, find_mistake
 from cq.model.errors import StoreError
@@ -128,7 +129,7 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, in
     new."""
     if before is not None:
         corpus = StoredCorpus(reader.all_paths(tree), partial(reader.code, tree), partial(reader.find_named, tree))
-        resolver = Resolver(Linker(corpus))
+        resolver = Resolver(make_linker(corpus))
         try:
             stale = _find_stale(reader, tree, corpus, resolver.linker, before)
         except (MemoryError, StoreError, DatabaseError):
@@ -176,7 +177,7 @@ def _set_up(tree: _Tree) -> None:
 
 def _link_new(tree: _Tree, paths: list[str]) -> Iterator[LinkRow]:
     corpus = StoredCorpus(tree.paths, tree.load, tree.find_named)
-    return _link(corpus, paths, Resolver(Linker(corpus)))
+    return _link(corpus, paths, Resolver(make_linker(corpus)))
 
 
 def _link_part(paths: list[str]) -> bytearray:
@@ -327,7 +328,7 @@ def _find_same(
     old = StoredCorpus(corpus.paths, lambda path: before.get(path) or reader.code(tree, path), find_paths)
     given = [
         find_given(asking, [(_find_document(documents, *place[:2]), place[2]) for place in asked.values()], before)
-        for asking, documents in ((Linker(old), old), (linker, corpus))
+        for asking, documents in ((make_linker(old), old), (linker, corpus))
     ]
     return {key for key, was, now in zip(asked, *given, strict=True) if was is not None and was == now}
 

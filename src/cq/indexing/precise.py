@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from cq.graph.edges import Edges
 from cq.identity import Identity, identify, tool_path
 from cq.indexing.evidence import Said, put_evidence
 from cq.indexing.refresh import Progress
@@ -27,6 +26,7 @@ from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.registry import Registry
 from cq.providers.session import BUDGETS
+from cq.semantics.edges import Edges
 from cq.source.language import EXTENSIONS
 from cq.store import database
 from cq.store.read import LinkedTree, Reader, StoredFile

@@ -16,9 +16,13 @@ _PACKAGE = Path(__file__).parents[1]
 def producer() -> str:
     """Of our own code and every grammar. Another producer, another index."""
     stats: list[str] = [str(FACTS)]
-    for folder in ("syntax", "syntax/languages", "graph", "model"):
+    for folder in ("syntax", "graph", "model", "languages", *_list_folders(_PACKAGE / "languages")):
         for file in sorted(os.scandir(_PACKAGE / folder), key=lambda entry: entry.name):
             if file.name.endswith((".py", ".scm")):
                 status = file.stat()
                 stats.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
     return content_hash("\n".join(stats).encode())
+
+
+def _list_folders(parent: Path) -> list[str]:
+    return sorted(f"{parent.name}/{entry.name}" for entry in os.scandir(parent) if entry.is_dir())

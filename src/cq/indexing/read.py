@@ -8,13 +8,14 @@ import msgspec
 from xxhash import xxh64_hexdigest
 
 from cq.graph.corpus import MAX_EMBEDDED
+from cq.languages.facts import extract_facts
 from cq.model.edge import find_mistake
 from cq.model.facts import Chunk, FileFacts
 from cq.model.source import Problem, Skip, SourceFile
 from cq.source.read import MAX_BYTES, Entry, decode, read_source
 from cq.source.segments import find_segments
 from cq.store.codec import flatten
-from cq.syntax import extract, extract_facts
+from cq.syntax import extract
 
 
 def read_facts(

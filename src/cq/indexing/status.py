@@ -10,13 +10,13 @@ import msgspec
 
 from cq.indexing.location import Place
 from cq.indexing.refresh import Settings
+from cq.languages.registry import get_language
 from cq.model.source import Skip
 from cq.model.status import Degraded, Freshness, LanguageStatus, Status
 from cq.source.files import FileEntry, find_files
 from cq.source.read import content_hash, read_source, show_path
 from cq.store.database import measure
 from cq.store.read import Reader, Tree
-from cq.syntax import get_language
 
 # A comparison that would read more than this counts by size and time alone: it is asked for to be quick.
 _MAX_READS = 1000

@@ -19,7 +19,6 @@ from cq.model.facts import ROLES, Chunk, FileFacts, Import, References
 from cq.syntax.code import ANONYMOUS
 from cq.syntax.excerpt import ELLIPSIS, clip
 from cq.syntax.language import Draft, Language
-from cq.syntax.registry import get_language
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -50,13 +49,11 @@ def full_source(text: bytes, chunk: Chunk) -> str:
     return text[chunk.start : chunk.end].decode("utf-8", "replace")
 
 
-def embedding_text(text: bytes, facts: FileFacts, index: int) -> str:
-    """The chunk's source with each child replaced by its signature; a leaf is its source unchanged."""
+def embedding_text(text: bytes, facts: FileFacts, index: int, stub: str) -> str:
+    """`stub` stands for the body of a child."""
     chunk = facts.chunks[index]
     if not chunk.children:
         return full_source(text, chunk)
-    language = get_language(facts.language)
-    stub = language.stub if language else ";"
     parts, at = [], chunk.start
     for child_index in chunk.children:
         child = facts.chunks[child_index]

@@ -18,7 +18,6 @@ from cq.syntax.chunks import build_chunks
 from cq.syntax.code import ANONYMOUS
 from cq.syntax.collect import DEFINED, Collector, Scopes
 from cq.syntax.language import AT_ROOT, IN_CLASS, PARSE_MICROS, ROLE_NUMBER, Captures, Draft, Language
-from cq.syntax.registry import get_language
 from cq.syntax.table_code import TABLE_LANGUAGES, build_table_code
 
 if TYPE_CHECKING:
@@ -33,13 +32,20 @@ is_strict = False  # whether such a mistake ends everything, as in the tests
 
 
 def extract_facts(
-    text: bytes, language: str, segments: Sequence[Segment] = (), *, segment: Segment | None = None
+    text: bytes,
+    language: str,
+    segments: Sequence[Segment] = (),
+    *,
+    find_language: Callable[[str], Language | None],
+    segment: Segment | None = None,
 ) -> FileFacts:
     """What one document says about itself; `segments` are the documents embedded in it."""
     embedded = tuple(
-        extract_facts(text, inner.language, inner.segments, segment=inner) for inner in segments if inner.ranges
+        extract_facts(text, inner.language, inner.segments, find_language=find_language, segment=inner)
+        for inner in segments
+        if inner.ranges
     )
-    spoken = get_language(language)
+    spoken = find_language(language)
     tree = None
     if spoken is not None:
         tree = spoken.parse(text, segment.ranges if segment else ())

@@ -131,12 +131,17 @@ class Language:
             warnings.simplefilter("ignore", DeprecationWarning)  # a few grammars hand over an int
             return Grammar(getattr(module, self.grammar_function)())
 
+    @property
+    def folder(self) -> str:
+        """The package that holds its queries."""
+        return type(self).__module__.rpartition(".")[0]
+
     @cached_property
     def query_source(self) -> str:
         from importlib import resources  # half of what importing this module would cost, and few questions parse
 
         name = f"{self.query_name or self.id}.scm"
-        return resources.files("cq.syntax.languages").joinpath(name).read_text("utf-8")
+        return resources.files(self.folder).joinpath(name).read_text("utf-8")
 
     @cached_property
     def query(self) -> Query:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.bytecode import BytecodeOptions
+from cq.questions.bytecode import BytecodeOptions
 from cq.surfaces.cli.options import add_question_options, ask, find_part, read_page
 
 _EXAMPLES = """\

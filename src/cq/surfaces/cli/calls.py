@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 import msgspec
 
-from cq.features.calls import CallsOptions
+from cq.questions.calls import CallsOptions
 from cq.surfaces.cli.options import (
     add_answer_options,
     add_freshness_options,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from cq.features.export import select_artifacts
 from cq.model.errors import UsageError
+from cq.questions.export import select_artifacts
 from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace
 from cq.surfaces.render import render_json
 from cq.surfaces.render.export import render_export

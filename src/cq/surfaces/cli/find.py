@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
-from cq.features.find import MODES, FindOptions
 from cq.model.errors import UsageError
+from cq.questions.find import MODES, FindOptions
 from cq.surfaces.cli.options import (
     add_freshness_options,
     add_place_options,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.graph import DIRECTIONS, GraphOptions
+from cq.questions.graph import DIRECTIONS, GraphOptions
 from cq.surfaces.cli.edges import add_edge_options, read_edges
 from cq.surfaces.cli.options import add_question_options, ask, find_target, read_page
 

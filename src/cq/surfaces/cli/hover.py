@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.hover import HoverOptions
+from cq.questions.hover import HoverOptions
 from cq.surfaces.cli.options import add_question_options, add_server_options, ask, find_target, read_page
 
 _EXAMPLES = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.impact import ImpactOptions
+from cq.questions.impact import ImpactOptions
 from cq.surfaces.cli.changes import read_changes
 from cq.surfaces.cli.edges import add_edge_options, read_edges
 from cq.surfaces.cli.options import add_question_options, ask, find_part, read_page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.imports import ImportsOptions
+from cq.questions.imports import ImportsOptions
 from cq.surfaces.cli.options import add_question_options, ask, read_page
 
 _EXAMPLES = """\

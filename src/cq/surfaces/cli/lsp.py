@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.lsp import ABOUT, LspOptions
+from cq.questions.lsp import ABOUT, LspOptions
 from cq.surfaces.cli.options import (
     add_question_options,
     add_server_options,

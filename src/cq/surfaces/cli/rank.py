@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.rank import RankOptions
+from cq.questions.rank import RankOptions
 from cq.surfaces.cli.options import add_path_options, add_question_options, ask, find_folders, read_page
 
 _EXAMPLES = """\

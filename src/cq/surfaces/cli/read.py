@@ -6,8 +6,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from cq.features.page import Page
-from cq.features.read import ReadOptions
+from cq.questions.page import Page
+from cq.questions.read import ReadOptions
 from cq.surfaces.cli.options import (
     add_freshness_options,
     add_place_options,

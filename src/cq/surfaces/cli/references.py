@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.references import ReferencesOptions
+from cq.questions.references import ReferencesOptions
 from cq.surfaces.cli.options import (
     add_path_options,
     add_question_options,

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from cq.features.plan import MAX_BYTES, make_plan, parse_plan
 from cq.model.errors import UsageError
 from cq.model.plan import Plan
 from cq.opening import read_file
+from cq.questions.plan import MAX_BYTES, make_plan, parse_plan
 from cq.surfaces.cli.options import (
     add_freshness_options,
     add_place_options,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.scopes import ScopesOptions
+from cq.questions.scopes import ScopesOptions
 from cq.surfaces.cli.options import add_question_options, ask, find_part, read_page
 
 _EXAMPLES = """\

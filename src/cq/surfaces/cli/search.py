@@ -8,10 +8,10 @@ from argparse import ArgumentParser, Namespace
 
 import msgspec
 
-from cq.features.search import PROFILES, SearchOptions
-from cq.features.search.classify import WEIGHTS
-from cq.features.search.pattern import MODES
 from cq.model.errors import UsageError
+from cq.questions.search import PROFILES, SearchOptions
+from cq.questions.search.classify import WEIGHTS
+from cq.questions.search.pattern import MODES
 from cq.surfaces.cli.options import (
     add_answer_options,
     add_freshness_options,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.side_effects import EffectsOptions
+from cq.questions.side_effects import EffectsOptions
 from cq.surfaces.cli.options import add_question_options, ask, find_part, read_page
 
 _EXAMPLES = """\

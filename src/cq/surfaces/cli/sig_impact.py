@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.features.sig_impact import SignatureOptions
+from cq.questions.sig_impact import SignatureOptions
 from cq.surfaces.cli.options import add_question_options, ask, find_target, read_page
 
 _EXAMPLES = """\

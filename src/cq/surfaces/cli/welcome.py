@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from cq.features.page import Page
-from cq.features.rank import RankOptions
+from cq.questions.page import Page
+from cq.questions.rank import RankOptions
 from cq.surfaces.cli.options import add_place_options, open_workspace
 from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.status import render_welcome

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from cq.features.find.layout import render_graph
 from cq.model.answer import Answer, Finding, Section
 from cq.model.find import FindAnswer
 from cq.model.status import Status
+from cq.questions.find.layout import render_graph
 from cq.surfaces.render import find
 from cq.surfaces.render.answer import render_card, render_finding, render_notes, render_section
 from cq.surfaces.render.status import render_status

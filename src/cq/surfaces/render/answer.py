@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from cq.features.find.layout import show_query
-from cq.features.page import SMALL
 from cq.model.answer import (
     READS,
     Answer,
@@ -22,6 +20,8 @@ from cq.model.answer import (
     ServerDetails,
     SourceDetails,
 )
+from cq.questions.find.layout import show_query
+from cq.questions.page import SMALL
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
 from cq.surfaces.render.terminal import highlight, show_place
 

@@ -8,11 +8,12 @@ from typing import Any
 from msgspec.structs import asdict
 
 from cq.identity import Identity, breadcrumb, call_site_id, identify, snippet_hash
+from cq.languages.facts import embedding_text
 from cq.model.facts import FileFacts
 from cq.model.location import LineTable
 from cq.model.source import SourceFile
 from cq.surfaces.render import one_line, render_block, render_heading, render_json, render_jsonl
-from cq.syntax import embedding_text, full_source
+from cq.syntax.chunks import full_source
 
 Row = dict[str, Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cq.features.find.layout import render_graph, render_snapshot
 from cq.model.find import FindAnswer
+from cq.questions.find.layout import render_graph, render_snapshot
 from cq.surfaces.render import render_block, render_heading, show_path
 from cq.surfaces.render.answer import render_notes, render_nothing
 

@@ -32,7 +32,7 @@ def highlight(source: str, language: str) -> str:
     """Keywords, strings and comments by the language's own grammar; as it is where there is no colour or no grammar."""
     if not has_colour() or len(source) > _MOST_BYTES:
         return source
-    from cq.syntax import get_language
+    from cq.languages.registry import get_language
 
     known = get_language(language)
     text = source.encode("utf-8", "surrogateescape")

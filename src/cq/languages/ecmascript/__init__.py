@@ -1,0 +1,1 @@
+"""TypeScript and JavaScript: grammar queries, facts, modules and rules of linking."""

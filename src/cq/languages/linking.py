@@ -1,0 +1,60 @@
+"""How each language is linked: the dialects of the registry's languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cq.graph.corpus import Corpus, WholeCorpus
+from cq.graph.dialect import Dialect, Dialects
+from cq.graph.link import Linker
+from cq.graph.links import make_links
+from cq.graph.names import Method, find_by_name, find_imported, find_methods, fits
+from cq.graph.resolve import Resolver
+from cq.graph.unit import Unit
+from cq.languages.ecmascript.linking import TypeScriptDialect
+from cq.languages.python.linking import PythonDialect
+from cq.languages.rust.linking import RustDialect
+from cq.languages.tables.linking import TablesDialect
+from cq.model.edge import Links, SymbolRef
+
+DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect, RustDialect, TablesDialect)
+
+
+def find_dialect(language: str) -> type[Dialect]:
+    return next(kind for kind in DIALECTS if language in kind.languages)
+
+
+def make_linker(corpus: Corpus) -> Linker:
+    """One that knows every language."""
+    return Linker(corpus, make_dialects(corpus.paths))
+
+
+def make_dialects(paths: Iterable[str]) -> Dialects:
+    return Dialects(DIALECTS, paths)
+
+
+def link_units(units: Sequence[Unit], paths: Iterable[str] = ()) -> dict[Unit, Links]:
+    """A whole repository at once."""
+    resolver = Resolver(make_linker(WholeCorpus(units, paths)))
+    for unit in units:
+        resolver.visit(unit)
+    resolver.linker.settle()
+    return {unit: make_links(resolver, unit) for unit in units}
+
+
+def link_calls(units: Sequence[Unit]) -> dict[str, list[SymbolRef]]:
+    """What every call means, by path, with the candidates of those on unknown receivers."""
+    all_links = link_units(units)
+    methods: dict[str, list[Method]] = {}
+    for unit in units:
+        for name, method in find_methods(unit):
+            methods.setdefault(name, []).append(method)
+    imported = {path for links in all_links.values() for path in find_imported(links)}
+    found: dict[str, list[SymbolRef]] = {}
+    for unit, links in all_links.items():
+        near = find_imported(links)
+        refs = found[unit.path] = [links.refs[number] for number in links.calls]
+        for number, shape in links.shapes.items():
+            fitting = [method for method in methods.get(refs[number].name, ()) if fits(method.parameters, *shape)]
+            refs[number] = find_by_name(refs[number], unit.path, fitting, near, imported.__contains__)
+    return found

@@ -1,0 +1,1 @@
+"""Python: its grammar queries, facts and rules of linking."""

@@ -1,0 +1,1 @@
+"""Rust: grammar queries, facts, crates and rules of linking."""

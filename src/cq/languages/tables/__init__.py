@@ -1,0 +1,1 @@
+"""Languages of which definitions, calls and imports are read, one module each."""

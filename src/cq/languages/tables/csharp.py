@@ -1,0 +1,206 @@
+"""C#: read as Java is; properties, events, operators and XML documentation are its own."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cq.languages.tables.java import IMPORT, TYPES, Java, Span, split_list
+from cq.syntax.collect import DEFINED
+from cq.syntax.language import Captures, Draft, first_child
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cq.syntax.collect import Collector
+
+_REFERENCE = re.compile(
+    r"<(?:see|seealso|paramref|typeparamref)\s+(?:cref|name|langword|href)=\"(?:[A-Z]:)?([^\"]*)\"\s*/>"
+)
+_NAMED = re.compile(r"<(?:param|typeparam|exception)\s+(?:name|cref)=\"([^\"]*)\"\s*>")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+
+
+class CSharp(Java):
+    id = "csharp"
+    label = "C#"
+    grammar_module = "tree_sitter_c_sharp"
+    argument_kinds = {
+        "string_literal": "string", "verbatim_string_literal": "string", "raw_string_literal": "string",
+        "interpolated_string_expression": "string", "character_literal": "string", "integer_literal": "number",
+        "real_literal": "number", "prefix_unary_expression": "number", "boolean_literal": "boolean",
+        "null_literal": "null", "identifier": "name", "member_access_expression": "attribute",
+        "conditional_access_expression": "attribute", "invocation_expression": "call",
+        "object_creation_expression": "call", "implicit_object_creation_expression": "call",
+        "array_creation_expression": "array", "implicit_array_creation_expression": "array",
+        "collection_expression": "array", "anonymous_object_creation_expression": "object",
+        "lambda_expression": "function", "anonymous_method_expression": "function",
+    }  # fmt: skip
+    root_kinds = {"using_directive": "import", "extern_alias_directive": "import", "global_statement": "expression"}
+    modifier_words = frozenset(
+        {"public", "protected", "internal", "private", "file", "static", "abstract", "sealed", "virtual", "override",
+         "async", "readonly", "const", "partial", "extern", "new", "unsafe", "volatile", "required", "ref", "implicit",
+         "explicit", "params", "out", "in", "this"}
+    )  # fmt: skip
+    doc_prefixes = (b"///", b"/**")
+    base_clauses = frozenset({"base_list"})
+    wrapped_argument = True
+
+    def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
+        name: Node | Span | None = captures["name"][0] if "name" in captures else node.child_by_field_name("name")
+        parameters = node.child_by_field_name("parameters")
+        if name is None:
+            name = _unnamed(collector, node, parameters)
+        elif kind == "destructor":
+            collector.marks[name.start_byte] = DEFINED
+            name = Span(collector.text.rfind(b"~", node.start_byte, name.start_byte), name.end_byte)
+        if name is None or name.end_byte <= name.start_byte or name.start_byte < 0:
+            return None
+        body = self._body(node)
+        draft = self.define(collector, kind, node, name, body)
+        if kind == "namespace":
+            # `finish_nested` leaves `Shop` of `Acme.Shop`, which is the qualified name.
+            draft.name_start = draft.name_end - len(draft.name.rpartition(".")[2].encode())
+        for child in node.named_children if kind in TYPES else ():
+            if child.type == "parameter_list":
+                parameters = child
+                if body is None:
+                    # `record P(int X);` holds its members in its head.
+                    draft.body_start = draft.body_end = draft.end
+                    draft.scope_start = draft.head
+        if kind in TYPES:
+            draft.bases = self.find_bases(collector, node)
+        if draft.body_start >= 0:
+            for held in [child for child in node.named_children if child.type == "type_parameter_list"]:
+                self.add_parameters(collector, held, "type_parameter")
+            if parameters is not None:
+                self.add_parameters(collector, parameters, "property" if kind == "record" else "parameter")
+        return draft
+
+    def _body(self, node: Node) -> Node | None:
+        """`{ get; set; }` is no body; accessors with code are one, and so is `=> x`."""
+        body = node.child_by_field_name("body")
+        if body is None:
+            accessors = node.child_by_field_name("accessors")
+            if accessors is not None and any(
+                a.child_by_field_name("body") is not None for a in accessors.named_children
+            ):
+                return accessors
+            value = node.child_by_field_name("value")
+            if value is not None and value.type == "arrow_expression_clause":
+                return value
+        return body
+
+    def trim_signature(self, signature: str) -> str:
+        return signature.rstrip().removesuffix(";").removesuffix("=>").rstrip()
+
+    def split_attribute(self, attribute: str) -> list[str]:
+        return split_list(attribute)
+
+    def is_base(self, node: Node) -> bool:
+        return node.type != "argument_list" and not node.is_extra
+
+    def find_bases(self, collector: Collector, node: Node) -> tuple[str, ...]:
+        return tuple(base.partition("(")[0] for base in super().find_bases(collector, node))
+
+    def parameter_name(self, node: Node) -> Node | None:
+        if node.type == "identifier":  # the name of `params int[] rest`, whose type is its sibling
+            return node
+        if node.type in ("parameter", "type_parameter"):
+            return node.child_by_field_name("name")
+        return None
+
+    def on_lambda(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        parameters = captures["params"][0]
+        if parameters.type == "implicit_parameter":
+            self.define(collector, "parameter", parameters, parameters)
+        else:
+            self.add_parameters(collector, parameters, "parameter")
+
+    def find_declarators(self, node: Node, captures: Captures) -> list[Node]:
+        return [child for child in captures["list"][0].named_children if child.type == "variable_declarator"]
+
+    def is_constant(self, draft: Draft) -> bool:
+        return "const" in draft.modifiers
+
+    # -- calls and imports -----------------------------------------------------------------------
+
+    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        start, end = node.start_byte, node.end_byte
+        if kind == "super":  # `: base(a)`
+            word = collector.text.find(b"b", start, end), collector.text.find(b"t", start, end)
+            first = min((at for at in word if at >= 0), default=start)
+            collector.add_call(self, kind, first, end, Span(first, first + 4), captures["args"][0])  # type: ignore[arg-type]
+            return
+        callee = captures["callee"][0]
+        args = node.child_by_field_name("arguments")
+        if not kind:
+            kind = "super" if collector.text.startswith(b"base.", start) else "call"
+        collector.add_call(self, kind, start, end, callee, args)
+
+    def callee_name(self, collector: Collector, callee: Node) -> Node | None:
+        """`Get<int>(x)`, `a.Get<int>(x)`, `a?.Get<int>(x)`, `new List<int>()`"""
+        node: Node | None = callee
+        for _ in range(4):
+            if node is None or node.type in ("", "identifier"):
+                break
+            if node.type == "generic_name":
+                node = first_child(node)
+            else:
+                node = node.child_by_field_name("name") or (node.named_children[-1] if node.named_child_count else None)
+        return None if node is None or node.type != "identifier" or node.is_missing else node
+
+    def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """`using A.B;` opens a namespace, `using static A.B;` a type; `using X = A.B;` names one."""
+        start, end = node.start_byte, node.end_byte
+        collector.spans.append((start, end, IMPORT))
+        alias, children = node.child_by_field_name("name"), [c for c in node.named_children if not c.is_extra]
+        if not children or (alias is not None and len(children) < 2):
+            return
+        module = collector.slice(children[-1].start_byte, children[-1].end_byte)
+        if alias is None:
+            collector.add_import("star", module, start, end, [])
+        else:
+            first, last = alias.start_byte, alias.end_byte
+            bindings = [(collector.slice(first, last), "*", first, last, False)]
+            collector.add_import("import", module, start, end, bindings)
+
+    # -- the whole document ------------------------------------------------------------------------
+
+    def finish(self, collector: Collector) -> None:
+        # A supposed identifier has a supposed word inside and is not missing itself: only its width tells.
+        found = zip(collector.ref_starts, collector.ref_ends, strict=True)
+        collector.marks.update((start, DEFINED) for start, end in found if start == end)
+
+    def finish_nested(self, collector: Collector) -> None:
+        super().finish_nested(collector)
+        for draft in collector.symbols:
+            if draft.kind == "namespace":
+                draft.name = draft.name.rpartition(".")[2]
+            if draft.doc and "<" in draft.doc:
+                draft.doc = _plain(draft.doc)
+
+    def is_visible(self, draft: Draft, holder: Draft | None) -> bool:
+        if draft.kind == "namespace":
+            return True
+        if holder is not None and holder.kind == "record" and draft.kind == "property" and not draft.modifiers:
+            return holder.exported
+        return super().is_visible(draft, holder)
+
+
+def _unnamed(collector: Collector, node: Node, parameters: Node | None) -> Span | None:
+    """`operator +`, `operator int` and the indexer `this`."""
+    if parameters is None:
+        return None
+    for child in node.children:
+        if child.type in ("operator", "this"):
+            last = parameters.start_byte if child.type == "operator" else child.end_byte
+            return Span(child.start_byte, child.start_byte + len(collector.text[child.start_byte : last].rstrip()))
+    return None
+
+
+def _plain(doc: str) -> str:
+    """The text of an XML comment: references by their names, `name: what it is` for parameters, other tags off."""
+    doc = _TAG.sub("", _NAMED.sub(r"\1: ", _REFERENCE.sub(r"\1", doc)))
+    doc = doc.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return "\n".join(line.strip() for line in doc.splitlines() if line.strip())

@@ -1,0 +1,243 @@
+"""PHP: read as Java is; variables keep their `$`, properties lose it; a function defines each variable once."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cq.languages.tables.java import IMPORT, TYPES, VALUE_TEXT, Java, Span, split_list
+from cq.syntax.collect import DEFINED
+from cq.syntax.excerpt import clip
+from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Captures, Draft
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cq.syntax.collect import Collector
+
+_ASSIGNMENT = ROLE_NUMBER["assignment"]
+_ATTRIBUTE = ROLE_NUMBER["attribute"]
+_MEMBER = re.compile(rb"(?:->|::\s*(\$)|::)\s*([A-Za-z_\x80-\xff][\w\x80-\xff]*)")
+_CLASSES = frozenset({"class", "interface", "trait", "enum"})
+
+
+class Php(Java):
+    id = "php"
+    label = "PHP"
+    grammar_module = "tree_sitter_php"
+    grammar_function = "language_php"
+    argument_kinds = {
+        "string": "string", "encapsed_string": "string", "heredoc": "string", "nowdoc": "string", "integer": "number",
+        "float": "number", "unary_op_expression": "number", "boolean": "boolean", "null": "null", "name": "name",
+        "variable_name": "name", "qualified_name": "name", "member_access_expression": "attribute",
+        "nullsafe_member_access_expression": "attribute", "class_constant_access_expression": "attribute",
+        "scoped_property_access_expression": "attribute", "function_call_expression": "call",
+        "member_call_expression": "call", "nullsafe_member_call_expression": "call", "scoped_call_expression": "call",
+        "object_creation_expression": "call", "array_creation_expression": "array", "anonymous_function": "function",
+        "arrow_function": "function", "variadic_unpacking": "spread",
+    }  # fmt: skip
+    root_kinds = {
+        "namespace_use_declaration": "import", "expression_statement": "expression", "echo_statement": "expression",
+        "if_statement": "control", "for_statement": "control", "foreach_statement": "control",
+        "while_statement": "control", "do_statement": "control", "switch_statement": "control",
+        "try_statement": "control",
+    }  # fmt: skip
+    modifier_words = frozenset(
+        {"public", "protected", "private", "static", "abstract", "final", "readonly", "var"}
+    )  # fmt: skip
+    base_clauses = frozenset({"base_clause", "class_interface_clause"})
+    wrapped_argument = True
+
+    def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
+        draft = super().on_symbol(collector, kind, node, captures)
+        if draft is None:
+            return None
+        if kind == "namespace":
+            # The qualified name is built from this; `finish_nested` gives the last part back.
+            draft.name = draft.name.replace("\\", ".")
+            draft.name_start = draft.name_end - len(draft.name.rpartition(".")[2].encode())
+        elif kind == "enum_member":
+            draft.signature = draft.signature.removesuffix(";")
+        elif kind == "method" and draft.name == "__construct":
+            draft.kind = "constructor"
+        elif kind == "method" and draft.name == "__destruct":
+            draft.kind = "destructor"
+        if kind in TYPES:
+            body = node.child_by_field_name("body")
+            used = [] if body is None else [child for child in body.named_children if child.type == "use_declaration"]
+            draft.bases += tuple(
+                collector.fold(name.start_byte, name.end_byte)
+                for use in used
+                for name in use.named_children
+                if name.type in ("name", "qualified_name")
+            )
+        return draft
+
+    def split_attribute(self, attribute: str) -> list[str]:
+        return split_list(attribute.removeprefix("#"))
+
+    def add_parameters(self, collector: Collector, node: Node, kind: str) -> None:
+        for child in node.named_children:
+            name = child.child_by_field_name("name")
+            if name is None:
+                continue
+            if name.type == "by_ref":
+                name = name.named_children[-1] if name.named_child_count else name
+            self.define(collector, kind, child, name)
+            if child.type == "property_promotion_parameter":
+                self._add_property(collector, child, name).owner = 0
+
+    def _add_property(self, collector: Collector, node: Node, name: Node, lead: int = -1) -> Draft:
+        """`$x` declares the property `x`."""
+        collector.marks[name.start_byte] = DEFINED
+        return self.define(collector, "property", node, Span(name.start_byte + 1, name.end_byte), None, lead)
+
+    def on_properties(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        elements = [child for child in node.named_children if child.type == "property_element"]
+        hooks = next((child for child in node.named_children if child.type == "property_hook_list"), None)
+        for element in elements:
+            name = element.child_by_field_name("name")
+            if name is None:
+                continue
+            draft = self._add_property(collector, node, name, elements[0].start_byte)
+            if hooks is not None:
+                draft.body_start, draft.body_end, draft.scope_start = hooks.start_byte, hooks.end_byte, draft.head
+                draft.signature = self.trim_signature(collector.fold(draft.head, hooks.start_byte))
+            elif len(elements) > 1:
+                draft.signature = _own_signature(collector, draft.head, elements[0], element)
+
+    def on_constants(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        elements = [child for child in node.named_children if child.type == "const_element"]
+        for element in elements:
+            name = element.named_children[0] if element.named_child_count else None
+            if name is not None:
+                draft = self.define(collector, "constant", node, name, None, elements[0].start_byte)
+                if len(elements) > 1:
+                    draft.signature = _own_signature(collector, draft.head, elements[0], element)
+
+    def on_assign(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """The first assignment in a function or at root level defines; `finish` drops the later ones."""
+        if "names" in captures:
+            for name in captures["names"][0].named_children:
+                if name.type == "variable_name":
+                    self.define(collector, "variable", node, name)
+            return
+        name, value = captures["name"][0], captures["value"][0]
+        body = value.child_by_field_name("body") if value.type in ("anonymous_function", "arrow_function") else None
+        self.define(collector, "variable" if body is None else "function", node, name, body)
+
+    # -- calls and imports -------------------------------------------------------------------------
+
+    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        start, end = node.start_byte, node.end_byte
+        if kind == "new":
+            callee = captures["callee"][0]
+            if callee.type == "anonymous_class":
+                return
+            args = next((child for child in node.named_children if child.type == "arguments"), None)
+            collector.add_call(self, kind, start, end, callee, args)
+        else:
+            callee = node.child_by_field_name("name") or node.child_by_field_name("function")
+            if callee is None:
+                return
+            kind = "super" if collector.text.startswith(b"parent::", start) else "call"
+            last = callee.end_byte + collector.text.startswith(b"}", callee.end_byte)  # `A::{$name}()`
+            collector.add_call(self, kind, start, end, Span(start, last), node.child_by_field_name("arguments"))  # type: ignore[arg-type]
+        call = collector.calls[-1]
+        if call[6].endswith("\\"):  # `\a\f()`
+            collector.calls[-1] = (*call[:6], call[6].rstrip("\\"), *call[7:])
+
+    def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        start, end = node.start_byte, node.end_byte
+        if kind != "use":
+            module = captures["module"][0]
+            text = clip(collector.text, module.start_byte, module.end_byte, CALLEE_TEXT)
+            if module.type == "parenthesized_expression":
+                text = text.removeprefix("(").removesuffix(")").strip()
+            plain = module.type == "string" or text[:1] + text[-1:] in ("''", '""')
+            collector.add_import(kind, text[1:-1] if plain else text, start, end, [])
+            return
+        collector.spans.append((start, end, IMPORT))
+        group = node.child_by_field_name("body")
+        prefix, clauses = "", node.named_children
+        if group is not None:
+            first = clauses[0]
+            prefix = collector.slice(first.start_byte, first.end_byte) if first.type == "namespace_name" else ""
+            clauses = group.named_children
+        bound: dict[str, list[tuple[str, str, int, int, bool]]] = {}
+        for clause in clauses:
+            path = next((child for child in clause.named_children if child.type in ("name", "qualified_name")), None)
+            if clause.type != "namespace_use_clause" or path is None:
+                continue
+            module, _, imported = f"{prefix}\\{collector.slice(path.start_byte, path.end_byte)}".rpartition("\\")
+            name = clause.child_by_field_name("alias") or path
+            local = imported if name is path else collector.slice(name.start_byte, name.end_byte)
+            binding = (local, imported, name.end_byte - len(local.encode()), name.end_byte, False)
+            bound.setdefault(module.lstrip("\\"), []).append(binding)
+        for module, bindings in bound.items():
+            collector.add_import("use", module, start, end, bindings)
+
+    # -- the whole document ------------------------------------------------------------------------
+
+    def finish(self, collector: Collector) -> None:
+        """Keeps the first assignment of every variable and gives promoted parameters their class."""
+        self._mark_members(collector)
+        scopes = sorted((d.start, -d.end, i) for i, d in enumerate(collector.symbols) if d.body_start >= 0)
+        kept: list[Draft] = []
+        bound: set[tuple[int, str]] = set()
+        stack: list[Draft] = []
+        opened = 0
+        # A function bound to a variable is seen before what stands in it, and does not hold its own name.
+        for draft in sorted(collector.symbols, key=lambda d: (d.name_start, d.start)):
+            at = draft.name_start
+            while opened < len(scopes) and scopes[opened][0] <= at:
+                holder = collector.symbols[scopes[opened][2]]
+                while stack and stack[-1].end <= holder.start:
+                    stack.pop()
+                stack.append(holder)
+                opened += 1
+            while stack and stack[-1].end <= at:
+                stack.pop()
+            if draft.owner >= 0:
+                owner = next((held for held in reversed(stack[-8:]) if held.kind in _CLASSES), None)
+                draft.owner = -1 if owner is None else owner.head
+            elif draft.kind == "variable" or draft.kind == "parameter":
+                scope = next(
+                    (held.start for held in reversed(stack[-8:]) if held.kind not in ("namespace", "enum")), -1
+                )
+                if (scope, draft.name) in bound and draft.kind == "variable":
+                    collector.marks.setdefault(at, _ASSIGNMENT)
+                    continue
+                bound.add((scope, draft.name))
+            kept.append(draft)
+        collector.symbols = kept
+
+    def _mark_members(self, collector: Collector) -> None:
+        """`->x`, `?->x`, `::X`; `::$x` names the property x."""
+        marks = collector.marks
+        for match in _MEMBER.finditer(collector.text, *collector.span):
+            if match[1]:
+                if match.start(1) not in marks:
+                    marks[match.start(1)] = DEFINED
+                    marks[match.start(2)] = _ATTRIBUTE
+            else:
+                marks.setdefault(match.start(2), _ATTRIBUTE)
+
+    def finish_nested(self, collector: Collector) -> None:
+        for draft in collector.symbols:
+            if draft.kind == "namespace":
+                draft.name = draft.name.rpartition(".")[2]
+        super().finish_nested(collector)
+
+    def is_visible(self, draft: Draft, holder: Draft | None) -> bool:
+        if draft.kind == "variable" or draft.name.startswith("$"):
+            return False
+        if holder is not None and holder.kind not in (*_CLASSES, "namespace"):
+            return holder.exported and draft.kind in ("function", "class", "interface", "trait")
+        return "private" not in draft.modifiers and "protected" not in draft.modifiers
+
+
+def _own_signature(collector: Collector, head: int, first: Node, element: Node) -> str:
+    """`public $a = 1, $b` -> `public $b`"""
+    lead = clip(collector.text, head, first.start_byte, VALUE_TEXT)
+    return f"{lead} {clip(collector.text, element.start_byte, element.end_byte, VALUE_TEXT)}"

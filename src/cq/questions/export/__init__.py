@@ -1,0 +1,214 @@
+"""The index as artifacts: what other programs read. One pass over the files in path order, one file in memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+
+from cq.model.artifact import (
+    ARTIFACTS,
+    ROWS,
+    SCHEMA_VERSION,
+    DenseVectorRow,
+    Embeddings,
+    ExportedArtifact,
+    ExportReport,
+    Feature,
+    IndexState,
+    Piece,
+    Provenance,
+    Row,
+)
+from cq.model.embedding import EmbeddingState
+from cq.model.errors import UsageError
+from cq.opening import read_file
+from cq.questions.export.document import Document, load_documents, open_links
+from cq.questions.export.facts import (
+    make_call_rows,
+    make_chunk_rows,
+    make_relation_rows,
+    make_symbol_rows,
+    make_virtual_document_rows,
+)
+from cq.questions.export.links import make_edge_rows, make_graph_rows, make_occurrence_rows
+from cq.questions.export.vectors import VectorSource
+from cq.source.repository import find_common_dir
+from cq.store.artifacts import ArtifactWriter, Caps, replace_export, write_json, write_manifest
+from cq.store.database import SCHEMA
+from cq.store.read import Reader, Tree
+
+_NOT_YET = "not in this version"
+
+
+def export_index(
+    reader: Reader,
+    tree: Tree,
+    out: str | Path,
+    *,
+    version: str,
+    only: Sequence[str] = (),
+    compress: str | None = None,
+    generated_at: str | None = None,
+    caps: Caps | None = None,
+    embeddings: EmbeddingState | None = None,
+) -> ExportReport:
+    """Writes the tree's artifacts to the directory `out`, which appears or is replaced at the end. Call it inside
+    `with reader:`, so that all of it is of one generation. `version` is ours. UsageError when `out` holds anything
+    but an export."""
+    names = select_artifacts(only)
+    if compress not in (None, "zstd"):
+        raise UsageError(f"unknown compression {compress!r}", hint="zstd is the one there is")
+    vectors = VectorSource(reader, tree, embeddings)
+    form = vectors.describe() if "dense_vectors" in names else None
+    if "dense_vectors" in only and form is None:
+        raise UsageError("there are no vectors to export", hint="`cq index --embed` makes them")
+    generated_at = generated_at or _now()
+    out = Path(out)
+    with replace_export(out, ignored=out.resolve().is_relative_to(tree.root)) as folder:
+        writers = {
+            name: ArtifactWriter(folder, kind, caps or Caps(), compress, form if kind is DenseVectorRow else None)
+            for name, kind in ROWS.items()
+            if name in names and (form is not None or kind is not DenseVectorRow)
+        }
+        try:
+            languages = _write_rows(reader, tree, writers, {**_MAKERS, "dense_vectors": vectors.make_rows})
+            done: list[ExportedArtifact] = []
+            pieces: list[Piece] = []
+            for name, writer in writers.items():
+                meta, of_artifact = writer.close(generated_at)
+                pieces += of_artifact
+                size, dropped = sum(piece.bytes for piece in of_artifact), meta.dropped_records
+                done.append(
+                    ExportedArtifact(name, meta.total_records, size, len(of_artifact), meta.truncated_records, dropped)
+                )
+        finally:
+            for writer in writers.values():
+                writer.abandon()
+        if "index_state" in names:
+            records = {name: writer.records for name, writer in writers.items()}
+            state = _describe_state(reader, tree, languages, records, version, generated_at, embeddings)
+            piece = write_json(folder, "index_state.json", state, "index_state", "state")
+            pieces.append(piece)
+            done.append(ExportedArtifact("index_state", 1, piece.bytes, 1))
+        write_manifest(folder, pieces, generated_at)
+    return ExportReport(os.fspath(out), tuple(done), sum(piece.bytes for piece in pieces))
+
+
+def select_artifacts(only: Sequence[str]) -> frozenset[str]:
+    """All of them for none; UsageError with the nearest name for one that does not exist."""
+    for name in only:
+        if name not in ARTIFACTS:
+            close = get_close_matches(name, ARTIFACTS, n=1)
+            hint = (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(ARTIFACTS)}"
+            raise UsageError(f"unknown artifact {name!r}", hint=hint)
+    return frozenset(only or ARTIFACTS)
+
+
+def _now() -> str:
+    """SOURCE_DATE_EPOCH, where it is set, makes two exports equal to the last byte."""
+    moment = time.time()
+    with suppress(ValueError):
+        moment = int(os.environ.get("SOURCE_DATE_EPOCH", ""))
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+
+
+def _write_rows(
+    reader: Reader,
+    tree: Tree,
+    writers: dict[str, ArtifactWriter],
+    makers: dict[str, Callable[[Document], Iterator[Row]]],
+) -> Counter[str]:
+    languages: Counter[str] = Counter()
+    edges, targets = open_links(reader, tree)
+    for file in reader.files(tree.id):
+        languages[file.language] += 1
+        if not writers:
+            continue
+        documents = load_documents(reader, file, edges, targets)
+        for name, writer in writers.items():
+            rows = [row for document in documents for row in makers[name](document)]
+            rows.sort(key=_key)
+            for row in rows:
+                writer.add(row)
+        edges.forget(file.path)
+    return languages
+
+
+def _key(row: Row) -> tuple[object, ...]:
+    return row.key()
+
+
+_MAKERS: dict[str, Callable[[Document], Iterator[Row]]] = {
+    "vfs_manifest": make_virtual_document_rows, "symbols": make_symbol_rows, "chunks": make_chunk_rows,
+    "call_sites": make_call_rows, "file_relations": make_relation_rows, "symbol_occurrences": make_occurrence_rows,
+    "symbol_edges": make_edge_rows, "graph_relations": make_graph_rows,
+}  # fmt: skip
+
+
+def _describe_state(
+    reader: Reader, tree: Tree, languages: Counter[str], records: dict[str, int], version: str, generated_at: str,
+    embeddings: EmbeddingState | None,
+) -> IndexState:  # fmt: skip
+    """The generation is left out: it says how often the index was refreshed, not what it holds."""
+    skipped = Counter(skip.reason for skip, _, _ in reader.skips(tree.id).values())
+    present, absent = Feature(enabled=True, reason=None), Feature(enabled=False, reason=_NOT_YET)
+    return IndexState(
+        schema_version=SCHEMA_VERSION,
+        artifact="index_state",
+        generated_at=generated_at,
+        profile=embeddings.profile if embeddings else "default",
+        features={"facts": present, "graph": present, "risk": absent},
+        embeddings=_describe_embeddings(embeddings),
+        providers={},
+        provenance=Provenance("cq", version, SCHEMA, _find_head(tree.root), tree.config),
+        files=languages.total(),
+        languages=dict(sorted(languages.items())),
+        skipped=dict(sorted(skipped.items())),
+        records=records,
+    )
+
+
+def _describe_embeddings(state: EmbeddingState | None) -> Embeddings:
+    if state is None:
+        return Embeddings(False, False, False, "none", "nobody looked", None, 0, 1.0, None, {})
+    backends = {
+        name: Feature(enabled=there, reason=None if there else "not installed")
+        for name, there in state.backends.items()
+    }
+    pending = state.enabled and state.missing_rate > 0
+    return Embeddings(
+        state.enabled, state.ready, pending, state.mode, state.reason or None, state.identity, state.dimensions,
+        state.missing_rate, state.backend, backends,
+    )  # fmt: skip
+
+
+def _find_head(root: str) -> str | None:
+    """The commit that is checked out, as git's own files say; no process, and nothing is read outside of them."""
+    top = next((folder for folder in (Path(root), *Path(root).parents) if (folder / ".git").exists()), None)
+    found = find_common_dir(os.fspath(top)) if top else None
+    if not found:
+        return None
+    own, common = map(Path, found)
+    head = _read(own / "HEAD")
+    if ref := re.fullmatch(r"ref: (refs/[^\n]+)", head):
+        if ".." in ref[1]:
+            return None
+        packed = re.search(rf"^(\w+) {re.escape(ref[1])}$", _read(common / "packed-refs"), re.MULTILINE)
+        head = _read(own / ref[1]) or _read(common / ref[1]) or (packed[1] if packed else "")
+    return head if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head) else None
+
+
+_MAX_REFS = 64 * 1024 * 1024
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_file(path, _MAX_REFS).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""

@@ -1,1 +1,0 @@
-"""One module and one query per language; what a language offers is data in its class."""

@@ -40,6 +40,25 @@ _CONTEXTS: dict[str, tuple[str, ...]] = {
     "json": ("{{ {} }}",),
     "rust": ("fn f() {{ {} }}", "impl C {{ {} }}", "fn f() {{ match a {{ {} }} }}"),
 }
+# What begins with such a word is a part of a statement, whatever the grammar makes of it alone: TypeScript takes
+# `case $X: $$$` for a label, Rust `else { $$$ }` for a struct.
+_CLAUSE = re.compile(r"(?:case|default|else|elif|elsif|catch|except|finally)\b(?!\s*=)")
+_SWITCH, _IF, _TRY = "switch (a) {{ {} }}", "if (a) {{}} {}", "try {{}} {}"
+_CLAUSES: dict[str, tuple[str, ...]] = {
+    "python": ("if a:\n    pass\n{}", "try:\n    pass\n{}", "match a:\n    {}"),
+    **dict.fromkeys(ECMASCRIPT, (_SWITCH, _IF, _TRY)),
+    **{
+        language: tuple(f"{before}{frame}{after}" for frame in (_SWITCH, _IF, _TRY))
+        for language, before, after in (
+            ("c", "void f() {{ ", " }}"),
+            ("cpp", "void f() {{ ", " }}"),
+            ("java", "class C {{ void f() {{ ", " }} }}"),
+            ("csharp", "class C {{ void f() {{ ", " }} }}"),
+            ("php", "<?php ", ""),
+        )
+    },
+    "rust": ("fn f() {{ if a {{}} {} }}",),
+}
 # Nodes that only wrap another: a statement around a call, decorators or `export` around a definition.
 _WRAPPERS: dict[str, tuple[str, ...]] = {
     "python": ("expression_statement", "decorated_definition"),
@@ -109,6 +128,7 @@ _PLAIN_TEXT = frozenset({"string_scalar", "text"})  # of YAML and HTML, where an
 _ENDINGS: dict[str, tuple[str, ...]] = {"python": ("", ": pass", "(): pass", " = 1", "\nfinally: pass")}
 _ENDINGS_ELSEWHERE = ("", ";", " {}", "() {}", " = 1;", " {};")
 _STAND_INS = ("'a'", '"a"', "1", "T")
+_STATEMENTS = re.compile(r"(?<=[{:;]\s)___\w*(?=\s*\})")  # where a name alone is no statement
 _OPEN_LIST = re.compile(r",\s*\$\$\$\w*\s*(?=[)\]}])")
 _OPERATOR = re.compile(r"(?<!\$)\$\$[A-Z_][A-Z0-9_]*(?![A-Za-z0-9_])")
 
@@ -188,6 +208,11 @@ def find_fault(text: str, language: str) -> Unservable | None:
     except Unservable as fault:
         return fault
     return None
+
+
+def is_clause(text: str) -> bool:
+    """Whether it is a part of a statement, such as a `case`."""
+    return _CLAUSE.match(text.strip()) is not None
 
 
 def find_operator(text: str, language: str) -> tuple[str, ...]:
@@ -367,6 +392,8 @@ def _find_unbalanced(text: str) -> int:
 def _text_rule(text: str, language: str, strictness: str) -> Rule:
     """What the matcher makes of it, and what else it means where that would be nothing."""
     reading = Reading(text, language)
+    if is_clause(text) and (clauses := _frame_rules(text, _CLAUSES.get(language, ()), language, strictness)):
+        return clauses[0] if len(clauses) == 1 else {"any": clauses}
     head = _head_rule(text, language)
     choices = [head] if head is not None else []
     if reading.fault is None:
@@ -377,7 +404,10 @@ def _text_rule(text: str, language: str, strictness: str) -> Rule:
         # The grammar takes it with an empty body, which no program has.
         choices.append(_text_rule(text + " $$$", language, strictness))
     if head is None and (reading.fault is not None or reading.kind in MISREAD):
-        choices += _frame_rules(text, language, strictness)
+        frames = _CONTEXTS.get(language, ()) if not is_clause(text) or language not in _CLAUSES else ()
+        if language in ECMASCRIPT and _PAIR.match(text):
+            frames = ("({{ {} }})", *frames)  # alone, `a: 1` is a label
+        choices += _frame_rules(text, frames, language, strictness)
     if not choices and _is_completed(text, language):
         choices.append(_plain(text, strictness))
     if not choices:
@@ -417,11 +447,8 @@ def _find_rooted_tail(text: str, frames: tuple[str, ...], language: str) -> tupl
     return None
 
 
-def _frame_rules(text: str, language: str, strictness: str) -> list[Rule]:
+def _frame_rules(text: str, frames: tuple[str, ...], language: str, strictness: str) -> list[Rule]:
     """The pattern in the first context where it is one clean node that finds itself."""
-    frames = _CONTEXTS.get(language, ())
-    if language in ECMASCRIPT and _PAIR.match(text):
-        frames = ("({{ {} }})", *frames)  # alone, `a: 1` is a label
     choices: list[Rule] = []
     for frame in frames:
         if choices and not frame.startswith("interface"):  # what may be a member of a class and of an interface is both
@@ -435,6 +462,9 @@ def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule |
     context, start = frame.format(text), _place_in(frame)
     sample, body = _sample(context), _sample(text)
     root = _parse(sample, language)
+    if root is not None and root.has_error:
+        sample = _STATEMENTS.sub(lambda match: match[0][:-1] + ";", sample)
+        root = _parse(sample, language)
     if root is None or root.has_error:
         return None
     first, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
@@ -450,7 +480,7 @@ def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule |
 
 
 def _place_in(frame: str) -> int:
-    return frame.index("{}") - frame[: frame.index("{}")].count("{{")
+    return frame.format("\0").index("\0")
 
 
 def _finds(rule: Rule, sample: str, language: str, first: int, last: int) -> bool:

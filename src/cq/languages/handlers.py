@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from tree_sitter import Query, QueryCursor
 
+from cq.language import load_table
 from cq.languages.registry import get_language
 from cq.syntax.ancestors import Ancestors
 from cq.syntax.language import CALLEE_TEXT, PARSE_MICROS
@@ -21,25 +22,7 @@ from cq.syntax.language import CALLEE_TEXT, PARSE_MICROS
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_ECMASCRIPT = """
-(try_statement) @try
-(throw_statement) @raise
-"""
-_QUERIES = {
-    "python": """
-(try_statement) @try
-(with_statement) @with
-(raise_statement) @raise
-(yield) @yield
-""",
-    **dict.fromkeys(("typescript", "tsx", "javascript", "jsx"), _ECMASCRIPT),
-    "rust": """
-(macro_invocation) @panic
-(call_expression) @call
-(try_expression) @pass
-""",
-}
-LANGUAGES = frozenset(_QUERIES)
+
 _DOTTED = re.compile(rb"[^\W\d][\w$]*(?:\s*\.\s*[^\W\d][\w$]*)*")
 _PANICS = frozenset({"panic", "unreachable", "todo", "unimplemented", "assert", "assert_eq", "assert_ne"})
 _UNWRAPS = frozenset({"unwrap", "expect", "unwrap_err", "expect_err"})
@@ -55,13 +38,17 @@ MAX_NODES = 2000  # looked at inside one `finally`
 MAX_UP = 200  # steps from a statement to the handler around it
 
 
-_WORDS = {"python": (b"raise", b"except"), "rust": ()}
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `exceptions` of a language."""
+
+    query: str = ""
+    words: tuple[str, ...] = ()
 
 
 def may_raise(text: bytes, language: str) -> bool:
     """Whether a text can hold anything raised or a handler: most cannot, and need not be parsed."""
-    words = _WORDS.get(language, (b"throw", b"catch"))
-    return language in LANGUAGES and (not words or any(word in text for word in words))
+    table = load_table(language, "exceptions", Table)
+    return table.query != "" and (not table.words or any(word.encode() in text for word in table.words))
 
 
 class Named(msgspec.Struct, frozen=True, gc=False):
@@ -117,7 +104,8 @@ class Handlers(msgspec.Struct, frozen=True):
 def find_handlers(text: bytes, language: str, ranges: tuple[tuple[int, int], ...] = ()) -> Handlers:
     """Total; a language without a query, and a text that cannot be parsed in time, have none."""
     spoken = get_language(language)
-    tree = spoken.parse(text, ranges) if spoken is not None and language in LANGUAGES else None
+    source = load_table(language, "exceptions", Table).query
+    tree = spoken.parse(text, ranges) if spoken is not None and source else None
     if tree is None:
         return Handlers()
     with warnings.catch_warnings():
@@ -149,7 +137,7 @@ def find_handlers(text: bytes, language: str, ranges: tuple[tuple[int, int], ...
 def _query(language: str) -> Query:
     spoken = get_language(language)
     assert spoken is not None
-    return Query(spoken.grammar, _QUERIES[language])
+    return Query(spoken.grammar, load_table(language, "exceptions", Table).query)
 
 
 def _read_raise(text: bytes, node: Node, handler: Node | None) -> Raised:

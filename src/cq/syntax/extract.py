@@ -10,6 +10,7 @@ from itertools import accumulate, compress, groupby, repeat
 from operator import add, attrgetter, itemgetter, le, lt, sub
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from cq.language import describe
 from cq.model.code import Site
 from cq.model.edge import find_mistake
 from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, Quiet, References, Symbol
@@ -18,7 +19,7 @@ from cq.syntax.chunks import build_chunks
 from cq.syntax.code import ANONYMOUS
 from cq.syntax.collect import DEFINED, Collector, Scopes
 from cq.syntax.language import AT_ROOT, IN_CLASS, PARSE_MICROS, ROLE_NUMBER, Captures, Draft, Language
-from cq.syntax.table_code import TABLE_LANGUAGES, build_table_code
+from cq.syntax.table_code import build_table_code
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -84,7 +85,7 @@ def extract_facts(
         public = tuple(export.exported for export in exports) if collector.public else None
         parts = (spoken, text, root, drafts, scopes, tuple(sites), public)
         code = steps.run("what names refer to", None, collector.code.build, *parts)
-    elif language in TABLE_LANGUAGES:
+    elif "candidates" in describe(language).offers:
         code = steps.run("what names refer to", None, build_table_code, language, drafts, calls, imports)
     return FileFacts(
         language,

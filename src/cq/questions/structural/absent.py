@@ -13,7 +13,7 @@ from cq.query.faults import did_you_mean
 from cq.query.plan import Selection, find_literals, find_selections
 from cq.query.tree import And, Expression, Not, Or, Token, find_tokens
 from cq.query.vocabulary import ENTITIES, LANGUAGE_NAMES, STRUCTURAL, TOKENS
-from cq.questions.structural.candidates import describe, file_test, look_up
+from cq.questions.structural.candidates import describe_words, file_test, look_up
 from cq.questions.structural.documents import OpenFile
 from cq.questions.structural.links import Links
 from cq.questions.structural.matches import Match, Result
@@ -85,7 +85,7 @@ class _Absence:
         if token.key in STRUCTURAL and token.key != "nthChild":
             literals = find_literals(Selection((), token, (), None))
             if literals is not None and look_up(self._reader, literals) == set():
-                return f"no file here holds {describe(literals)}, which {token.key}= needs"
+                return f"no file here holds {describe_words(literals)}, which {token.key}= needs"
         return ""
 
     def find_other_entities(self, selection: Selection) -> str:

@@ -25,6 +25,9 @@ from cq.query.vocabulary import LANGUAGES, RELATIONS
 Rule = dict[str, Any]
 
 _NO_METAVARIABLE = re.compile(r"\$+[A-Z0-9_]*[a-z]\w*")
+# What begins with such a word is a part of a statement, whatever the grammar makes of it alone: TypeScript takes
+# `case $X: $$$` for a label, Rust `else { $$$ }` for a struct.
+_CLAUSE = re.compile(r"(?:case|default|else|elif|elsif|catch|except|finally)\b(?!\s*=)")
 
 
 class Patterns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,6 +37,7 @@ class Patterns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     has_dollar_names: bool = False  # `$x` is a name of the program; elsewhere a dollar is only for metavariables
     # Where a pattern must stand to be what it looks like: Go takes `fmt.Println($A)` alone for something else.
     contexts: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()  # the same for parts of statements
     pair_context: str = ""  # where `a: 1` must stand, which alone is a label
     wrappers: tuple[str, ...] = ()  # nodes that only wrap another: a statement around a call, decorators, `export`
     operators: tuple[str, ...] = ()
@@ -64,6 +68,7 @@ MISREAD = frozenset({"type_conversion_expression", "macro_type_specifier", "labe
 _NO_GRAMMAR = "there is no grammar for patterns"
 _PLAIN_TEXT = frozenset({"string_scalar", "text"})  # of YAML and HTML, where any words are something
 _STAND_INS = ("'a'", '"a"', "1", "T")
+_STATEMENTS = re.compile(r"(?<=[{:;]\s)___\w*(?=\s*\})")  # where a name alone is no statement
 _OPEN_LIST = re.compile(r",\s*\$\$\$\w*\s*(?=[)\]}])")
 _OPERATOR = re.compile(r"(?<!\$)\$\$[A-Z_][A-Z0-9_]*(?![A-Za-z0-9_])")
 
@@ -143,6 +148,11 @@ def find_fault(text: str, language: str) -> Unservable | None:
     except Unservable as fault:
         return fault
     return None
+
+
+def is_clause(text: str) -> bool:
+    """Whether it is a part of a statement, such as a `case`."""
+    return _CLAUSE.match(text.strip()) is not None
 
 
 def find_operator(text: str, language: str) -> tuple[str, ...]:
@@ -322,6 +332,8 @@ def _find_unbalanced(text: str) -> int:
 def _text_rule(text: str, language: str, strictness: str) -> Rule:
     """What the matcher makes of it, and what else it means where that would be nothing."""
     reading = Reading(text, language)
+    if is_clause(text) and (clauses := _frame_rules(text, _table(language).clauses, language, strictness)):
+        return clauses[0] if len(clauses) == 1 else {"any": clauses}
     head = _head_rule(text, language)
     choices = [head] if head is not None else []
     if reading.fault is None:
@@ -330,7 +342,11 @@ def _text_rule(text: str, language: str, strictness: str) -> Rule:
         # The grammar takes it with an empty body, which no program has.
         choices.append(_text_rule(text + " $$$", language, strictness))
     if head is None and (reading.fault is not None or reading.kind in MISREAD):
-        choices += _frame_rules(text, language, strictness)
+        table = _table(language)
+        frames = table.contexts if not is_clause(text) or not table.clauses else ()
+        if table.pair_context and _PAIR.match(text):
+            frames = (table.pair_context, *frames)
+        choices += _frame_rules(text, frames, language, strictness)
     if not choices and _is_completed(text, language):
         choices.append(_plain(text, strictness))
     if not choices:
@@ -370,10 +386,8 @@ def _find_rooted_tail(text: str, frames: tuple[str, ...], language: str) -> tupl
     return None
 
 
-def _frame_rules(text: str, language: str, strictness: str) -> list[Rule]:
+def _frame_rules(text: str, frames: tuple[str, ...], language: str, strictness: str) -> list[Rule]:
     """The pattern in the first context where it is one clean node that finds itself."""
-    table = _table(language)
-    frames = (table.pair_context, *table.contexts) if table.pair_context and _PAIR.match(text) else table.contexts
     choices: list[Rule] = []
     for frame in frames:
         if choices and not frame.startswith("interface"):  # what may be a member of a class and of an interface is both
@@ -387,6 +401,9 @@ def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule |
     context, start = frame.format(text), _place_in(frame)
     sample, body = _sample(context), _sample(text)
     root = _parse(sample, language)
+    if root is not None and root.has_error:
+        sample = _STATEMENTS.sub(lambda match: match[0][:-1] + ";", sample)
+        root = _parse(sample, language)
     if root is None or root.has_error:
         return None
     first, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
@@ -402,7 +419,7 @@ def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule |
 
 
 def _place_in(frame: str) -> int:
-    return frame.index("{}") - frame[: frame.index("{}")].count("{{")
+    return frame.format("\0").index("\0")
 
 
 def _finds(rule: Rule, sample: str, language: str, first: int, last: int) -> bool:

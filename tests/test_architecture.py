@@ -15,6 +15,7 @@ import pytest
 from importlinter.cli import lint_imports
 
 import cq
+from cq.language import all_languages
 from cq.surfaces.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -144,12 +145,59 @@ def test_one_module_runs_git():
     assert _offenders(path for path, node in _nodes(ast.Call) if looks_for_git(node)) == ["source/git.py"]
 
 
+# Words that also mean something else than a language, anywhere.
+_COMMON_WORDS = {"json", "text"}  # forms of output and of a finding
+# Where the id of a language is spelled outside its folder, and why.
+SPELLED = {
+    ("indexing/doctor.py", "python"): "the interpreter that cq runs in",
+    ("indexing/doctor.py", "typescript"): "the name of a package",
+    ("providers/basedpyright.py", "python"): "a server for this language",
+    ("providers/bytecode.py", "python"): "of the interpreter that cq runs in",
+    ("providers/hover.py", "rust"): "how rust-analyzer writes a name",
+    ("providers/pyrefly.py", "python"): "a server for this language",
+    ("providers/rust_analyzer.py", "rust"): "a server for this language",
+    ("providers/session.py", "markdown"): "a word of the protocol",
+    ("providers/symtables.py", "python"): "of the interpreter that cq runs in",
+    ("providers/ty.py", "python"): "a server for this language",
+    ("providers/typescript.py", "javascript"): "a server for this language",
+    ("providers/typescript.py", "jsx"): "a server for this language",
+    ("providers/typescript.py", "tsx"): "a server for this language",
+    ("providers/typescript.py", "typescript"): "a server for this language",
+    ("providers/typescript_api.py", "jsx"): "an option of the compiler",
+    ("providers/typescript_api.py", "typescript"): "the name of a provider",
+    ("questions/neighborhood/foreign.py", "c"): "the C ABI, a way between languages",
+    ("surfaces/cli/completion.py", "shell"): "the argument of the command",
+}  # fmt: skip
+
+
+def test_a_language_is_spelled_only_in_its_folder():
+    wanted = all_languages().keys() - _COMMON_WORDS
+    strays = {
+        (path.as_posix(), node.value)
+        for path, node in _nodes(ast.Constant)
+        if node.value in wanted and not (path.parts[0] == "languages" and len(path.parts) > 2)
+    }
+    assert strays == SPELLED.keys()
+
+
+def test_the_folder_of_a_language_is_imported_only_by_its_description():
+    outside = [
+        f"{path} imports {name}"
+        for path, node in _nodes(ast.ImportFrom)
+        if path.parts[0] != "languages" and isinstance(node.module, str)
+        if (name := node.module).startswith("cq.languages.") and (SOURCE / "languages" / name.split(".")[2]).is_dir()
+    ]
+    # It reads how Rust says what it is called by others: a bridge from one language to another.
+    assert outside == ["questions/neighborhood/foreign.py imports cq.languages.rust.foreign"]
+
+
 # Where something is opened that no repository and no argument names, and what that is.
 OPENERS = {
     "opening.py": "the one place itself",
     "embed/__init__.py": "weights that are part of the program",
     "embed/minilm.py": "weights that are part of a package",
     "embed/weights/__init__.py": "weights that are part of the program",
+    "language.py": "what is known of languages, part of the program",
     "syntax/language.py": "queries that are part of the program",
     "languages/tables/cpp.py": "queries that are part of the program",
     "languages/ecmascript/facts.py": "queries that are part of the program",

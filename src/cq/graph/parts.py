@@ -14,6 +14,7 @@ from xxhash import xxh3_64_intdigest
 
 from cq.graph.corpus import called_key, entry_key, stored_key
 from cq.graph.unit import ROOT, Place, Unit, as_key, called_names, find_handed
+from cq.language import describe
 from cq.model.code import (
     Bind,
     Code,
@@ -63,7 +64,7 @@ def find_difference(old: Unit, new: Unit, *, closed: bool, texts: tuple[bytes, b
     said = [reader.read() for reader in readers]
     was, now = [{key: _digest(what) for key, what in found.items()} for found in said]
     changed = set(dict(was.items() ^ now.items()))
-    if old.language == "python":
+    if describe(old.language).receiver == "first":
         heads = [reader.read_heads(found, changed) for reader, found in zip(readers, said, strict=True)]
         changed -= {key for key, digests in heads[0].items() if _is_longer(digests, heads[1].get(key, ()))}
     homes = [{home: _digest(items) for home, items in reader.read_homes().items()} for reader in readers]

@@ -11,6 +11,7 @@ from functools import cache
 
 import msgspec
 
+from cq.language import load_table
 from cq.languages.registry import get_language
 from cq.syntax.language import CALLEE_TEXT
 from cq.syntax.tree import (
@@ -27,25 +28,6 @@ from cq.syntax.tree import (
     start_of,
 )
 
-_ECMASCRIPT = """
-(try_statement) @try
-(throw_statement) @raise
-"""
-_QUERIES = {
-    "python": """
-(try_statement) @try
-(with_statement) @with
-(raise_statement) @raise
-(yield) @yield
-""",
-    **dict.fromkeys(("typescript", "tsx", "javascript", "jsx"), _ECMASCRIPT),
-    "rust": """
-(macro_invocation) @panic
-(call_expression) @call
-(try_expression) @pass
-""",
-}
-LANGUAGES = frozenset(_QUERIES)
 _DOTTED = re.compile(rb"[^\W\d][\w$]*(?:\s*\.\s*[^\W\d][\w$]*)*")
 _PANICS = frozenset({"panic", "unreachable", "todo", "unimplemented", "assert", "assert_eq", "assert_ne"})
 _UNWRAPS = frozenset({"unwrap", "expect", "unwrap_err", "expect_err"})
@@ -61,13 +43,17 @@ MAX_NODES = 2000  # looked at inside one `finally`
 MAX_UP = 200  # steps from a statement to the handler around it
 
 
-_WORDS = {"python": (b"raise", b"except"), "rust": ()}
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `exceptions` of a language."""
+
+    query: str = ""
+    words: tuple[str, ...] = ()
 
 
 def may_raise(text: bytes, language: str) -> bool:
     """Whether a text can hold anything raised or a handler: most cannot, and need not be parsed."""
-    words = _WORDS.get(language, (b"throw", b"catch"))
-    return language in LANGUAGES and (not words or any(word in text for word in words))
+    table = load_table(language, "exceptions", Table)
+    return table.query != "" and (not table.words or any(word.encode() in text for word in table.words))
 
 
 class Named(msgspec.Struct, frozen=True, gc=False):
@@ -123,7 +109,8 @@ class Handlers(msgspec.Struct, frozen=True):
 def find_handlers(text: bytes, language: str, ranges: tuple[tuple[int, int], ...] = ()) -> Handlers:
     """Total; a language without a query, and a text that cannot be parsed in time, have none."""
     spoken = get_language(language)
-    tree = spoken.parse(text, ranges) if spoken is not None and language in LANGUAGES else None
+    source = load_table(language, "exceptions", Table).query
+    tree = spoken.parse(text, ranges) if spoken is not None and source else None
     if tree is None:
         return Handlers()
     root = root_of(tree)
@@ -153,7 +140,7 @@ def find_handlers(text: bytes, language: str, ranges: tuple[tuple[int, int], ...
 def _query(language: str) -> Query:
     spoken = get_language(language)
     assert spoken is not None
-    return spoken.grammar.compile(_QUERIES[language])
+    return spoken.grammar.compile(load_table(language, "exceptions", Table).query)
 
 
 def _read_raise(text: bytes, node: Node, handler: Node | None) -> Raised:

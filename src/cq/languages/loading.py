@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+import msgspec
+
+from cq.language import load_table
 from cq.languages.registry import get_language
 from cq.syntax.tree import (
     Ancestors,
@@ -21,23 +24,6 @@ from cq.syntax.tree import (
     text_of,
 )
 
-_ECMASCRIPT = """
-(function_declaration body: (_) @late)
-(generator_function_declaration body: (_) @late)
-(method_definition body: (_) @late)
-(function_expression body: (_) @called)
-(generator_function body: (_) @called)
-(arrow_function body: (_) @called)
-(if_statement) @if
-"""
-_QUERIES = {
-    "python": "(function_definition body: (_) @late) (lambda body: (_) @late) (if_statement) @if",
-    "javascript": _ECMASCRIPT + "(field_definition) @field",
-    "jsx": _ECMASCRIPT + "(field_definition) @field",
-    "typescript": _ECMASCRIPT + "(public_field_definition) @field",
-    "tsx": _ECMASCRIPT + "(public_field_definition) @field",
-}
-LANGUAGES = frozenset(_QUERIES)
 _PROGRAM = re.compile(
     rb"""\(?\s*(?:__name__\s*==\s*['"]__main__['"]|['"]__main__['"]\s*==\s*__name__|(?:\w+\.)?TYPE_CHECKING
     |require\.main\s*===?\s*module|module\s*===?\s*require\.main|import\.meta\.(?:main|vitest))\s*\)?\s*\Z""",
@@ -45,10 +31,19 @@ _PROGRAM = re.compile(
 )
 
 
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `loading` of a language. Where it has words, a text without any has only functions that wait."""
+
+    query: str = ""
+    words: tuple[str, ...] = ()
+
+
 def find_late(text: bytes, language: str, ranges: tuple[tuple[int, int], ...] = ()) -> list[tuple[int, int]]:
     """By start, without those inside another. Total: what cannot be parsed in time has none."""
     spoken = get_language(language)
-    tree = spoken.parse(text, ranges) if spoken is not None and language in LANGUAGES else None
+    table = load_table(language, "loading", Table)
+    needed = not table.words or any(word.encode() in text for word in table.words)
+    tree = spoken.parse(text, ranges) if spoken is not None and table.query and needed else None
     if tree is None:
         return []
     root = root_of(tree)
@@ -77,7 +72,7 @@ def find_late(text: bytes, language: str, ranges: tuple[tuple[int, int], ...] = 
 def _query(language: str) -> Query:
     spoken = get_language(language)
     assert spoken is not None
-    return spoken.grammar.compile(_QUERIES[language])
+    return spoken.grammar.compile(load_table(language, "loading", Table).query)
 
 
 def _is_called(body: Node, around: Iterator[Node]) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.identity import call_site_id, module_symbol_id
+from cq.language import describe
 from cq.model.answer import SCHEMA_VERSION, Answer, Candidate, Run, Target
 from cq.model.errors import UsageError
 from cq.model.facts import Symbol, is_looked_up
@@ -407,16 +408,15 @@ def _find_named(files: Files, dotted: str) -> list[Definition]:
     return [row for row in rows if "." not in dotted or row.is_called(dotted)]
 
 
-_ECMASCRIPT = frozenset({"typescript", "tsx", "javascript", "jsx", "vue", "svelte", "html", "astro"})
-
-
 def _find_inner(files: Files, name: str) -> Iterator[Definition]:
     """`const Row = memo(function Inner() {})` is called Row by all others; people may know it by its inner name."""
     if not name.isidentifier() or len(name) < 3:
         return
     named = re.compile(rb"\bfunction\s*\*?\s*" + name.encode() + rb"\s*[(<]")
     for held in files.candidates((name,)):
-        if held.language not in _ECMASCRIPT or named.search(held.text) is None:
+        if named.search(held.text) is None or not any(
+            describe(document.language).has_named_expressions for document in held.documents
+        ):
             continue
         for document, symbols in enumerate(held.symbols):
             for number, symbol in enumerate(symbols):

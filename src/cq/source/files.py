@@ -22,7 +22,7 @@ from cq.model.source import Skip
 from cq.opening import read_file
 from cq.source.checkout import SUBMODULE, GitError, Tracked, is_bare, is_repository, open_checkout
 from cq.source.ignore import MAX_RULES, Rules, parse_rules
-from cq.source.read import MAX_BYTES, classify_link, describe, is_missing, read_bytes, real_path, show_path
+from cq.source.read import MAX_BYTES, classify_link, describe_error, is_missing, read_bytes, real_path, show_path
 from cq.source.repository import find_top
 
 MAX_FILES = 1_000_000
@@ -213,7 +213,7 @@ def _read_outside(path: str) -> bytes | Skip:
     try:
         raw = read_file(path, _MAX_RULES_BYTES + 1)
     except OSError as error:
-        return Skip(path, "missing" if is_missing(error) else "unreadable", describe(error))
+        return Skip(path, "missing" if is_missing(error) else "unreadable", describe_error(error))
     return raw if len(raw) <= _MAX_RULES_BYTES else Skip(path, "too_large")
 
 
@@ -318,7 +318,7 @@ class _Finder:
                     )
             except OSError as error:
                 self.directories[directory.os_path] = (-1, -1)
-                self.skips.append(Skip(directory.path.rstrip("/"), "unreadable", describe(error)))
+                self.skips.append(Skip(directory.path.rstrip("/"), "unreadable", describe_error(error)))
                 continue
             self.directories[directory.os_path] = (mtime_ns, _hash_names([entry[:2] for entry in entries]))
             names = {name for name, _, _ in entries}
@@ -337,7 +337,7 @@ class _Finder:
                         status = entry.stat(follow_symlinks=False)
                     except OSError as error:
                         if not is_missing(error):
-                            self._skip(directory, name, "unreadable", describe(error))
+                            self._skip(directory, name, "unreadable", describe_error(error))
                         continue
                     self._add_file(directory, name, status)
             stack.extend(reversed(below))

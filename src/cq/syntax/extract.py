@@ -9,6 +9,7 @@ from itertools import accumulate, compress, groupby, islice, repeat
 from operator import add, itemgetter, le, lt, sub
 from typing import ParamSpec, TypeVar
 
+from cq.language import describe
 from cq.model.code import Site
 from cq.model.edge import find_mistake
 from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, Quiet, References, Symbol
@@ -17,7 +18,7 @@ from cq.syntax.chunks import build_chunks
 from cq.syntax.code import ANONYMOUS
 from cq.syntax.collect import DEFINED, Collector, Scopes
 from cq.syntax.language import AT_ROOT, IN_CLASS, ROLE_NUMBER, Draft, Language
-from cq.syntax.table_code import TABLE_LANGUAGES, build_table_code
+from cq.syntax.table_code import build_table_code
 from cq.syntax.tree import (
     Captures,
     Node,
@@ -95,7 +96,7 @@ def extract_facts(
         public = tuple(export.exported for export in exports) if collector.public else None
         parts = (spoken, text, root, drafts, scopes, tuple(sites), public)
         code = steps.run("what names refer to", None, collector.code.build, *parts)
-    elif language in TABLE_LANGUAGES:
+    elif "candidates" in describe(language).offers:
         code = steps.run("what names refer to", None, build_table_code, language, drafts, calls, imports)
     return FileFacts(
         language,

@@ -98,8 +98,6 @@ class Language:
     # Every pattern of the query captures one node, and handlers look up the rest; `each_<what>` gets all nodes of one
     # capture at once. Nodes then come as lists instead of a dict each: a third of the query's cost.
     flat: ClassVar[bool] = False
-    # What users can count on: symbols calls imports exports references flows types docs.
-    capabilities: ClassVar[tuple[str, ...]] = ("symbols", "calls", "imports", "references", "docs")
     argument_kinds: ClassVar[dict[str, str]] = {}
     root_kinds: ClassVar[dict[str, str]] = {}  # node type at root -> chunk kind; else `statement`
     comment_kinds: ClassVar[tuple[str, ...]] = ("comment", "line_comment", "block_comment")

@@ -103,7 +103,6 @@ _IN_CLASS = 0  # `Draft.owner` of what belongs to the class around its construct
 class EcmaScript(EcmaScriptCode):
     """Everything both grammars say the same way. A definition inside `export` or `declare` is widened in `finish`."""
 
-    capabilities = ("symbols", "calls", "imports", "exports", "references", "flows", "types", "docs")
     query_parts: ClassVar[tuple[str, ...]] = ()
     argument_kinds = {
         "string": "string", "template_string": "string", "number": "number", "true": "boolean", "false": "boolean",

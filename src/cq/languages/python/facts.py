@@ -91,7 +91,6 @@ class Python(Language):
     id = "python"
     label = "Python"
     grammar_module = "tree_sitter_python"
-    capabilities = ("symbols", "calls", "imports", "exports", "references", "flows", "types", "docs")
     argument_kinds = {
         "string": "string", "concatenated_string": "string", "integer": "number", "float": "number",
         "unary_operator": "number", "true": "boolean", "false": "boolean", "none": "null", "identifier": "name",

@@ -116,7 +116,6 @@ class Rust(Language):
     id = "rust"
     label = "Rust"
     grammar_module = "tree_sitter_rust"
-    capabilities = ("symbols", "calls", "imports", "exports", "references", "flows", "types", "docs")
     argument_kinds = {
         "string_literal": "string", "raw_string_literal": "string", "char_literal": "string",
         "integer_literal": "number", "float_literal": "number", "negative_literal": "number",

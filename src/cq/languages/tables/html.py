@@ -16,7 +16,6 @@ class Html(Language):
     id = "html"
     label = "HTML"
     grammar_module = "tree_sitter_html"
-    capabilities = ("symbols",)
     root_kinds = {"element": "expression", "script_element": "expression", "style_element": "expression"}
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:

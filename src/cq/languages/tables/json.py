@@ -29,7 +29,6 @@ class KeyedData(Language):
     """`a.b.c` is key c of key b of key a. Where a file holds several values (a list, JSON lines, several YAML
     documents), each is a symbol named by its number, so that `0.name` and `1.name` stay apart."""
 
-    capabilities = ("symbols", "docs")
     containers = frozenset({"object", "array"})
 
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:

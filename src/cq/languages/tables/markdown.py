@@ -17,7 +17,6 @@ class Markdown(Language):
     id = "markdown"
     label = "Markdown"
     grammar_module = "tree_sitter_markdown"
-    capabilities = ("symbols",)
     root_kinds = {"minus_metadata": "expression", "plus_metadata": "expression"}
     stub = ""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from xxhash import xxh3_64_hexdigest
 
-from cq.languages.registry import get_language
+from cq.language import TEXT, describe
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -509,10 +509,7 @@ class _Assembly:
                 "stages": {name: dict(sorted(counts.items())) for name, counts in self.enricher.stages.items()},
                 "conflicts": self.enricher.conflicts,
             },
-            "language_capabilities": {
-                name: list(language.capabilities) if (language := get_language(name)) else ["text"]
-                for name in languages
-            },
+            "language_capabilities": {name: list(describe(name).offers) or [TEXT] for name in languages},
             "cross_language": self._cross_language(),
         }
 

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from cq.language import describe
 from cq.languages.registry import get_language
 from cq.model.answer import EVIDENCE
 from cq.model.facts import QUIET, ROLES, Import, Symbol
@@ -134,7 +135,7 @@ def _classify_document(file: HeldFile, number: int, hits: list[Hit]) -> None:
     lengths = [len(name.encode()) for name in references.names]
     defined = {symbol.name_start: place for place, symbol in enumerate(symbols)}
     starts = sorted(defined)
-    python = hits[0].language == "python"
+    has_docstrings = describe(hits[0].language).has_docstrings
     imports: tuple[Import, ...] | None = None
 
     def classify_at(hit: Hit, first: int, last: int) -> bool:
@@ -158,11 +159,11 @@ def _classify_document(file: HeldFile, number: int, hits: list[Hit]) -> None:
                 imports = file.imports[number][0]
             hit.category = _class_of_import(imports, offsets[at])
         elif role == "type":
-            hit.category = "annotation" if python else "type_use"
+            hit.category = "annotation" if has_docstrings else "type_use"
         elif role in ("call", "decorator"):
             # Of `@a.b(c)` only `b` decorates: `a` and `c` are looked up.
             start, end = offsets[at], offsets[at] + lengths[ids[at]]
-            decorates = _DECORATES[python].search(file.text, max(0, start - 200), start)
+            decorates = _DECORATES[has_docstrings].search(file.text, max(0, start - 200), start)
             if decorates and file.text[end : end + 1] != b".":
                 hit.category = "decorator"
             else:
@@ -278,7 +279,7 @@ def _class_of_node(file: HeldFile, hit: Hit, tree: Tree) -> str:
             if _HOLES.search(kind):
                 break
             if _STRINGS.search(kind) and kind != "string_interpolation":
-                return "docstring" if hit.language == "python" and _is_docstring(path) else "string"
+                return "docstring" if describe(hit.language).has_docstrings and _is_docstring(path) else "string"
     if is_named(innermost) and "identifier" not in kind_of(innermost) and all_child_count_of(innermost):
         return ""
     return "reference" if "identifier" in kind_of(innermost) else ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from cq.language import describe
 from cq.model.answer import Agreement, Candidate, ImportDetails, MatchDetails, NameBinding
 from cq.model.facts import Call, Flow, Symbol
 from cq.questions.search.classify import Hit, parse, parse_piece
@@ -128,7 +129,7 @@ class Enricher:
     def _compare(self, hit: Hit, match: str, fields: dict[str, object], degraded: list[str]) -> dict[str, object]:
         """What Python itself says, and whether the three sources agree."""
         said = {"facts": _what_facts_say(hit, fields)}
-        if hit.language != "python" or not match.isidentifier() or hit.category in _NOT_NAMES:
+        if not describe(hit.language).is_host or not match.isidentifier() or hit.category in _NOT_NAMES:
             self.stages["python_resolution"]["skipped"] += 1
             return {}
         view = _look(hit)
@@ -261,7 +262,7 @@ class _View(NamedTuple):
 
 def _look(hit: Hit) -> _View | None:
     text, symbols = hit.file.text, hit.file.symbols[hit.document]
-    if hit.language == "python" and hit.file.documents[hit.document].segment is None:
+    if describe(hit.language).is_host and hit.file.documents[hit.document].segment is None:
         named = hit.symbol >= 0 and symbols[hit.symbol].kind_group in _FUNCTIONS
         place, outer = hit.symbol if named else hit.scope, -1
         while place >= 0:
@@ -269,7 +270,7 @@ def _look(hit: Hit) -> _View | None:
             place = symbols[place].parent
         if outer >= 0:
             start, end = symbols[outer].head, symbols[outer].end
-            tree = parse_piece("python", text[start:end])
+            tree = parse_piece(hit.language, text[start:end])
             return None if tree is None else _View(tree, text[start:end], hit.anchor - start, hit.end - start, False)
     tree = parse(hit.file, hit.document)
     return None if tree is None else _View(tree, text, hit.anchor, hit.end, True)

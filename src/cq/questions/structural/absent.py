@@ -13,7 +13,7 @@ from cq.query.faults import did_you_mean
 from cq.query.plan import Literals, Selection, find_literals, find_selections
 from cq.query.tree import And, Expression, Not, Or, Token, find_tokens
 from cq.query.vocabulary import ENTITIES, LANGUAGE_NAMES, STRUCTURAL, TOKENS
-from cq.questions.structural.candidates import describe, file_test, has_words, look_up
+from cq.questions.structural.candidates import describe_words, file_test, has_words, look_up
 from cq.questions.structural.documents import OpenFile
 from cq.questions.structural.entities import raised_name
 from cq.questions.structural.links import Links
@@ -90,7 +90,7 @@ class _Absence:
         if token.key in STRUCTURAL and token.key != "nthChild":
             literals = find_literals(Selection((), token, (), None))
             if (missing := self._find_missing(literals)) is not None:
-                return f"no file here holds {describe(missing)}, which {token.key}= needs"
+                return f"no file here holds {describe_words(missing)}, which {token.key}= needs"
         return ""
 
     def _find_missing(self, literals: Literals) -> Literals:

@@ -13,12 +13,14 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import msgspec
 from ast_grep_py import SgNode, SgRoot
 
+from cq.language import describe, load_table
 from cq.languages.registry import get_language
 from cq.query.patterns import METAVARIABLE, find_kind
 from cq.query.tree import And, Expression, Not, Or, Token
-from cq.query.vocabulary import ECMASCRIPT, LANGUAGES, RELATIONS
+from cq.query.vocabulary import LANGUAGES, RELATIONS
 from cq.syntax.tree import (
     Node,
     all_children_of,
@@ -36,111 +38,49 @@ from cq.syntax.tree import (
 
 Rule = dict[str, Any]
 
-# `$x` is a name of the program in these; elsewhere a dollar is only for metavariables.
-_DOLLAR = frozenset({*ECMASCRIPT, "php", "shell"})
 _NO_METAVARIABLE = re.compile(r"\$+[A-Z0-9_]*[a-z]\w*")
-# Where a pattern must stand to be what it looks like: Go takes `fmt.Println($A)` alone for something else.
-_CONTEXTS: dict[str, tuple[str, ...]] = {
-    "go": ("package p\nfunc f() {{ {} }}", "package p\n{}", "package p\nfunc f() {{ switch a {{ {} }} }}"),
-    "c": ("void f() {{ {}; }}", "void f() {{ {} }}"),
-    "cpp": ("void f() {{ {}; }}", "void f() {{ {} }}"),
-    "java": ("class C {{ void f() {{ {}; }} }}", "class C {{ void f() {{ {} }} }}", "class C {{ {} }}"),
-    "csharp": ("class C {{ void f() {{ {}; }} }}", "class C {{ void f() {{ {} }} }}", "class C {{ {} }}"),
-    "css": ("a {{ {} }}", "a {{ {}; }}"),
-    "php": ("<?php {};", "<?php {}"),
-    **dict.fromkeys(("javascript", "jsx"), ("class C {{ {} }}", "({})")),
-    **dict.fromkeys(("typescript", "tsx"), ("class C {{ {} }}", "({})", "interface C {{ {} }}")),
-    "python": ("{}\ndef f(): pass", "try:\n    pass\n{}", "match a:\n    {}", "f({})"),
-    "json": ("{{ {} }}",),
-    "rust": ("fn f() {{ {} }}", "impl C {{ {} }}", "fn f() {{ match a {{ {} }} }}"),
-}
 # What begins with such a word is a part of a statement, whatever the grammar makes of it alone: TypeScript takes
 # `case $X: $$$` for a label, Rust `else { $$$ }` for a struct.
 _CLAUSE = re.compile(r"(?:case|default|else|elif|elsif|catch|except|finally)\b(?!\s*=)")
-_SWITCH, _IF, _TRY = "switch (a) {{ {} }}", "if (a) {{}} {}", "try {{}} {}"
-_CLAUSES: dict[str, tuple[str, ...]] = {
-    "python": ("if a:\n    pass\n{}", "try:\n    pass\n{}", "match a:\n    {}"),
-    **dict.fromkeys(ECMASCRIPT, (_SWITCH, _IF, _TRY)),
-    **{
-        language: tuple(f"{before}{frame}{after}" for frame in (_SWITCH, _IF, _TRY))
-        for language, before, after in (
-            ("c", "void f() {{ ", " }}"),
-            ("cpp", "void f() {{ ", " }}"),
-            ("java", "class C {{ void f() {{ ", " }} }}"),
-            ("csharp", "class C {{ void f() {{ ", " }} }}"),
-            ("php", "<?php ", ""),
-        )
-    },
-    "rust": ("fn f() {{ if a {{}} {} }}",),
-}
-# Nodes that only wrap another: a statement around a call, decorators or `export` around a definition.
-_WRAPPERS: dict[str, tuple[str, ...]] = {
-    "python": ("expression_statement", "decorated_definition"),
-    **dict.fromkeys(ECMASCRIPT, ("expression_statement", "export_statement")),
-    **dict.fromkeys(("rust", "go", "java", "c", "cpp", "csharp", "php"), ("expression_statement",)),
-}
-_FUNCTIONS = ("function_declaration", "generator_function_declaration", "function_expression")
-_SCRIPT_HEADS: dict[str, tuple[str, ...]] = {"class": ("class_declaration", "class"), "function": _FUNCTIONS}
-_TYPED_HEADS: dict[str, tuple[str, ...]] = {
-    "class": ("class_declaration", "abstract_class_declaration", "class"),
-    "function": _FUNCTIONS,
-    "interface": ("interface_declaration",),
-    "enum": ("enum_declaration",),
-    "type": ("type_alias_declaration",),
-}
-_HEADS: dict[str, dict[str, tuple[str, ...]]] = {
-    "python": {"class": ("class_definition",), "def": ("function_definition",)},
-    **dict.fromkeys(("typescript", "tsx"), _TYPED_HEADS),
-    **dict.fromkeys(("javascript", "jsx"), _SCRIPT_HEADS),
-    "rust": {
-        "fn": ("function_item", "function_signature_item"),
-        "struct": ("struct_item",),
-        "enum": ("enum_item",),
-        "union": ("union_item",),
-        "trait": ("trait_item",),
-        "impl": ("impl_item",),
-        "mod": ("mod_item",),
-    },
-    "go": {"func": ("function_declaration", "method_declaration")},
-    "java": {
-        "class": ("class_declaration",),
-        "interface": ("interface_declaration",),
-        "enum": ("enum_declaration",),
-    },
-}
+
+
+class Patterns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the table `patterns` of a language says of code with metavariables in it."""
+
+    sigil: str = "$"  # what the matcher reads instead, where a `$` cannot be part of a name
+    has_dollar_names: bool = False  # `$x` is a name of the program; elsewhere a dollar is only for metavariables
+    # Where a pattern must stand to be what it looks like: Go takes `fmt.Println($A)` alone for something else.
+    contexts: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()  # the same for parts of statements
+    pair_context: str = ""  # where `a: 1` must stand, which alone is a label
+    wrappers: tuple[str, ...] = ()  # nodes that only wrap another: a statement around a call, decorators, `export`
+    operators: tuple[str, ...] = ()
+    # What may be missing behind a pattern, and what a metavariable may stand for where no name can.
+    endings: tuple[str, ...] = ("", ";", " {}", "() {}", " = 1;", " {};")
+    heads: dict[str, tuple[str, ...]] = {}  # `class $X`: keyword -> the kinds of node it begins
+    compounds: dict[str, Compound] = {}  # `if $X:`: keyword -> the node; what else it holds may be anything
+
+
+class Compound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str
+    field: str
+
+
+def _table(language: str) -> Patterns:
+    return load_table(language, "patterns", Patterns)
+
+
 _HEAD = re.compile(
     r"(?P<async>async\s+)?(?P<word>class|def|function|interface|enum|type|fn|struct|union|trait|impl|mod|func)\s+"
     r"(?P<name>\$?\w+)\s*(?:\(\s*\$\$\$_?\s*\))?\s*:?"
 )
-# `if $X:`: language -> keyword -> the node and its field; what else it holds may be anything.
 _PAIR = re.compile(r"""['"]?[\w$]+['"]?\s*:(?!:)""")
 _COMPOUND = re.compile(r"(?P<word>if|while)\b\s*(?P<value>.+?)\s*:", re.DOTALL)
-_COMPOUNDS: dict[str, dict[str, tuple[str, str]]] = {
-    "python": {"if": ("if_statement", "condition"), "while": ("while_statement", "condition")},
-}
-_ARITHMETIC = ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "<", ">", "<=", ">=", "==", "!=")
-_OPERATORS: dict[str, tuple[str, ...]] = {
-    "python": (*_ARITHMETIC, "//", "**", "@", "in", "not in", "is", "is not", "and", "or"),
-    **dict.fromkeys(ECMASCRIPT, (*_ARITHMETIC, "**", "===", "!==", ">>>", "&&", "||", "??", "in", "instanceof")),
-    **dict.fromkeys(("rust", "go", "java", "c", "cpp", "csharp", "php"), (*_ARITHMETIC, "&&", "||")),
-}
-# What the matcher reads instead of `$`, where a `$` cannot be part of a name.
-_SIGILS: dict[str, str] = {
-    **dict.fromkeys(("c", "cpp"), "\U00010000"),
-    **dict.fromkeys(
-        ("csharp", "elixir", "go", "haskell", "kotlin", "php", "python", "ruby", "rust", "swift"), "\N{MICRO SIGN}"
-    ),
-    "css": "_",
-    "html": "z",
-}
 _SIGIL = re.compile(r"\$+(?=[A-Z_])|\$\$\$")
 # Alone, Go and C take `f($A)` for a conversion or a type, and TypeScript takes `a: $V` for a label.
 MISREAD = frozenset({"type_conversion_expression", "macro_type_specifier", "labeled_statement"})
 _NO_GRAMMAR = "there is no grammar for patterns"
 _PLAIN_TEXT = frozenset({"string_scalar", "text"})  # of YAML and HTML, where any words are something
-# What may be missing behind a pattern, and what a metavariable may stand for where no name can.
-_ENDINGS: dict[str, tuple[str, ...]] = {"python": ("", ": pass", "(): pass", " = 1", "\nfinally: pass")}
-_ENDINGS_ELSEWHERE = ("", ";", " {}", "() {}", " = 1;", " {};")
 _STAND_INS = ("'a'", '"a"', "1", "T")
 _STATEMENTS = re.compile(r"(?<=[{:;]\s)___\w*(?=\s*\})")  # where a name alone is no statement
 _OPEN_LIST = re.compile(r",\s*\$\$\$\w*\s*(?=[)\]}])")
@@ -204,7 +144,7 @@ def compile_rule(text: str, language: str, context: str = "", selector: str = ""
         raise Unservable(_NO_GRAMMAR)
     if kind := find_kind(text):
         rule: Rule = {"kind": kind}
-    elif language not in _DOLLAR and (wrong := _NO_METAVARIABLE.search(text)):
+    elif not _table(language).has_dollar_names and (wrong := _NO_METAVARIABLE.search(text)):
         raise Unservable(f"{wrong[0]} is not a metavariable: they are upper case")
     elif _OPERATOR.search(text):
         return _operator_rule(text, language, strictness)
@@ -231,7 +171,7 @@ def is_clause(text: str) -> bool:
 
 def find_operator(text: str, language: str) -> tuple[str, ...]:
     """The operators that `$$OP` of a pattern stands for, longest first."""
-    return tuple(sorted(_OPERATORS.get(language, ()), key=len, reverse=True)) if _OPERATOR.search(text) else ()
+    return tuple(sorted(_table(language).operators, key=len, reverse=True)) if _OPERATOR.search(text) else ()
 
 
 def _pattern_rule(token: Token, language: str, *, loose: bool = False) -> Rule:
@@ -299,7 +239,7 @@ def _position_rule(token: Token, language: str, *, entity: bool) -> Rule:
 
 
 def _wrapper(language: str) -> Rule:
-    kinds = _WRAPPERS.get(language, ())
+    kinds = _table(language).wrappers
     return {"any": [{"kind": kind} for kind in kinds]} if kinds else {}
 
 
@@ -310,8 +250,8 @@ def _unwrapped(rule: Rule, language: str) -> Rule:
 
 
 def _operator_rule(text: str, language: str, strictness: str) -> Rule:
-    operators = _OPERATORS.get(language)
-    if operators is None:
+    operators = _table(language).operators
+    if not operators:
         raise Unservable("its operators are not known: $$ cannot stand for one")
     if len(set(_OPERATOR.findall(text))) > 1:
         raise Unservable("one $$ operator in a pattern, not more")
@@ -337,7 +277,7 @@ class Reading:
 
     def __init__(self, text: str, language: str) -> None:
         self.text = text
-        self._sigil = _SIGILS.get(language, "$")
+        self._sigil = _table(language).sigil
         root = SgRoot(_SIGIL.sub(lambda m: self._sigil * len(m[0]), text), LANGUAGES[language]).root()
         goal = root
         while (children := goal.children()) and (len(children) == 1 or _is_missing(children[1])):
@@ -406,21 +346,20 @@ def _find_unbalanced(text: str) -> int:
 def _text_rule(text: str, language: str, strictness: str) -> Rule:
     """What the matcher makes of it, and what else it means where that would be nothing."""
     reading = Reading(text, language)
-    if is_clause(text) and (clauses := _frame_rules(text, _CLAUSES.get(language, ()), language, strictness)):
+    if is_clause(text) and (clauses := _frame_rules(text, _table(language).clauses, language, strictness)):
         return clauses[0] if len(clauses) == 1 else {"any": clauses}
     head = _head_rule(text, language)
     choices = [head] if head is not None else []
     if reading.fault is None:
-        choices += _find_tails(
-            text, ("{}", *_CONTEXTS.get(language, ())), _plain(text, strictness), language, strictness
-        )
-    if reading.fault is None and head is None and language == "python" and text.rstrip().endswith(":"):
+        choices += _find_tails(text, ("{}", *_table(language).contexts), _plain(text, strictness), language, strictness)
+    if reading.fault is None and head is None and describe(language).is_indented and text.rstrip().endswith(":"):
         # The grammar takes it with an empty body, which no program has.
         choices.append(_text_rule(text + " $$$", language, strictness))
     if head is None and (reading.fault is not None or reading.kind in MISREAD):
-        frames = _CONTEXTS.get(language, ()) if not is_clause(text) or language not in _CLAUSES else ()
-        if language in ECMASCRIPT and _PAIR.match(text):
-            frames = ("({{ {} }})", *frames)  # alone, `a: 1` is a label
+        table = _table(language)
+        frames = table.contexts if not is_clause(text) or not table.clauses else ()
+        if table.pair_context and _PAIR.match(text):
+            frames = (table.pair_context, *frames)
         choices += _frame_rules(text, frames, language, strictness)
     if not choices and _is_completed(text, language):
         choices.append(_plain(text, strictness))
@@ -518,7 +457,7 @@ def _is_completed(text: str, language: str) -> bool:
     if _find_unbalanced(text) >= 0:
         return False
     for sample in dict.fromkeys(samples):
-        for ending in _ENDINGS.get(language, _ENDINGS_ELSEWHERE):
+        for ending in _table(language).endings:
             whole = sample.rstrip() + ending
             if Reading(whole, language).fault is None and _finds(
                 rule, whole, language, first, len(sample.rstrip())
@@ -533,12 +472,12 @@ def _head_rule(text: str, language: str) -> Rule | None:
     match = _HEAD.fullmatch(text)
     if match is None:
         match = _COMPOUND.fullmatch(text)
-        kind, field = _COMPOUNDS.get(language, {}).get(match["word"], ("", "")) if match else ("", "")
-        if match is None or not kind:
+        compound = _table(language).compounds.get(match["word"]) if match else None
+        if match is None or compound is None:
             return None
         inner = compile_rule(match["value"], language)
-        return {"kind": kind, "has": {"field": field, "stopBy": "neighbor", **inner}}
-    kinds = _HEADS.get(language, {}).get(match["word"])
+        return {"kind": compound.kind, "has": {"field": compound.field, "stopBy": "neighbor", **inner}}
+    kinds = _table(language).heads.get(match["word"])
     if kinds is None:
         return None
     field = "type" if match["word"] == "impl" else "name"
@@ -650,7 +589,7 @@ def _chars(text: str, place: int) -> int:
 def find_tail(text: str, language: str) -> tuple[str, int, Rule] | None:
     """The `$$$` of a pattern that is matched with what stands behind it, how much that is, and the rule for that."""
     with suppress(Unservable):
-        if (rooted := _find_rooted_tail(text, ("{}", *_CONTEXTS.get(language, ())), language)) is not None:
+        if (rooted := _find_rooted_tail(text, ("{}", *_table(language).contexts), language)) is not None:
             tail, top, context = rooted
             return tail.name, len(tail.parts), _tail_rule(tail, top, context, language, "")
     return None

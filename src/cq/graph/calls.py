@@ -132,6 +132,8 @@ class Calls:
         if parameter.type is not None:
             made = linker.make(unit, definition.scope, parameter.type, ANYWHERE)
             if made and UNKNOWN not in made and parameter.kind not in ("*", "**"):
+                if any(isinstance(value, Container) and value.kind == "function" for value in made):
+                    return join(made, self.passed(function, number))  # the type says no more than that it is called
                 return made
         if parameter.kind in ("*", "**"):
             return self._find_rest(function, number)

@@ -16,7 +16,7 @@ from ast_grep_py import SgNode, SgRoot
 from cq import Workspace
 from cq.model.errors import QueryError
 from cq.query.vocabulary import LANGUAGES
-from cq.questions.structural.rules import MISREAD, Reading
+from cq.questions.structural.rules import MISREAD, Reading, is_clause
 
 Place = tuple[str, int, int]  # a path, and characters of its text
 MAX_PATTERN = 300
@@ -178,7 +178,7 @@ def compare(workspace: Workspace, language: str, patterns: Iterable[str], *, pro
 def explain(pattern: str, language: str) -> str:
     """Why cq may find more than the matcher for a pattern; see "Code" in docs/query.md."""
     reading = Reading(pattern, language)
-    if reading.fault is not None:
+    if reading.fault is not None or is_clause(pattern):
         return "needs code around it"
     if reading.kind in MISREAD:
         return "alone it is read as something else"

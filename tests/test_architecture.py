@@ -15,6 +15,7 @@ import pytest
 from importlinter.cli import lint_imports
 
 import cq
+from cq.language import all_languages
 from cq.surfaces.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +35,14 @@ WALKING = {
     "next_sibling", "prev_sibling", "next_named_sibling", "prev_named_sibling", "child_with_descendant",
     "descendant_for_byte_range", "named_descendant_for_byte_range",
 }  # fmt: skip
-_HAVE_PARENTS = {"draft", "d", "s", "symbol", "piece", "holder"}  # that are no nodes
+GOES_ON = ["child_with_descendant"]  # asked of the last node of a path, it looks at the children of that one alone
+TREE_MODULE = Path("syntax/tree.py")
+# What only nodes, trees and cursors of tree-sitter have.
+OF_NODES = WALKING | {
+    "start_byte", "end_byte", "byte_range", "child_by_field_name", "children_by_field_name", "named_child",
+    "named_children", "named_child_count", "kind_id", "root_node", "field_name_for_named_child", "is_extra",
+    "is_missing", "has_error", "goto_first_child", "goto_next_sibling", "goto_parent", "id_for_node_kind",
+}  # fmt: skip
 BANNED_MODULES = {"utils", "common", "shared", "helpers", "base", "manager", "runtime", "contracts", "types"}
 BANNED_CLASSES = re.compile(r"(V\d+|Dto|Payload|Impl|Factory|Manager)$")
 
@@ -137,12 +145,59 @@ def test_one_module_runs_git():
     assert _offenders(path for path, node in _nodes(ast.Call) if looks_for_git(node)) == ["source/git.py"]
 
 
+# Words that also mean something else than a language, anywhere.
+_COMMON_WORDS = {"json", "text"}  # forms of output and of a finding
+# Where the id of a language is spelled outside its folder, and why.
+SPELLED = {
+    ("indexing/doctor.py", "python"): "the interpreter that cq runs in",
+    ("indexing/doctor.py", "typescript"): "the name of a package",
+    ("providers/basedpyright.py", "python"): "a server for this language",
+    ("providers/bytecode.py", "python"): "of the interpreter that cq runs in",
+    ("providers/hover.py", "rust"): "how rust-analyzer writes a name",
+    ("providers/pyrefly.py", "python"): "a server for this language",
+    ("providers/rust_analyzer.py", "rust"): "a server for this language",
+    ("providers/session.py", "markdown"): "a word of the protocol",
+    ("providers/symtables.py", "python"): "of the interpreter that cq runs in",
+    ("providers/ty.py", "python"): "a server for this language",
+    ("providers/typescript.py", "javascript"): "a server for this language",
+    ("providers/typescript.py", "jsx"): "a server for this language",
+    ("providers/typescript.py", "tsx"): "a server for this language",
+    ("providers/typescript.py", "typescript"): "a server for this language",
+    ("providers/typescript_api.py", "jsx"): "an option of the compiler",
+    ("providers/typescript_api.py", "typescript"): "the name of a provider",
+    ("questions/neighborhood/foreign.py", "c"): "the C ABI, a way between languages",
+    ("surfaces/cli/completion.py", "shell"): "the argument of the command",
+}  # fmt: skip
+
+
+def test_a_language_is_spelled_only_in_its_folder():
+    wanted = all_languages().keys() - _COMMON_WORDS
+    strays = {
+        (path.as_posix(), node.value)
+        for path, node in _nodes(ast.Constant)
+        if node.value in wanted and not (path.parts[0] == "languages" and len(path.parts) > 2)
+    }
+    assert strays == SPELLED.keys()
+
+
+def test_the_folder_of_a_language_is_imported_only_by_its_description():
+    outside = [
+        f"{path} imports {name}"
+        for path, node in _nodes(ast.ImportFrom)
+        if path.parts[0] != "languages" and isinstance(node.module, str)
+        if (name := node.module).startswith("cq.languages.") and (SOURCE / "languages" / name.split(".")[2]).is_dir()
+    ]
+    # It reads how Rust says what it is called by others: a bridge from one language to another.
+    assert outside == ["questions/neighborhood/foreign.py imports cq.languages.rust.foreign"]
+
+
 # Where something is opened that no repository and no argument names, and what that is.
 OPENERS = {
     "opening.py": "the one place itself",
     "embed/__init__.py": "weights that are part of the program",
     "embed/minilm.py": "weights that are part of a package",
     "embed/weights/__init__.py": "weights that are part of the program",
+    "language.py": "what is known of languages, part of the program",
     "syntax/language.py": "queries that are part of the program",
     "languages/tables/cpp.py": "queries that are part of the program",
     "languages/ecmascript/facts.py": "queries that are part of the program",
@@ -240,15 +295,19 @@ def test_nothing_that_crashes_the_binding():
     assert _offenders(path for path, node in _nodes(ast.Attribute, ast.keyword) if name(node) in CRASHING) == []
 
 
-def test_no_language_asks_a_node_for_what_is_around_it():
-    """`exports.a = exports.a = … = 1` cost the cube of its length; cq.syntax.ancestors is how to ask."""
+def test_one_module_knows_trees():
+    """The type checker sees no attributes on a Node; this sees those that are asked of something it cannot type."""
+    others = [(path, node) for path, node in _nodes(ast.Attribute) if path != TREE_MODULE]
+    assert _offenders(path for path, node in others if node.attr in OF_NODES) == []
+    imports = [(path, node) for path, node in _nodes(ast.Import, ast.ImportFrom) if "tree_sitter" in _imported(node)]
+    assert _offenders(path for path, _ in imports) == [str(TREE_MODULE)]
 
-    def is_of_a_node(value: ast.expr) -> bool:
-        return not isinstance(value, ast.Subscript) and getattr(value, "id", "") not in _HAVE_PARENTS
 
-    attributes = [(path, node) for path, node in _nodes(ast.Attribute) if path.parts[0] == "syntax"]
-    assert _offenders(path for path, node in attributes if node.attr in WALKING) == []
-    assert _offenders(path for path, node in attributes if node.attr == "parent" and is_of_a_node(node.value)) == []
+def test_no_node_is_asked_for_what_is_around_it():
+    """`exports.a = exports.a = … = 1` cost the cube of its length; `Ancestors` and `find_path` are how to ask."""
+    inside = [node for path, node in _nodes(ast.Attribute) if path == TREE_MODULE]
+    assert [node.attr for node in inside if node.attr in WALKING] == ["descendant_for_byte_range", *GOES_ON]
+    assert "parent" not in {node.attr for node in inside}
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

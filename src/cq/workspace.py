@@ -267,17 +267,13 @@ class Workspace:
 
     def languages(self) -> tuple[LanguageRow, ...]:
         """The capability table, in the order of the registry; variants that share everything but a name included."""
-        from cq.languages.registry import LANGUAGES, get_language
-        from cq.source.language import BY_EXTENSION, EXTENSIONS
+        from cq.language import all_languages
 
         rows: list[LanguageRow] = []
-        for name in LANGUAGES:
-            language = get_language(name)
-            if language is not None:
-                grammar = language.grammar_module.replace("_", "-")
-                others = sorted(f".{ending}" for ending, owner in BY_EXTENSION.items() if owner == name)
-                extensions = tuple(dict.fromkeys((EXTENSIONS[name], *others)))
-                rows.append(LanguageRow(name, language.label, extensions, grammar, tuple(language.capabilities)))
+        for name, each in all_languages().items():
+            if each.grammar:
+                extensions = tuple(f".{suffix}" for suffix in (each.suffixes[0], *sorted(each.suffixes[1:])))
+                rows.append(LanguageRow(name, each.label, extensions, each.grammar.replace("_", "-"), each.offers))
         return tuple(rows)
 
     def config(self) -> Configuration:
@@ -1130,12 +1126,12 @@ class Workspace:
         return {f"{self.root}/{folder}".rstrip("/") or "/" for folder in folders} | listed.watched.keys()
 
     def _find_outside(self) -> list[str]:
-        """The files that decide what is listed and lie beside the tree."""
+        """The files that decide what is listed and lie beside the tree, or may: what a link leads to."""
         if not self._has_tree():
             return []
         with self._reading() as (_, tree):
             watched = msgspec.msgpack.decode(tree.listing, type=_Listed).watched
-        return [path for path in watched if not path.startswith(f"{self.root}/")]
+        return [path for path in watched if not path.startswith(f"{self.root}/") or os.path.islink(path)]  # noqa: PTH114
 
     def _is_recent(self) -> bool:
         import time
@@ -1334,11 +1330,12 @@ def get_language_id(name: str) -> str:
     """The id people mean by a name (`py`, `c++`); UsageError with the nearest one for a name that is none."""
     from difflib import get_close_matches
 
-    from cq.source.language import EXTENSIONS, find_language
+    from cq.language import all_languages
+    from cq.source.language import find_language
 
-    found = name if name in EXTENSIONS else find_language(name)
+    found = name if name in all_languages() else find_language(name)
     if found is None:
-        close = get_close_matches(name.lower(), EXTENSIONS, n=1)
+        close = get_close_matches(name.lower(), all_languages(), n=1)
         hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq languages` lists them"
         raise UsageError(f"unknown language {name!r}", hint=hint)
     return found

@@ -6,13 +6,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cq.language import parsed_languages
 from cq.languages.facts import extract_facts
-from cq.languages.registry import LANGUAGES
 from cq.model.source import SourceFile
 from cq.source.read import decode
 from cq.source.segments import find_segments
 from tests.support.invariants import check_document, check_facts
 from tests.support.samples import find_snippets
+
+LANGUAGES = parsed_languages()
 
 pytestmark = pytest.mark.slow
 

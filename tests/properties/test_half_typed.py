@@ -13,10 +13,11 @@ import pytest
 
 from cq import Workspace
 from cq.graph.unit import Unit
+from cq.language import parsed_languages
 from cq.languages.facts import extract_facts
 from cq.languages.linking import link_units
 from cq.languages.python.facts import Python
-from cq.languages.registry import LANGUAGES, get_language
+from cq.languages.registry import get_language
 from cq.model.facts import FileFacts
 from cq.questions.calls import CallsOptions
 from cq.questions.search import SearchOptions
@@ -28,6 +29,7 @@ from tests.support.invariants import check_facts
 from tests.support.samples import find_snippets
 
 pytestmark = pytest.mark.slow
+LANGUAGES = parsed_languages()
 
 LARGE = 3000  # bytes of a sample, about
 MOST = 40  # variants of a language and a kind of change
@@ -152,6 +154,8 @@ def check_links(*files: FileFacts) -> None:
 
 TEXT = """import os
 from b import c as d
+
+LANGUAGES = parsed_languages()
 
 
 class A(B):

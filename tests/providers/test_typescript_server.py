@@ -17,6 +17,7 @@ import pytest
 
 from cq.identity import segment_uid, tool_path
 from cq.indexing.doctor import install_tool
+from cq.language import describe
 from cq.model.errors import ProviderError, UsageError
 from cq.model.provider import Parameter, Reply
 from cq.providers import npm, typescript
@@ -24,7 +25,6 @@ from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.registry import Registry, Site
 from cq.providers.session import BUDGETS
-from cq.source.language import EXTENSIONS
 from cq.source.segments import find_segments
 from tests.support.servers import Tree, write_tree
 
@@ -108,7 +108,7 @@ def test_a_script_in_a_vue_file_has_the_offsets_of_the_file(tmp_path: Path, tool
     (tmp_path / "App.vue").write_bytes(text)
     segment = next(each for each in find_segments(text, "vue") if each.kind == "script")
     uid = segment_uid("App.vue", segment.kind, segment.language, segment.text(text))
-    path = tool_path("App.vue", uid, EXTENSIONS[segment.language])
+    path = tool_path("App.vue", uid, describe(segment.language).suffix)
     document = Document("App.vue", segment.language, text, segment, path)
     target = Target(document, text.index(b"a.length"))
     (reply,) = Registry(tmp_path, tools=tools).ask("definition", [target], BUDGETS["precise"])

@@ -437,6 +437,10 @@ def test_matches_of_a_pattern_lead_to_their_definitions(tree: Open):
         ("entity=function not in=scr", "in=scr: no file is below it (did you mean 'src'?)"),
         ("pattern='$X' decorated_by=no_such", "decorated_by=no_such: nothing here fits that"),
         ("entity=function raises=ValueEror", "raises=ValueEror: nothing here fits that"),
+        ("entity=function raises=KeyEror", "raises=KeyEror: nothing here fits that (did you mean 'KeyError'?)"),
+        ("entity=function used_by=~^halp", "used_by=~^halp: no definition here is called that"),
+        ("entity=function inside='class Nosuch'", "no file here holds Nosuch, which inside= needs"),
+        ("pattern='f($X)' $X=3", "$X=3: none of the 1 matches fits that"),
         ("entity=class defines=sav", "defines=sav: nothing here fits that (did you mean 'save'?)"),
         ("entity=function captures=nobody", "captures=nobody: nothing here fits that"),
         ("entity=module exports=nobody", "exports=nobody: nothing here fits that"),
@@ -449,7 +453,7 @@ def test_matches_of_a_pattern_lead_to_their_definitions(tree: Open):
 def test_a_value_that_nothing_fits_is_said(tree: Open, text: str, said: str):
     workspace = tree(
         src__a_py="import functools\nclass Store:\n    def save(self): ...\n@functools.cache\ndef helper(x): raise E\n",
-        b_py="def other(): pass\n",
+        b_py="def other(): raise KeyError\n# no such thing\nnosu, uch = f(1)\n",
     )
     assert said in [event.message for event in workspace.q(text).degraded]
 
@@ -593,6 +597,33 @@ def test_a_pattern_means_what_the_matcher_makes_of_it(tree: Open, language: str,
     workspace = tree(**{f"a_{ending}": source})
     workspace.refresh()
     assert compare(workspace, language, [pattern], program=False).differences == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "pattern", "lines"),
+    [
+        (
+            "a.ts",
+            "switch (a) {\n  case 1: f(); g();\n  case 'x': return 3;\n  default:\n}",
+            "case $X: $$$",
+            [2, 3],
+        ),
+        ("a.ts", "const o = { default: 3 };\nswitch (a) {\n  default: h();\n}", "default: $$$", [3]),
+        ("a.ts", "if (a) {\n  b();\n} else {\n  c();\n}", "else { $$$ }", [3]),
+        ("a.js", "try {\n  f();\n} catch (e) {\n  g();\n}", "catch ($E) { $$$ }", [3]),
+        ("a.py", "if a:\n    b()\nelif c:\n    d()\n    e()\n", "elif $X: $$$", [3]),
+        ("A.java", "class C { void m() {\n  try { f(); }\n  finally { h(); }\n} }", "finally { $$$ }", [3]),
+        ("a.cpp", "void m() {\n  try { f(); }\n  catch (E e) { h(); }\n}", "catch ($E $X) { $$$ }", [3]),
+        ("a.rs", "fn m() {\n  if a { b(); }\n  else { c(); }\n}", "else { $$$ }", [3]),
+    ],
+)
+def test_a_part_of_a_statement_is_found_as_what_it_is(
+    tree: Open, file: str, source: str, pattern: str, lines: list[int]
+):
+    workspace = tree(**{file.replace(".", "_"): source})
+    answer = workspace.q(f"pattern={pattern!r}")
+    found = [f.location for f in answer.sections[0].findings if f.location]
+    assert [workspace.text(place.path)[: place.start].count(b"\n") + 1 for place in found] == lines
 
 
 def test_every_example_of_the_docs_is_taken(tree: Open, tmp_path: Path):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cq.source.language import EXTENSIONS, detect_language, find_language
+from cq.language import all_languages
+from cq.source.language import detect_language, find_language
 
 
 @pytest.mark.parametrize(
@@ -72,8 +73,8 @@ def test_qt_translation_is_not_typescript():
 
 
 def test_every_detected_language_has_an_extension_that_detects_it():
-    for language, extension in EXTENSIONS.items():
-        assert detect_language("x" + extension) == language
+    for language, described in all_languages().items():
+        assert detect_language("x" + described.suffix) == language
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from cq.language import all_languages
 from cq.model.artifact import MAX_CANDIDATES, MAX_ROW_BYTES
 from cq.model.edge import CONFIDENCE, Candidate, Links, SymbolRef
 from cq.questions.validate import check_links, validate_index
-from cq.source.language import EXTENSIONS
 from cq.store.codec import encode_links
 from cq.store.validate import validate_artifacts
 from cq.surfaces.render.validate import render_validation
@@ -265,8 +265,8 @@ def test_damage_to_the_links(linked: Index):
 
 def test_odd_code_of_every_language_is_exported_whole(tmp_path: Path, make_index: Callable[..., Index]):
     files = {
-        f"{language}/{number}{ending}": text.decode()
-        for language, ending in EXTENSIONS.items()
+        f"{language}/{number}{described.suffix}": text.decode()
+        for language, described in all_languages().items()
         for number, text in enumerate(find_snippets(language))
     }
     deep = "x" + ".f(" * 2_000 + ")" * 2_000

@@ -219,7 +219,7 @@ def test_language_servers_stay_warm_and_leave_with_the_daemon(daemon: Place):
 
 
 def test_ctrl_c_cuts_an_answer_short(daemon: Place):
-    for number in range(300):
+    for number in range(100):
         (daemon.root / f"m{number}.py").write_text("".join(f"value_{at} = save({at})\n" for at in range(400)))
     daemon.cq("index")
     for delay in (0.3, 0.6, 1.0, 1.6, 2.5):

@@ -209,12 +209,12 @@ def test_decoding_problems_are_told(repo: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_languages_lists_every_registered_one(capsys: pytest.CaptureFixture[str]):
-    from cq.languages.registry import LANGUAGES
+    from cq.language import parsed_languages
 
     status, out, _ = run(capsys, "languages", "--format", "json")
     rows = {row["id"]: row for row in msgspec.json.decode(out)}
     assert status == 0
-    assert list(rows) == list(LANGUAGES)
+    assert list(rows) == parsed_languages()
     assert ".py" in rows["python"]["extensions"]
     assert {"symbols", "calls", "flows"} <= set(rows["python"]["capabilities"])
     _, page, _ = run(capsys, "languages")

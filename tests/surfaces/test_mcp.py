@@ -22,6 +22,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import ListRootsResult, PromptReference, ResourceTemplateReference, Root
 
 from cq.model.errors import REGISTRY, CqError
+from cq.questions.lsp import ABOUT
 from cq.surfaces.cli import COMMANDS
 from cq.surfaces.mcp import server
 from cq.surfaces.mcp.content import count_tokens
@@ -63,6 +64,7 @@ def test_the_tools_are_the_ones_published():
     now = {"schema_version": SCHEMA_VERSION, "tools": describe_tools()}
     assert json.loads(SNAPSHOT.read_text()) == now
     assert len(TOOLS) <= 6
+    assert [plane for plane in ABOUT if plane not in " ".join((CodebaseContext.__doc__ or "").split())] == []
     assert set(get_args(get_type_hints(CodebaseContext)["what"])) <= set(COMMANDS)
     assert count_tokens(json.dumps(describe_tools(), separators=(",", ":"))) <= 1500
 
@@ -143,11 +145,18 @@ def test_all_that_is_sent_is_within_the_budget():
         ("codebase_context", {"what": "sig-impact", "target": "UsageError", "to": "UsageError(self, a, b, c)"}),
         ("index_status", {}),
     ]
+    calls += [
+        (
+            "codebase_context",
+            {"what": "lsp", "target": {"all": ".", "file": "cq/surfaces/daemon.py"}.get(about, "Daemon"), "to": plane},
+        )
+        for plane, (_, about) in ABOUT.items()
+    ]
     whats: tuple[str, ...] = get_args(get_type_hints(CodebaseContext)["what"])
     calls += [
         ("codebase_context", {"what": what, "target": target})
         for what in whats
-        if what not in ("path", "sig-impact")
+        if what not in ("path", "sig-impact", "lsp")
         for target in ("UsageError", "Daemon")
     ]
 
@@ -192,6 +201,7 @@ def test_nothing_found_is_an_answer(root: Path):
         ("codebase_search", {"query": "x", "path": ["a"] * 21}, "path: "),
         ("codebase_search", {"query": "symbol = x", "page": 2}, "takes no page"),
         ("codebase_context", {"target": "x", "what": "sig-impact"}, "what=sig-impact needs `to`: the new signature"),
+        ("codebase_context", {"target": "x", "what": "lsp"}, "what=lsp needs `to`: what is asked"),
         ("codebase_search", {"query": "how is it done", "page": 2}, "takes no page"),
         ("codebase_context", {"what": "callers", "target": "x"}, "what: "),
         ("codebase_context", {"target": "x", "path": ["a"]}, "what=neighborhood takes no path"),
@@ -481,6 +491,9 @@ def test_the_greeting_does_not_wait_for_the_sdk(root: Path, tmp_path: Path):
         process.kill()
 
 
+_READ_MAIN = {"name": "codebase_read", "arguments": {"target": "main"}}
+
+
 def test_a_client_is_greeted_once(root: Path):
     process, greeting = greeted(root)
     assert process.stdin is not None
@@ -489,11 +502,12 @@ def test_a_client_is_greeted_once(root: Path):
     for message in (
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 8, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": _READ_MAIN},
     ):
         process.stdin.write(json.dumps(message).encode() + b"\n")
-    process.stdin.close()
+    process.stdin.close()  # what was asked before is answered all the same
     rest = process.stdout.read().splitlines()
-    assert [json.loads(line)["id"] for line in rest] == [8]  # the SDK's own greeting is not heard
+    assert sorted(json.loads(line)["id"] for line in rest) == [8, 9]  # the SDK's own greeting is not heard
     assert process.wait(30) == 0
     process.stdout.close()
     assert process.stderr is not None

@@ -9,6 +9,7 @@ from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, External, Function, Instance, OwnClass, Thing
 from cq.graph.values import NAME, NOTHING, PARAMETER, Values, join
+from cq.language import describe
 from cq.model.code import Choice, Dictionary, Element, Integer, Listing, Literals, Name, Site, Spread, Text, Value
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class Callers:
                     if around is not None and own and site.args[:1] == (Name(own[0].name),):
                         owner: Values = {} if around.owner is None else {around.owner: NAME}
                         found = join(join(found, owner), self.receivers(around) if around is not method else owner)
-                    elif method.unit.language == "python":  # `Base.f(other)`
+                    elif describe(method.unit.language).receiver == "first":  # `Base.f(other)`
                         given = linker.evaluate(unit, site.scope, site.args[0], site.start) if site.args else {}
                         kinds = [each.type for each in given if isinstance(each, Instance)]
                         found = join(found, dict.fromkeys(kinds or [UNKNOWN], PARAMETER))

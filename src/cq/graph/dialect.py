@@ -1,13 +1,13 @@
 """What a language tells the linker: how modules are found, how members are reached, what its own types do.
 
 A language that wants its calls resolved gives `Code` in its facts (see cq.model.code, filled in
-cq/languages/<x>/facts.py with `has_code = True`) and a Dialect in cq/languages/<x>/linking.py, named in DIALECTS of
-cq/languages/dialects.py. Everything else (scopes, flows, members, candidates) is the linker's.
+cq/languages/<x>/facts.py with `has_code = True`) and a Dialect in cq/languages/<x>/linking.py, which its description
+names. Everything else (scopes, flows, members, candidates) is the linker's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.items import Written, get_kind
@@ -57,7 +57,6 @@ OwnForm = (
 class Dialect:
     """Defaults serve a language without modules, whose methods are simply members."""
 
-    languages: ClassVar[tuple[str, ...]] = ()
     constructors: ClassVar[tuple[str, ...]] = ()  # the member that runs when a class is called
     base_constructor: ClassVar[str] = ""  # the name of a call that runs the constructor of a base, if it has one
     made_constructors: ClassVar[tuple[str, ...]] = ()  # what a constructor runs that the language writes itself
@@ -263,14 +262,18 @@ class Dialect:
 class Dialects(dict[str, Dialect]):
     """By language, made when first asked for: each looks at the paths of all files."""
 
-    def __init__(self, kinds: Sequence[type[Dialect]], paths: Iterable[str]) -> None:
+    def __init__(self, find_kind: Callable[[str], type[Dialect]], paths: Iterable[str]) -> None:
         super().__init__()
-        self._kinds, self._paths = kinds, sorted(paths)
+        self._find_kind, self._paths = find_kind, sorted(paths)
+        self._made: dict[type[Dialect], Dialect] = {}
 
     def __missing__(self, language: str) -> Dialect:
-        kind = next(kind for kind in self._kinds if language in kind.languages)
-        self.update(dict.fromkeys(kind.languages, kind(self._paths)))
+        kind = self._find_kind(language)
+        if kind not in self._made:
+            self._made[kind] = kind(self._paths)
+        self[language] = self._made[kind]
         return self[language]
 
     def all(self) -> list[Dialect]:
-        return [self[kind.languages[0]] for kind in self._kinds]
+        """Those that were asked for: whatever a linker holds comes from them."""
+        return [*self._made.values()]

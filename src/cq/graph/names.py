@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import cache
 
 import msgspec
 
 from cq.graph.unit import Unit
+from cq.language import all_languages
 from cq.model.code import Definition, Parameter, Site, Spread
 from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, Candidate, Links, Shape, SymbolRef
 
@@ -67,14 +69,13 @@ def distance(path: str, other: str, near: Collection[str]) -> int:
 
 def _are_kin(path: str, other: str) -> bool:
     """Whether code of one file can call that of another, as far as their names tell."""
-    families = [_FAMILIES.get(name.rpartition(".")[2]) for name in (path, other)]
+    families = [_find_families().get(name.rpartition(".")[2]) for name in (path, other)]
     return None in families or families[0] == families[1]
 
 
-_FAMILIES = {
-    "py": "python", "pyi": "python", "rs": "rust",
-    **dict.fromkeys(("ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"), "typescript"),
-}  # fmt: skip
+@cache
+def _find_families() -> dict[str, str]:
+    return {suffix: each.family for each in all_languages().values() if each.has_links for suffix in each.suffixes}
 
 
 def find_imported(links: Links) -> set[str]:

@@ -10,6 +10,7 @@ from xxhash import xxh3_64_intdigest
 
 from cq.graph.items import ADDING, Items
 from cq.graph.scopes import ROOT, is_defined
+from cq.language import describe
 from cq.model.code import (
     Attribute,
     Code,
@@ -84,13 +85,14 @@ def _find_foreign(code: Code) -> set[str]:
 def find_members(code: Code) -> list[Definition]:
     """Functions that are members of a class or an object."""
     by_symbol = {definition.symbol: definition for definition in code.definitions if definition.symbol >= 0}
+    receiver = describe(code.language).receiver
     found: list[Definition] = []
     for definition in code.definitions:
         if definition.kind != "function" or definition.symbol < 0:
             continue
         holder = by_symbol.get(definition.scope)
-        # In Rust only what takes `self` can be called on a receiver.
-        takes_self = code.language != "rust" or [p.name for p in definition.parameters[:1]] == ["self"]
+        # Where the receiver has a name of its own, only what takes it can be called on one.
+        takes_self = receiver != "self" or [p.name for p in definition.parameters[:1]] == [receiver]
         is_held = holder is not None and holder.kind not in ("function", "mod")
         if takes_self and (is_held or "member" in definition.modifiers):
             found.append(definition)

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from cq.embed.backend import find_backends
 from cq.indexing.location import INDEX_NAME, find_base, find_cache_dir, find_key, find_leftovers
+from cq.language import parsed_languages
 from cq.languages.facts import extract_facts
-from cq.languages.registry import LANGUAGES, get_language
+from cq.languages.registry import get_language
 from cq.model.config import Configuration
 from cq.model.errors import CqError, ProviderError, UsageError
 from cq.model.status import Check
@@ -97,7 +98,8 @@ def _check_sqlite() -> Check:
 
 def _check_languages() -> Iterator[Check]:
     loaded = 0
-    for name in LANGUAGES:
+    names = parsed_languages()
+    for name in names:
         try:
             assert get_language(name) is not None
             extract_facts(b"x\n", name)
@@ -106,9 +108,7 @@ def _check_languages() -> Iterator[Check]:
             yield Check("languages", name, "error", f"{type(error).__name__}: {error}", advice)
         else:
             loaded += 1
-    yield Check(
-        "languages", "grammars", "ok", f"{loaded} of {len(LANGUAGES)} load; `cq languages` shows what each offers"
-    )
+    yield Check("languages", "grammars", "ok", f"{loaded} of {len(names)} load; `cq languages` shows what each offers")
 
 
 def _check_config(load_config: Callable[[], Configuration]) -> Iterator[Check]:

@@ -18,6 +18,7 @@ import msgspec
 from cq.identity import Identity, identify, tool_path
 from cq.indexing.evidence import Said, put_evidence
 from cq.indexing.refresh import Progress
+from cq.language import describe
 from cq.model.edge import Candidate
 from cq.model.evidence import Statement
 from cq.model.facts import Call
@@ -27,7 +28,6 @@ from cq.providers.documents import Document
 from cq.providers.registry import Registry
 from cq.providers.session import BUDGETS
 from cq.semantics.edges import Edges
-from cq.source.language import EXTENSIONS
 from cq.store import database
 from cq.store.read import LinkedTree, Reader, StoredFile
 
@@ -200,7 +200,7 @@ class _Run:
         segment, name = self.reader.documents(file.content)[question.number].segment, ""
         if segment is not None:
             identity = _flatten(identify(file.path, text, self.reader.facts(file.content)))[question.number]
-            name = tool_path(file.path, identity.segment_uid, EXTENSIONS.get(question.language, ""))
+            name = tool_path(file.path, identity.segment_uid, describe(question.language).suffix)
         return Document(file.path, question.language, text, segment, name)
 
     def _count(self, source: str, **counts: int) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from cq.indexing.location import Place
 from cq.indexing.refresh import Settings
+from cq.language import describe
 from cq.languages.registry import get_language
 from cq.model.source import Skip
 from cq.model.status import Degraded, Freshness, LanguageStatus, Status
@@ -104,9 +105,9 @@ def read_status(reader: Reader, tree: Tree, place: Place, freshness: Freshness, 
 
 def _find_capabilities(name: str, events: list[Degraded]) -> tuple[str, ...]:
     try:
-        language = get_language(name)
+        get_language(name)
     except ImportError as error:
         message = f"{name} is searched as text only: {error} (see `cq doctor`)"
         events.append(Degraded("syntax", "error", "language", message))
         return ()
-    return tuple(language.capabilities) if language else ()
+    return describe(name).offers

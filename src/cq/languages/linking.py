@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import import_module
 
 from cq.graph.corpus import Corpus, WholeCorpus
 from cq.graph.dialect import Dialect, Dialects
@@ -11,17 +13,14 @@ from cq.graph.links import make_links
 from cq.graph.names import Method, find_by_name, find_imported, find_methods, fits
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit
-from cq.languages.ecmascript.linking import TypeScriptDialect
-from cq.languages.python.linking import PythonDialect
-from cq.languages.rust.linking import RustDialect
-from cq.languages.tables.linking import TablesDialect
+from cq.language import describe
 from cq.model.edge import Links, SymbolRef
 
-DIALECTS: tuple[type[Dialect], ...] = (PythonDialect, TypeScriptDialect, RustDialect, TablesDialect)
 
-
+@cache
 def find_dialect(language: str) -> type[Dialect]:
-    return next(kind for kind in DIALECTS if language in kind.languages)
+    module, _, name = describe(language).dialect.partition(":")
+    return getattr(import_module(f"cq.languages.{module}"), name)
 
 
 def make_linker(corpus: Corpus) -> Linker:
@@ -30,7 +29,7 @@ def make_linker(corpus: Corpus) -> Linker:
 
 
 def make_dialects(paths: Iterable[str]) -> Dialects:
-    return Dialects(DIALECTS, paths)
+    return Dialects(find_dialect, paths)
 
 
 def link_units(units: Sequence[Unit], paths: Iterable[str] = ()) -> dict[Unit, Links]:

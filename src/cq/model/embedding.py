@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from cq.language import TEXT, describe
 from cq.model.facts import CHUNK_KINDS, Chunk, Symbol
 
 # What is no definition and says nothing by itself.
 QUIET_KINDS = frozenset({"file", "import", "export", "part"})
-# Keys and markup: found by their words.
-_DATA_LANGUAGES = frozenset({"json", "yaml", "toml", "css", "html", "text"})
 # Code that is read as plain text.
 _UNREAD = re.compile(
     r"\.(?:mli?|clj[cs]?|erl|hrl|jl|nim|dart|r|pl|pm|f90|groovy|gradle|fs|d|v|sv|vhdl?|el|rkt|elm|cr|proto|thrift|"
@@ -27,7 +26,7 @@ MAX_MISSING = 0.1  # with more than this share missing, vectors would leave out 
 
 
 def is_data(path: str, language: str) -> bool:
-    return language in _DATA_LANGUAGES and not (language == "text" and _UNREAD.search(path))
+    return not describe(language).has_vectors and not (language == TEXT and _UNREAD.search(path))
 
 
 def find_kind(text: bytes, chunks: Sequence[Chunk], symbols: Sequence[Symbol], number: int) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from cq.language import describe
 from cq.model.config import ProvidersConfig
 from cq.model.provider import Coverage, ProviderStatus, Reply, Telemetry
 from cq.model.status import Degraded
@@ -29,7 +30,6 @@ from cq.providers.planes import PLANES, ask, offered_planes
 from cq.providers.programs import Detection, find_pipe
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
-from cq.source.language import EXTENSIONS
 
 # What any server may offer; the rest is one server's own.
 _SPECIAL = ("macros", "runnables")
@@ -260,7 +260,7 @@ class Registry:
         def start(provider: Provider) -> None:
             if not self.why_disabled(provider) and self.detect(provider).available:
                 language = provider.languages[0]
-                name = f".cq-vfs/probe{EXTENSIONS.get(language, '')}"
+                name = f".cq-vfs/probe{describe(language).suffix}"
                 self._run(provider, "document_symbols", [Target(Document(name, language, b"\n"))], BUDGETS["prefetch"])
 
         able = [provider for provider in self.providers if provider.answers("document_symbols")]

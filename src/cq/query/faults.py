@@ -37,8 +37,11 @@ def fail(text: str, faults: Sequence[Fault], *, where: str = "") -> QueryError:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    close = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6) or get_close_matches(word, list(known), n=1)
-    return f"did you mean {close[0]!r}?" if close else ""
+    folded: dict[str, str] = {}
+    for name in known:
+        folded.setdefault(name.lower(), name)
+    close = get_close_matches(word.lower(), folded, n=1)
+    return f"did you mean {folded[close[0]]!r}?" if close else ""
 
 
 def show_place(text: str, fault: Fault) -> tuple[str, str]:

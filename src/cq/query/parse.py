@@ -522,7 +522,8 @@ class _Parser:
                 elif name not in GRAPH_EXPANSIONS and int(depth) > 1:
                     self.fault(start, end, f"{name} has no depth", "", rule.example)
         if name not in rule.choices:
-            hint = did_you_mean(name, rule.choices) or f"expected one of {', '.join(rule.choices)}"
+            listed = "`cq languages` lists them" if key == "lang" else f"expected one of {', '.join(rule.choices)}"
+            hint = did_you_mean(name, rule.choices) or listed
             message = f"{key}: {name!r} is not one of its values" if name else f"{key}: a value is empty"
             self.fault(start, end, message, hint, rule.example)
 

@@ -28,8 +28,8 @@ from cq.query.vocabulary import (
     ATTRIBUTES,
     ENTITY_LANGUAGES,
     FILE_TOKENS,
-    FIRST,
     LANGUAGE_NAMES,
+    LINKED,
     OPTIONS,
     SCOPE_TOKENS,
     SCOPED,
@@ -453,7 +453,7 @@ class _Planner:
             return None
         for entity in entities:
             serving = ENTITY_LANGUAGES.get(entity)
-            if serving and not any(name in serving or name not in FIRST for name in languages):
+            if serving and not any(name in serving or name not in LINKED for name in languages):
                 self.fault("entity", f"{languages[0]} has no {entity}", f"it is known in {', '.join(serving)}")
         for token in tokens:
             if token.key in SCOPE_TOKENS and not any(name in SCOPED for name in languages):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from cq.language import all_languages, describe
+
 # entity -> the kinds of symbols it means. Those without kinds are not symbols of a file.
 ENTITIES: dict[str, tuple[str, ...]] = {
     "function": ("function", "component", "procedure"),
@@ -26,33 +28,21 @@ HOLDERS = ("function", "method", "class", "interface", "enum", "trait", "impl", 
 DECORATED = ("function", "method", "class", "interface", "type", "enum", "trait", "impl", "variable")
 
 # id -> the name ast-grep knows it by, "" where it has no grammar. Vue and the like hold documents of these.
-LANGUAGES: dict[str, str] = {
-    "python": "python", "typescript": "typescript", "tsx": "tsx", "javascript": "javascript", "jsx": "jsx",
-    "rust": "rust", "go": "go", "java": "java", "c": "c", "cpp": "cpp", "csharp": "csharp", "kotlin": "kotlin",
-    "php": "php", "ruby": "ruby", "shell": "bash", "scala": "scala", "swift": "swift", "lua": "lua", "json": "json",
-    "yaml": "yaml", "css": "css", "html": "html", "elixir": "elixir", "haskell": "haskell", "sql": "", "toml": "",
-    "markdown": "", "zig": "",
-}  # fmt: skip
-# What people write, and what they mean by it.
-LANGUAGE_NAMES: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in LANGUAGES},
-    "typescript": ("typescript", "tsx"), "ts": ("typescript", "tsx"), "javascript": ("javascript", "jsx"),
-    "js": ("javascript", "jsx"), "py": ("python",), "rs": ("rust",), "c++": ("cpp",), "cs": ("csharp",),
-    "golang": ("go",), "sh": ("shell",), "bash": ("shell",), "rb": ("ruby",), "kt": ("kotlin",), "yml": ("yaml",),
-    "md": ("markdown",), "ex": ("elixir",), "hs": ("haskell",),
-}  # fmt: skip
-ECMASCRIPT = ("typescript", "tsx", "javascript", "jsx")
-DATA = frozenset({"json", "yaml", "toml", "markdown", "html", "css"})  # and prose: what programs are not made of
-SCOPED = ("python", *ECMASCRIPT, "rust")  # languages whose scopes are known
-FIRST = SCOPED
-# Entities that not every language of the first class has.
-ENTITY_LANGUAGES: dict[str, tuple[str, ...]] = {
-    "interface": ("typescript", "tsx"),
-    "type": ("python", "typescript", "tsx", "rust"),
-    "enum": ("typescript", "tsx", "rust"),
-    "trait": ("rust",),
-    "impl": ("rust",),
-    "macro": ("rust",),
+LANGUAGES = {name: each.matcher for name, each in all_languages().items() if each.grammar and not each.is_holder}
+# What people write, and what they mean by it: with a language its variants.
+LANGUAGE_NAMES = {
+    word: tuple(other for other in LANGUAGES if other == name or describe(other).variant_of == name)
+    for name in LANGUAGES
+    for word in (name, *describe(name).names)
+}
+DATA = frozenset(name for name, each in all_languages().items() if each.is_data)
+LINKED = tuple(name for name, each in all_languages().items() if each.has_links)
+SCOPED = tuple(name for name, each in all_languages().items() if "scopes" in each.offers)
+# Entities that not every language with links has.
+ENTITY_LANGUAGES = {
+    entity: serving
+    for entity in ENTITIES
+    if (serving := tuple(name for name in LINKED if entity in describe(name).entities))
 }
 
 STRICTNESS = ("cst", "smart", "ast", "relaxed", "signature")

@@ -7,6 +7,7 @@ import builtins
 
 import msgspec
 
+from cq.language import describe
 from cq.model.answer import SCHEMA_VERSION, Answer, FactDetails, Finding, Insight, Run, Section, Slice, Truncation
 from cq.model.facts import Symbol
 from cq.model.provider import Code
@@ -42,11 +43,11 @@ def find_bytecode(files: Files, options: BytecodeOptions) -> Answer:
     if held is None:
         return say_nothing(files, "bytecode", options.target)
     document = targets[0].document if targets else 0
-    language = held.documents[document].language
+    language = describe(held.documents[document].language)
     codes: tuple[Code, ...] = ()
     events: list[Degraded] = []
-    if language != "python":
-        message = f"bytecode is Python's: {language} is compiled by programs that cq does not run"
+    if not language.is_host:
+        message = f"bytecode is Python's: {language.id} is compiled by programs that cq does not run"
         events.append(Degraded("bytecode", "warning", "language", message, held.path))
     else:
         reply = answer("bytecode", "bytecode", open_document(held, document), find_codes)

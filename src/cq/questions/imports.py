@@ -11,7 +11,7 @@ from difflib import get_close_matches
 import msgspec
 
 from cq.graph.walk import find_cycles
-from cq.languages.ecmascript.linking import TypeScriptDialect
+from cq.language import describe, load_table
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, GraphEdge, Insight, NodeDetails, Run, Section, Slice
 from cq.model.edge import SymbolRef
 from cq.model.facts import Import
@@ -133,7 +133,7 @@ def _find_arrows(relations: Relations) -> list[_Arrow]:
             meant = _pair_names(items, relations.edges.find_imports(path, document)) if None in named else {}
             for item, sources in zip(items, named, strict=True):
                 where = held.locate(item.start, item.end)
-                typed = item.type_only or (language == "python" and _is_for_types(held.text, item.start))
+                typed = item.type_only or _is_for_types(held.text, item.start, describe(language).type_guard)
                 if sources is None:
                     refs = [ref for binding in item.bindings for ref in meant.get((binding.local, binding.start), ())]
                     sources = [Source(place.path) for ref in refs for place in ref.candidates if place.path != path]
@@ -166,35 +166,36 @@ def _pair_names(items: Sequence[Import], named: list[tuple[str, SymbolRef]]) -> 
     }
 
 
-_PACKAGE = re.compile(r"(?:@[^/]+/)?[^/]+")
+class Packages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the table `packages` of a language says of modules from outside."""
+
+    pattern: str = r"[^.:]*"  # the beginning of a module's name that is its package
+    standard: tuple[str, ...] = ()  # those that come with the language
+    scheme: str = ""  # what may be written before these, and is in any case told
+    has_domains: bool = False  # a package from elsewhere begins with a domain
 
 
 def _find_package(language: str, module: str) -> tuple[str, bool]:
     """The package that a module from outside belongs to, and whether it comes with the language."""
-    if language in TypeScriptDialect.languages:
-        found = _PACKAGE.match(module.removeprefix("node:"))
-        name = found[0] if found else module
-        return (f"node:{name}", True) if module.startswith("node:") or name in _NODE else (name, False)
-    if language == "go":
+    packages = load_table(language, "packages", Packages)
+    bare = module.removeprefix(packages.scheme)
+    if packages.has_domains:
         return module, "." not in module.partition("/")[0]
-    name = module.replace("::", ".").partition(".")[0]
-    return name, name in (_RUST if language == "rust" else sys.stdlib_module_names if language == "python" else ())
+    found = re.match(packages.pattern, bare)
+    name = found[0] if found else bare
+    is_standard = (
+        bare != module or name in packages.standard or (describe(language).is_host and name in sys.stdlib_module_names)
+    )
+    return (f"{packages.scheme}{name}", True) if is_standard else (name, False)
 
 
-_RUST = ("std", "core", "alloc", "proc_macro", "test")
-_NODE = frozenset({
-    "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
-    "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net",
-    "os", "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "string_decoder",
-    "timers", "tls", "trace_events", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
-})  # fmt: skip
+_CONDITION = re.compile(rb"[ \t]*if[ \t]+(?:typing\.|t\.)?(\w+)[ \t]*:")
 
 
-_TYPE_CHECKING = re.compile(rb"[ \t]*if[ \t]+(?:typing\.|t\.)?TYPE_CHECKING[ \t]*:")
-
-
-def _is_for_types(text: bytes, start: int) -> bool:
-    """Whether a Python import stands below `if TYPE_CHECKING:`."""
+def _is_for_types(text: bytes, start: int, guard: str) -> bool:
+    """Whether an import stands below `if TYPE_CHECKING:`."""
+    if not guard:
+        return False
     begin = text.rfind(b"\n", 0, start) + 1
     indent = start - begin
     while indent and begin:
@@ -202,7 +203,7 @@ def _is_for_types(text: bytes, start: int) -> bool:
         line = text[begin:line_end]
         depth = len(line) - len(line.lstrip(b" \t"))
         if line.strip() and depth < indent:
-            return _TYPE_CHECKING.match(line) is not None
+            return (found := _CONDITION.match(line)) is not None and found[1] == guard.encode()
     return False
 
 

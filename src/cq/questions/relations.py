@@ -12,6 +12,7 @@ import msgspec
 from cq.graph.corpus import MAX_EMBEDDED
 from cq.graph.links import target_key
 from cq.graph.walk import Link, Neighbors, Reached
+from cq.language import Offer, all_languages, describe
 from cq.model.answer import Answer, Finding, NodeDetails
 from cq.model.edge import RELATIONS, Candidate, Edge, Links
 from cq.model.errors import UsageError
@@ -32,12 +33,9 @@ MAX_DEPTH = 10
 POSSIBLE = 0.3  # a link at or below this confidence is only possible
 
 
-_FAMILIES = ({"typescript", "tsx", "javascript", "jsx", "vue"}, {"c", "cpp"})
-
-
 def can_mention(language: str, other: str) -> bool:
     """Whether code of a language can name a definition of another."""
-    return language == other or any({language, other} <= family for family in _FAMILIES)
+    return describe(language).family == describe(other).family
 
 
 def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
@@ -63,22 +61,19 @@ def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
     return msgspec.structs.replace(answer, degraded=(*answer.degraded, event))
 
 
-def note_uncovered(
-    relations: Relations, command: str, paths: Iterable[str], covered: Collection[str]
-) -> list[Degraded]:
+def note_uncovered(relations: Relations, command: str, paths: Iterable[str], offer: Offer) -> list[Degraded]:
     """An event for code in languages that a question does not cover: nothing found there is not "none"."""
-    from cq.languages.registry import get_language
-
     counts = Counter(held.language for path in paths if (held := relations.hold(path)) is not None)
     lost = {
         name: count
         for name, count in sorted(counts.items())
-        if name not in covered and (language := get_language(name)) is not None and "calls" in language.capabilities
+        if offer not in describe(name).offers and "calls" in describe(name).offers
     }
     if not lost:
         return []
     said = ", ".join(f"{name} ({count:,} file{'s' * (count != 1)})" for name, count in lost.items())
-    message = f"not covered: {said}; `cq {command}` reads {', '.join(sorted(covered))}"
+    covered = sorted(name for name, each in all_languages().items() if offer in each.offers)
+    message = f"not covered: {said}; `cq {command}` reads {', '.join(covered)}"
     return [Degraded(command, "warning", "language", message)]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from cq.language import describe
 from cq.model.answer import SCHEMA_VERSION, Answer, FactDetails, Finding, Insight, Run, Section, Slice
 from cq.model.location import Location
 from cq.model.provider import Scope
@@ -21,7 +22,6 @@ from cq.questions.page import Page, count_tokens, take
 from cq.questions.target import Definition, describe_target, find_file, find_targets, say_nothing
 from cq.syntax.captures import find_captures, is_function
 
-LANGUAGES = frozenset({"python", "typescript", "tsx", "javascript", "jsx", "rust"})
 _SHOWN = ("captures", "nonlocals", "cells", "declared_globals", "globals")
 _NAMES = 8
 
@@ -52,11 +52,13 @@ def find_scopes_of(files: Files, options: ScopesOptions) -> Answer:
     events: list[Degraded] = []
     places = [(targets[0].document, targets[0].number)] if targets else [(n, -1) for n in range(len(held.documents))]
     for document, number in places:
-        language = held.documents[document].language
-        if language not in LANGUAGES:
-            message = f"scopes are known for Python, TypeScript, JavaScript and Rust, not for {language}"
+        language = describe(held.documents[document].language)
+        if "scopes" not in language.offers:
+            message = (
+                f"the scopes of {language.label or language.id} are not known; `cq languages` lists those that are"
+            )
             events.append(Degraded("scopes", "warning", "language", message, held.path))
-        elif language == "python":
+        elif language.is_host:
             found = _read_tables(held, document, number)
             rows += found if not isinstance(found, str) else ()
             events += [Degraded("scopes", "warning", "syntax", found, held.path)] if isinstance(found, str) else []
@@ -146,7 +148,7 @@ def _read_scope(scope: Scope, target: Target, held: HeldFile, top: set[str]) -> 
 def _read_facts(held: HeldFile, document: int, number: int) -> Iterator[Row]:
     """Named functions by what our facts say; a function without a name belongs to the one around it."""
     symbols = held.symbols[document]
-    items = held.documents[document].language == "rust"
+    items = describe(held.documents[document].language).has_sealed_functions
     found = find_captures(symbols, held.references[document], held.text, items=items)
     bodies = Bodies(symbols)
     for at, symbol in enumerate(symbols):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cq.identity import tool_path
+from cq.language import describe
 from cq.model.answer import Finding
 from cq.model.provider import Coverage, Place, Reply, Telemetry
 from cq.model.source import SourceFile
@@ -29,7 +30,6 @@ from cq.providers.registry import Registry, find_degraded, summarize
 from cq.providers.session import BUDGETS
 from cq.providers.sessions import find_sessions
 from cq.questions.target import Definition
-from cq.source.language import EXTENSIONS
 from cq.source.read import content_hash, read_source
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Servers:
             path = ""
             if segment is not None:
                 uid = file.identities[number].segment_uid
-                path = tool_path(file.path, uid, EXTENSIONS.get(language, ""))
+                path = tool_path(file.path, uid, describe(language).suffix)
             self._documents[key] = Document(file.path, language, file.text, segment, path)
         return self._documents[key]
 

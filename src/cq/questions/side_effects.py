@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from cq.languages.loading import LANGUAGES, find_late
+from cq.language import describe
+from cq.languages.effects import find_effect, load_effects
+from cq.languages.loading import find_late
 from cq.model.answer import SCHEMA_VERSION, Answer, EffectDetails, Finding, Insight, Run, Section, Slice, Truncation
 from cq.model.code import Code, Imported
 from cq.model.edge import Candidate, SymbolRef
@@ -20,7 +22,6 @@ from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
 from cq.questions.bodies import Bodies
 from cq.questions.files import HeldFile
-from cq.questions.known_effects import CHANGING, EFFECTS, PURE_DECORATORS, REGISTERING, find_outside
 from cq.questions.page import Page, count_tokens, take
 from cq.questions.relations import Relations, note_uncovered
 from cq.questions.target import find_part, find_targets, say_nothing
@@ -39,8 +40,14 @@ _SAID = {
     "unknown": "calls of unknown effect", "pure": "pure-looking calls",
 }  # fmt: skip
 _OFTEN = 5
-_LATE_WORDS = (b"lambda", b"__main__", b"TYPE_CHECKING")
 _AUGMENTED = re.compile(rb"(?m)^[ \t]*((?:\w+\.)+\w+|\w+(?:\.\w+)*\[[^\]\n]*\])\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)=(?!=)")
+# Methods and functions that by their names hand something to somebody who keeps it.
+_REGISTERING = re.compile(
+    r"(?:un)?register(?:_\w+|[A-Z]\w*)?|connect|subscribe|add_(?:handler|listener|hook|command|url_rule|route|filter"
+    r"|middleware|resource|argument|parser|type|plugin|renderer|extension)|addEventListener|addListener|on|once|use"
+    r"|route|receiver|listens_for|task|shared_task|command|group|fixture|hookimpl|errorhandler|exception_handler"
+    r"|before_request|after_request|simple_tag|inclusion_tag|filter|action|subscriber|event|on_event|middleware"
+)
 _OWN = frozenset({"module", "exports", "self", "this", "cls"})
 
 
@@ -85,10 +92,10 @@ def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
     )
     listed = rows if options.pure else [row for row in rows if row.found.effect != "pure"]
     shown, budget, cut = take(listed, options.page, _describe)
-    counts = {effect: sum(1 for row in rows if row.found.effect == effect) for effect in EFFECTS}
+    counts = {effect: sum(1 for row in rows if row.found.effect == effect) for effect in _TITLES}
     sections = [
         Section(_TITLES[effect], effect, counts[effect], findings)
-        for effect in EFFECTS
+        for effect in _TITLES
         if (findings := tuple(finding for finding in shown if finding.category == effect))
     ]
     if counts["pure"] and not options.pure:
@@ -99,7 +106,7 @@ def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
     slices = {effect: Slice(count, _SAID[effect]) for effect, count in counts.items()}
     slices["modules"] = Slice(modules, "modules that do more than define")
     budget = msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 100)
-    events = note_uncovered(relations, "side-effects", paths, LANGUAGES)
+    events = note_uncovered(relations, "side-effects", paths, "effects")
     if not rows and not events:
         events.append(Degraded("side-effects", "info", "nothing", "loading it only defines things"))
     return Answer(
@@ -121,7 +128,7 @@ def _reason(row: _Row) -> tuple[str, str]:
 
 def _rank(row: _Row, often: Counter[tuple[str, str]]) -> tuple[bool, int, bool]:
     """Sources first, the strongest effect first; what happens over and over for one reason after what does not."""
-    return row.module.role in ("test", "doc"), EFFECTS.index(row.found.effect), often[_reason(row)] > _OFTEN
+    return row.module.role in ("test", "doc"), [*_TITLES].index(row.found.effect), often[_reason(row)] > _OFTEN
 
 
 def _describe(row: _Row) -> Finding:
@@ -183,7 +190,7 @@ class _Module:
     def writes(self) -> list[tuple[int, str]]:
         """(where, the dotted name that is written into) of every assignment to an attribute or an element."""
         found = [(s.start, str(s.base)) for s in self.code.stores if isinstance(s.base, str) and _is_dotted(s.base)]
-        if self.language == "python":
+        if load_effects(self.language).has_augmented_writes:
             matches = list(_AUGMENTED.finditer(self.file.text))
             starts = {reference.start for reference in self.file.references[self.document]} if matches else set[int]()
             for match in matches:
@@ -198,7 +205,7 @@ class _Module:
         module does it, into a local of a function."""
         head, dot, rest = base.partition(".")
         full = self._imported.get(head, head) + dot + rest
-        if find_outside(full, self.language) == "environment":
+        if find_effect(full, self.language) == "environment":
             return "environment"
         holders, functions = self._holders.get(head, set[int]()), self.functions_around(start)
         if head in _OWN or any(number in holders or (number, head) in self._parameters for number in functions):
@@ -209,7 +216,7 @@ class _Module:
 
     def judge_own_call(self, call: Call) -> str:
         """Of a call that changes what it is called on, or, as `setattr` does, what it is given; "" for any other."""
-        if call.name in CHANGING and _is_dotted(call.receiver):
+        if call.name in load_effects(self.language).changing and _is_dotted(call.receiver):
             return self.judge_write(call.receiver, call.start) or "pure"
         if call.callee in ("setattr", "delattr") and call.args:
             base = call.args[0].text
@@ -225,9 +232,7 @@ class _Module:
         if self.functions_around(offset):
             return False
         if self._late is None:
-            text = self.file.text
-            needed = self.language != "python" or any(word in text for word in _LATE_WORDS)
-            spans = find_late(text, self.language, self._ranges) if needed else []
+            spans = find_late(self.file.text, self.language, self._ranges)
             self._late = [start for start, _ in spans], spans
         starts, spans = self._late
         at = bisect_right(starts, offset) - 1
@@ -246,9 +251,10 @@ class _Module:
 
     def _find_environment(self) -> Iterator[tuple[int, int]]:
         """Reads of `os.environ[…]`, `process.env.X`."""
-        word, before = ("environ", b"os.") if self.language == "python" else ("env", b"process.")
+        module, _, word = load_effects(self.language).environment.rpartition(".")
+        before = f"{module}.".encode()
         references = self.file.references[self.document]
-        if word in references.names:
+        if word and word in references.names:
             for name, start, end, _ in references:
                 if name == word and self.file.text.endswith(before, 0, start):
                     yield start - len(before), end
@@ -276,7 +282,7 @@ class _Judge:
             stored = held.documents[document] if held is not None else None
             # A block in a page of Markdown is shown, not loaded.
             shown = stored is None or (stored.segment is not None and stored.segment.kind == "fence")
-            known = stored is not None and not shown and stored.language in LANGUAGES
+            known = stored is not None and not shown and "effects" in describe(stored.language).offers
             self._modules[key] = _Module(self, held, document, code) if held and known and code is not None else None
         return self._modules[key]
 
@@ -288,20 +294,20 @@ class _Judge:
         effect, evidence = _judge_name(ref, call, module.language)
         through: tuple[str, ...] = ()
         place = ref.resolved
-        if decorator and PURE_DECORATORS.match(what.partition("(")[0]):
+        if decorator and what.partition("(")[0].rpartition(".")[2] in load_effects(module.language).pure_decorators:
             effect, evidence = "pure", "name"
         elif place is not None:
             made = self.relations.edges.find_constructor(module.path, module.document, number)
             found, through = self.judge_definition((made.resolved if made else None) or place)
             effect, evidence = found or "pure", "resolved"
-            if effect == "state" and (decorator or REGISTERING.fullmatch(call.name)):
+            if effect == "state" and (decorator or _REGISTERING.fullmatch(call.name)):
                 effect = "registration"
         elif effect in ("", "pure") and (changed := module.judge_own_call(call)):
             effect, evidence = changed, "syntax"
         elif not call.name and what.startswith("("):
             effect, evidence = "pure", "syntax"  # a function called where it is written: what it does stands for itself
         if not effect:
-            effect, evidence = ("registration", "name") if REGISTERING.fullmatch(call.name) else ("unknown", evidence)
+            effect, evidence = ("registration", "name") if _REGISTERING.fullmatch(call.name) else ("unknown", evidence)
         return _Effect(effect, what, start, end, evidence, through, call.name_start)
 
     def judge_definition(self, place: Candidate) -> tuple[str, tuple[str, ...]]:
@@ -368,7 +374,7 @@ def _judge_name(ref: SymbolRef, call: Call, language: str) -> tuple[str, str]:
     module = ref.module
     if call.name and module.rpartition(".")[2] != call.name and not call.callee.endswith(module.rpartition(".")[2]):
         module = f"{module}().{call.name}"
-    effect = find_outside(module, language)
+    effect = find_effect(module, language)
     kept = effect not in ("", "pure") and call.name.startswith("register")
     return "registration" if kept else "pure" if ".__version__" in module else effect, "external"
 

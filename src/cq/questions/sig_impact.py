@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import msgspec
 
+from cq.language import describe
 from cq.languages.facts import extract_facts
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice
 from cq.model.code import NULL, Name, Parameter, Site, Spread
@@ -115,7 +116,6 @@ def _find_constructors(row: Definition) -> list[Definition]:
 _ORDER = ("breaks", "ambiguous", "ok")
 _FUNCTIONS = ("function", "method")
 _RECEIVERS = ("self", "cls", "mcs")
-_SHAPES = {"python": "def {}: pass", "rust": "impl T {{ fn {} {{}} }}"}
 
 
 def parse_signature(text: str, language: str, name: str) -> tuple[Parameter, ...]:
@@ -126,7 +126,7 @@ def parse_signature(text: str, language: str, name: str) -> tuple[Parameter, ...
         raise UsageError(f"{text!r} is not a signature", hint=hint)
     head = head.split()[-1] if head.split() else name
     head = head if head.isidentifier() else name
-    source = _SHAPES.get(language, "function {} {{}}").format(f"{head}({rest}")
+    source = describe(language).signature.format(f"{head}({rest}")
     facts = extract_facts(source.encode(), language)
     definitions = [d for d in facts.code.definitions if d.kind == "function"] if facts.code is not None else []
     if facts.problems or not definitions:
@@ -138,7 +138,7 @@ def parse_signature(text: str, language: str, name: str) -> tuple[Parameter, ...
         raise UsageError(f"{text!r} is not a signature: {twice!r} is there twice", hint=hint)
     places = [parameter for parameter in parameters if parameter.kind in ("", "/")]
     late = next((p.name for last, p in pairwise(places) if last.optional and not p.optional), None)
-    if late is not None and language == "python":
+    if late is not None and describe(language).receiver == "first":
         raise UsageError(f"{text!r} is not a signature: {late!r} needs a default, as what stands before it", hint=hint)
     return parameters
 
@@ -232,17 +232,17 @@ def _find_indirection(relations: Relations, row: Definition, edge: Edge, call: C
 
 def _takes_receiver(row: Definition) -> bool:
     """Whether the first parameter is what a method is called on."""
-    symbol, language = row.symbol, row.file.documents[row.document].language
-    if language == "rust":
+    symbol, receiver = row.symbol, describe(row.file.documents[row.document].language).receiver
+    if receiver == "self":
         return bool(re.search(r"\(\s*(?:&\s*)?(?:'\w+\s+)?(?:mut\s+)?self\b", symbol.signature))
     is_static = any(name.startswith("staticmethod") for name in symbol.decorators)
-    return language == "python" and symbol.kind_group == "method" and row.parent is not None and not is_static
+    return receiver == "first" and symbol.kind_group == "method" and row.parent is not None and not is_static
 
 
 def _passes_receiver(relations: Relations, row: Definition, edge: Edge, call: Call) -> bool:
     """Whether a call passes the receiver itself: `Base.save(self, row)`, `Row::len(&row)`, `super().__new__(cls)`."""
     symbol, receiver, source = row.symbol, call.receiver, edge.source
-    if row.file.documents[row.document].language == "rust":
+    if describe(row.file.documents[row.document].language).receiver == "self":
         return call.callee.removesuffix(call.name).endswith("::")
     if call.name != symbol.name or any(name.startswith("classmethod") for name in symbol.decorators):
         return False

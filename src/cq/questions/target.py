@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.identity import call_site_id, module_symbol_id
+from cq.language import describe
 from cq.model.answer import SCHEMA_VERSION, Answer, Candidate, Run, Target
 from cq.model.errors import UsageError
 from cq.model.facts import Symbol, is_looked_up
@@ -115,11 +116,11 @@ def _is_for_checkers(file: HeldFile, symbols: Sequence[Symbol], number: int) -> 
 def rank_twins(files: Files, rows: Iterable[Definition]) -> list[Definition]:
     """Definitions that a TARGET may all mean, the one that is meant most likely first, for every question the same:
     code before values, what most links surely lead to, what does a thing before what only declares it, sources before
-    tests, outer before inner."""
-    twins = list(rows)
+    tests, outer before inner. Of hundreds of twins links are counted for those that are first without."""
+    twins = sorted(rows, key=lambda row: row.order)
     if len(twins) < 2:
         return twins
-    counts = {row.key: files.count_links(row) for row in twins}
+    counts = {row.key: files.count_links(row) if at < MAX_COUNTED else (0, 0) for at, row in enumerate(twins)}
     groups: dict[tuple[str, str], list[Definition]] = {}
     for row in twins:
         module = module_name(row.file.path).removesuffix(".d")
@@ -253,7 +254,8 @@ def find_targets(files: Files, text: str) -> list[Definition]:
 
 
 MAX_OTHERS = 5
-CHOSEN = "most links lead to it"
+MAX_COUNTED = 200
+CHOSEN = "the likeliest"
 
 
 def describe_target(rows: Sequence[Definition]) -> Target:
@@ -406,16 +408,15 @@ def _find_named(files: Files, dotted: str) -> list[Definition]:
     return [row for row in rows if "." not in dotted or row.is_called(dotted)]
 
 
-_ECMASCRIPT = frozenset({"typescript", "tsx", "javascript", "jsx", "vue", "svelte", "html", "astro"})
-
-
 def _find_inner(files: Files, name: str) -> Iterator[Definition]:
     """`const Row = memo(function Inner() {})` is called Row by all others; people may know it by its inner name."""
     if not name.isidentifier() or len(name) < 3:
         return
     named = re.compile(rb"\bfunction\s*\*?\s*" + name.encode() + rb"\s*[(<]")
     for held in files.candidates((name,)):
-        if held.language not in _ECMASCRIPT or named.search(held.text) is None:
+        if named.search(held.text) is None or not any(
+            describe(document.language).has_named_expressions for document in held.documents
+        ):
             continue
         for document, symbols in enumerate(held.symbols):
             for number, symbol in enumerate(symbols):

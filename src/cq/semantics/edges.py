@@ -14,6 +14,7 @@ from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
 from cq.graph.scopes import ANYWHERE, ROOT
 from cq.graph.unit import Unit
+from cq.language import describe
 from cq.languages.linking import find_dialect
 from cq.model.code import (
     NULL,
@@ -294,11 +295,13 @@ class Edges:
         symbol = self._symbols_of(target.path)[target.document][number] if number is not None and number >= 0 else None
         if symbol is None or home is None:
             return
-        on_class = symbol.name in _DESCRIPTORS or "static" in symbol.modifiers or home.language != "python"
+        on_class = (
+            symbol.name in _DESCRIPTORS or "static" in symbol.modifiers or not describe(home.language).has_descriptors
+        )
         if symbol.kind == "accessor":
             whole = msgspec.structs.replace(target, name=target.name.partition("#")[0])
             held = {whole: _find_kinds(symbol)}
-        elif symbol.name in _DESCRIPTORS and home.language == "python":
+        elif symbol.name in _DESCRIPTORS and describe(home.language).has_descriptors:
             held = dict.fromkeys(self._find_described(target), _DESCRIPTORS[symbol.name])
         else:
             held = _find_properties(home, number) if number is not None else {}
@@ -977,7 +980,7 @@ def _find_properties(unit: Unit, symbol: int) -> dict[Candidate, tuple[str, ...]
     method = unit.by_symbol.get(symbol)
     owner = None if method is None else unit.by_symbol.get(method.scope)
     found: dict[Candidate, tuple[str, ...]] = {}
-    if method is None or owner is None or owner.kind != "class" or unit.language != "python":
+    if method is None or owner is None or owner.kind != "class" or not describe(unit.language).has_descriptors:
         return found
     for name, binds in unit.scopes.get(owner.symbol, {}).items():
         for number in [unit.site_at.get(bind.value) for bind in binds if isinstance(bind.value, int)]:

@@ -22,7 +22,7 @@ from cq.model.source import Skip
 from cq.opening import read_file
 from cq.source.checkout import SUBMODULE, GitError, Tracked, is_bare, is_repository, open_checkout
 from cq.source.ignore import MAX_RULES, Rules, parse_rules
-from cq.source.read import MAX_BYTES, classify_link, describe, is_missing, read_bytes, real_path, show_path
+from cq.source.read import MAX_BYTES, classify_link, describe_error, is_missing, read_bytes, real_path, show_path
 from cq.source.repository import find_top
 
 MAX_FILES = 1_000_000
@@ -93,11 +93,15 @@ def _hash_names(names: list[tuple[str, bool]]) -> int:
 
 
 def stat_file(path: str) -> tuple[int, int]:
+    """The size, and when somebody last wrote to it or to a link that leads there. Who sets the time of a file back
+    sets that of its inode anew."""
     try:
-        status = os.lstat(path)
+        found = [os.lstat(path)]
+        if stat.S_ISLNK(found[0].st_mode):
+            found.append(os.stat(path))  # noqa: PTH116
     except OSError:
         return -1, -1
-    return status.st_size, status.st_mtime_ns
+    return found[-1].st_size, max(max(each.st_mtime_ns, each.st_ctime_ns) for each in found)
 
 
 def parse_globs(option: str, globs: Sequence[str]) -> Rules:
@@ -209,7 +213,7 @@ def _read_outside(path: str) -> bytes | Skip:
     try:
         raw = read_file(path, _MAX_RULES_BYTES + 1)
     except OSError as error:
-        return Skip(path, "missing" if is_missing(error) else "unreadable", describe(error))
+        return Skip(path, "missing" if is_missing(error) else "unreadable", describe_error(error))
     return raw if len(raw) <= _MAX_RULES_BYTES else Skip(path, "too_large")
 
 
@@ -314,7 +318,7 @@ class _Finder:
                     )
             except OSError as error:
                 self.directories[directory.os_path] = (-1, -1)
-                self.skips.append(Skip(directory.path.rstrip("/"), "unreadable", describe(error)))
+                self.skips.append(Skip(directory.path.rstrip("/"), "unreadable", describe_error(error)))
                 continue
             self.directories[directory.os_path] = (mtime_ns, _hash_names([entry[:2] for entry in entries]))
             names = {name for name, _, _ in entries}
@@ -333,7 +337,7 @@ class _Finder:
                         status = entry.stat(follow_symlinks=False)
                     except OSError as error:
                         if not is_missing(error):
-                            self._skip(directory, name, "unreadable", describe(error))
+                            self._skip(directory, name, "unreadable", describe_error(error))
                         continue
                     self._add_file(directory, name, status)
             stack.extend(reversed(below))

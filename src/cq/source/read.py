@@ -16,6 +16,7 @@ from typing import Protocol
 
 import xxhash
 
+from cq.language import describe
 from cq.model.errors import SourceError
 from cq.model.source import Problem, Skip, SourceFile
 from cq.opening import NotRegularError, open_regular
@@ -90,7 +91,7 @@ def read_bytes(base: str, os_path: str, max_bytes: int) -> bytes | Skip:
                     return Skip(os_path, *classify_link(base, prefix))
         if isinstance(error, NotRegularError):
             return Skip(os_path, "special", "not a regular file")
-        return Skip(os_path, "missing" if is_missing(error) else "unreadable", describe(error))
+        return Skip(os_path, "missing" if is_missing(error) else "unreadable", describe_error(error))
     try:
         status = os.fstat(file)
         # It may grow while it is read: never more than one byte over the limit is taken in.
@@ -104,7 +105,7 @@ def read_bytes(base: str, os_path: str, max_bytes: int) -> bytes | Skip:
             return Skip(os_path, "too_large", f"{max(status.st_size, max_bytes + 1)} bytes, over {max_bytes}")
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
     except OSError as error:
-        return Skip(os_path, "unreadable", describe(error))
+        return Skip(os_path, "unreadable", describe_error(error))
     finally:
         os.close(file)
 
@@ -117,7 +118,7 @@ def classify_link(base: str, os_path: str) -> tuple[str, str]:
     except OSError as error:
         if error.errno == errno.ELOOP:
             return "link_loop", "it leads to itself"
-        return ("link_broken", "its target is missing") if is_missing(error) else ("unreadable", describe(error))
+        return ("link_broken", "its target is missing") if is_missing(error) else ("unreadable", describe_error(error))
     if target != base and not target.startswith(base + "/"):
         return "link_out", "its target lies outside the root"
     if f"{base}/{os_path}".startswith(target + "/"):
@@ -129,7 +130,7 @@ def is_missing(error: OSError) -> bool:
     return error.errno in (errno.ENOENT, errno.ENOTDIR)
 
 
-def describe(error: OSError) -> str:
+def describe_error(error: OSError) -> str:
     return (error.strerror or "cannot be read").lower()
 
 
@@ -194,6 +195,15 @@ _REFUSED_CODECS = frozenset({"idna", "punycode", "undefined", "unicode_escape", 
                              "raw-unicode-escape"})  # fmt: skip
 
 
+def find_codec(name: str) -> str:
+    """What Python calls an encoding that a repository names; "" for one that is not known or not for text."""
+    try:
+        codec = codecs.lookup(name).name
+    except (LookupError, ValueError, ImportError):
+        return ""
+    return "" if codec in _REFUSED_CODECS else codec
+
+
 def _decode_marked(raw: bytes) -> _Decoded | None:
     if raw.startswith(codecs.BOM_UTF8):
         text = raw[3:]
@@ -232,7 +242,7 @@ def _decode_plain(raw: bytes, language: str) -> _Decoded | None:
     if b"\0" in raw:
         return _decode_unmarked_utf16(raw)
     problems: tuple[Problem, ...] = ()
-    if language == "python" and b"coding" in raw[:1024]:
+    if describe(language).declares_encoding and b"coding" in raw[:1024]:
         declared = _decode_declared(raw)
         if isinstance(declared, Problem):
             problems = (declared,)
@@ -300,14 +310,11 @@ def _decode_declared(raw: bytes) -> _Decoded | Problem | None:
     if not match:
         return None
     name = match[1].decode("ascii").lower()
-    try:
-        codec = codecs.lookup(name).name
-    except (LookupError, ValueError, ImportError):
-        codec = ""
+    codec = find_codec(name)
     if codec in ("utf-8", "utf-8-sig"):
         return None
     where = match.span(1)
-    if codec and codec not in _REFUSED_CODECS:
+    if codec:
         decoded = _decode_as(raw, codec)
         # A codec that loses its own declaration (UTF-16 over ASCII) is not the one the file is written in.
         if decoded and not decoded[2] and match[1] in decoded[0][: 3 * match.end()]:
@@ -328,10 +335,6 @@ _LOCK_FILES = frozenset({
     "Podfile.lock", "mix.lock", "pubspec.lock", "flake.lock", "go.sum", "gradle.lockfile", "packages.lock.json",
     "Package.resolved",
 })  # fmt: skip
-_HASH_COMMENTS = frozenset({"python", "ruby", "shell", "yaml", "toml", "php", "elixir", "text"})
-_DASH_COMMENTS = frozenset({"sql", "lua", "haskell", "text"})
-_MARKUP = frozenset({"markdown", "mdx", "html", "vue", "svelte", "astro", "text"})
-_NO_SLASHES = frozenset({"python", "ruby", "shell", "yaml", "toml", "lua", "elixir", "haskell", "markdown", "html"})
 _QUOTED = re.compile(rb'"[^"\n]*"|`[^`\n]*`')
 _GENERATED_LINE = re.compile(
     rb"^[\s/*#;%!<-]*(?:(?:this (?:file|code) (?:is|was) )?(?:automatically |auto-?)?@generated\b"
@@ -362,14 +365,9 @@ def _why_generated(text: bytes, path: str, language: str) -> str:
 
 def _leading_comment(head: bytes, language: str) -> bytes:
     """The comment lines before the first line of code: a marker further down is only a mention."""
-    leaders: tuple[bytes, ...] = () if language in _NO_SLASHES else (b"//",)
-    if language in _HASH_COMMENTS:
-        leaders += (b"#",)
-    if language in _DASH_COMMENTS:
-        leaders += (b"--",)
-    blocks = [(b"<!--", b"-->")] if language in _MARKUP else []
-    if language not in _NO_SLASHES or language == "sql":
-        blocks.append((b"/*", b"*/"))
+    described = describe(language)
+    leaders = tuple(word.encode() for word in described.line_comments)
+    blocks = [(start.encode(), close.encode()) for start, close in described.block_comments]
     kept: list[bytes] = []
     until = b""
     for line in head.split(b"\n"):
@@ -389,8 +387,6 @@ def _leading_comment(head: bytes, language: str) -> bytes:
     return b"\n".join(kept)
 
 
-_MINIFIABLE = frozenset({"javascript", "jsx", "typescript", "tsx", "css", "scss", "less"})
-_DATA = frozenset({"json", "yaml", "toml", "text", "html", "markdown", "mdx", "sql"})
 _MINIFIED_NAME = re.compile(r"[.-]min\.(?:js|mjs|cjs|css|html)$", re.IGNORECASE)
 
 
@@ -399,7 +395,7 @@ def _why_minified(text: bytes, path: str, language: str) -> str:
         return "its name says so"
     if len(text) < 5000:
         return ""
-    if language in _MINIFIABLE:
+    if describe(language).is_minified:
         average = len(text) // (text.count(b"\n") + 1)
         lines = [line for line in text.split(b"\n") if len(line) > 1000]
         share = sum(map(len, lines)) * 2
@@ -409,7 +405,7 @@ def _why_minified(text: bytes, path: str, language: str) -> str:
             sample = text[:20000] if average > 300 else max(lines, key=len)[:20000]
             if (len(sample) - len(sample.translate(None, b"(){};"))) * 50 > len(sample):
                 return f"lines of {max(longest, average)} bytes"
-    bound = 256 * 1024 if language in _DATA else 64 * 1024
+    bound = 256 * 1024 if describe(language).has_long_lines else 64 * 1024
     if len(text) > bound:
         longest = max(map(len, text.split(b"\n")))
         if longest > bound and longest * 2 > len(text):

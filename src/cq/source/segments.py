@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
-from typing import NamedTuple
+from functools import cache
+from typing import Literal, NamedTuple
 
+import msgspec
+
+from cq.language import all_languages, load_table
 from cq.model.source import Segment
 from cq.source.language import find_language
 
@@ -26,16 +29,17 @@ class _Piece(NamedTuple):
 
 
 def _find(text: bytes, language: str, depth: int) -> tuple[Segment, ...]:
-    scan = _SCANNERS.get(language)
-    if not scan:
+    rules = load_table(language, "segments", Rules)
+    if not rules.scanner:
         return ()
+    scan = _scan_markup if rules.scanner == "markup" else _scan_markdown
     found: list[Segment] = []
-    for kind, inner_language, ranges in scan(text):
+    for kind, inner_language, ranges in scan(text, rules):
         segment = Segment(kind, inner_language, ranges)
         body = segment.text(text)
         if not body.strip():
             continue
-        if depth < _MAX_DEPTH and inner_language in _SCANNERS:
+        if depth < _MAX_DEPTH:
             inner = _find(body, inner_language, depth + 1)
             segment = Segment(kind, inner_language, ranges, _place(inner, ranges))
         found.append(segment)
@@ -90,47 +94,55 @@ _RAW = {
 _TEMPLATE = re.compile(rb"<(/?)template(?=[\s/>])")
 _ASTRO_FENCE = re.compile(rb"\s*+---[^\n]*\n")
 _ASTRO_CLOSE = re.compile(rb"^[ \t]*---", re.MULTILINE)
-_SCRIPT_TYPES: dict[str, str] = {
-    **dict.fromkeys(("", "module", "text/javascript", "application/javascript", "text/ecmascript",
-                     "application/ecmascript", "application/x-javascript", "text/x-javascript"), "javascript"),
-    **dict.fromkeys(("text/babel", "text/jsx", "application/jsx"), "jsx"),
-    **dict.fromkeys(("text/typescript", "application/typescript", "application/x-typescript", "ts"), "typescript"),
-    **dict.fromkeys(("text/tsx", "application/tsx"), "tsx"),
-    **dict.fromkeys(("text/python", "text/x-python", "py", "mpy"), "python"),
-    **dict.fromkeys(("application/json", "text/json", "importmap", "speculationrules"), "json"),
-}  # fmt: skip
 
 
-def _scan_markup(text: bytes, dialect: str = "html") -> list[_Piece]:
+class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the table `segments` of a language says of the documents inside its files."""
+
+    scanner: Literal["", "markup", "fences"] = ""
+    frontmatter: dict[str, str] = {}  # the fence around it -> its language
+    style: str = ""
+    script: str = ""
+    inline_script: str = ""  # where a script says that it is to be left as it is
+    has_components: bool = False  # `<Script>` is one, and no script; Markdown goes on inside a tag
+    has_braces: bool = False  # attributes hold expressions
+    has_template_language: bool = False  # `<template lang="pug">`
+
+
+@cache
+def _script_types() -> dict[str, str]:
+    return {kind: name for name, each in all_languages().items() for kind in each.script_types}
+
+
+def _scan_markup(text: bytes, rules: Rules) -> list[_Piece]:
     pieces: list[_Piece] = []
     at = 0
-    if dialect == "astro" and (opened := _ASTRO_FENCE.match(text)):
+    if rules.frontmatter and (opened := _ASTRO_FENCE.match(text)):
         closed = _ASTRO_CLOSE.search(text, opened.end())
         if closed:
-            pieces.append(_Piece("frontmatter", "typescript", ((opened.end(), closed.start()),)))
+            pieces.append(_Piece("frontmatter", rules.frontmatter["---"], ((opened.end(), closed.start()),)))
             at = closed.end()
-    braces = _match_braces(text) if dialect in ("svelte", "astro") else {}
+    braces = _match_braces(text) if rules.has_braces else {}
     while found := _TAG.search(text, at):
         at = found.end()
         if found[1]:
             at = _skip_comment(text, at)
             continue
-        # Components are upper case where tags are case-sensitive: `<Script>` is not a script there.
-        name = found[2].lower() if dialect == "html" else found[2]
+        name = found[2] if rules.has_components else found[2].lower()
         at, attributes, closed_itself = _read_attributes(text, at, braces)
         if name not in _RAW or attributes is None:
             continue
-        if dialect != "html" and closed_itself:
+        if rules.has_components and closed_itself:
             continue
         if name == b"template":
-            if dialect != "vue" or "lang" not in attributes:
+            if not rules.has_template_language or "lang" not in attributes:
                 continue
             end, after = _find_template_end(text, at)
             language = find_language(attributes["lang"])
         else:
             close = _RAW[name].search(text, at)
             end = after = close.start() if close else len(text)
-            language = _language_of(name, attributes, dialect)
+            language = _language_of(name, attributes, rules)
         if language and end > at:
             pieces.append(_Piece(name.decode(), language, ((at, end),)))
         at = after
@@ -183,22 +195,22 @@ def _find_template_end(text: bytes, at: int) -> tuple[int, int]:
     return len(text), len(text)
 
 
-def _language_of(name: bytes, attributes: dict[str, str], dialect: str) -> str | None:
+def _language_of(name: bytes, attributes: dict[str, str], rules: Rules) -> str | None:
     kind = attributes.get("type", "").partition(";")[0].strip().lower()
     lang = attributes.get("lang", "")
     if name == b"style":
-        return find_language(lang or kind.removeprefix("text/") or "css")
+        return find_language(lang or kind.removeprefix("text/") or rules.style)
     if name != b"script":
         return None
     if lang:
         return find_language(lang)
     if kind.endswith("+json"):
-        return "json"
+        kind = "application/json"
     if not kind and "language" in attributes:
         return find_language(attributes["language"])
-    if kind in ("", "module") and dialect == "astro" and "is:inline" not in attributes:
-        return "typescript"  # Astro compiles its scripts as TypeScript unless told to leave them alone.
-    return _SCRIPT_TYPES.get(kind)
+    if kind in ("", "module"):
+        return rules.inline_script if "is:inline" in attributes else rules.script
+    return _script_types().get(kind)
 
 
 _FRONTMATTER = re.compile(rb"(---|\+\+\+)[ \t]*\r?\n")
@@ -250,9 +262,9 @@ _QUOTE = -1
 class _Markdown:
     """CommonMark's block structure, as far as fences need it: which lines belong to which quote or list item."""
 
-    def __init__(self, text: bytes, *, html: bool) -> None:
+    def __init__(self, text: bytes, rules: Rules) -> None:
         self.text = text
-        self.html = html
+        self.rules = rules
         self.pieces: list[_Piece] = []
         # Open containers, outermost first: _QUOTE, or the columns a list item's content is indented by.
         self.containers: list[int] = []
@@ -273,7 +285,9 @@ class _Markdown:
         closed = opened and _FRONTMATTER_CLOSE[opened[1]].search(self.text, opened.end())
         if not opened or not closed:
             return 0
-        language = "yaml" if opened[1] == b"---" else "toml"
+        language = self.rules.frontmatter.get(opened[1].decode())
+        if language is None:
+            return 0
         self.pieces.append(_Piece("frontmatter", language, ((opened.end(), closed.start()),)))
         return self._line_end(closed.start())
 
@@ -313,7 +327,11 @@ class _Markdown:
                 self._close(matched, opened)
                 self.paragraph = self.empty_item = False
                 return self._read_fence(fence, indent, end)
-            elif byte == 0x3C and self.html and (block := self._html_block(at, end, self.paragraph and not opened)):
+            elif (
+                byte == 0x3C
+                and not self.rules.has_components
+                and (block := self._html_block(at, end, self.paragraph and not opened))
+            ):
                 self._close(matched, opened)
                 self.paragraph = self.empty_item = False
                 return self._read_html(block[0], at, end)
@@ -470,13 +488,8 @@ class _Markdown:
         return not self.text[at:end].strip().strip(bar[:1])
 
 
-def _scan_markdown(text: bytes) -> list[_Piece]:
-    return _Markdown(text, html=True).scan()
-
-
-def _scan_mdx(text: bytes) -> list[_Piece]:
-    # A tag of MDX is a component: Markdown goes on inside it.
-    return _Markdown(text, html=False).scan()
+def _scan_markdown(text: bytes, rules: Rules) -> list[_Piece]:
+    return _Markdown(text, rules).scan()
 
 
 _BRACES = re.compile(r"\{([^}]*)\}?(.*)", re.DOTALL)
@@ -498,13 +511,3 @@ def _language_of_info(info: bytes) -> str | None:
             words = inside
     word = _WORD.match(words.removeprefix("."))
     return find_language(word[0]) if word else None
-
-
-_SCANNERS: dict[str, Callable[[bytes], list[_Piece]]] = {
-    "html": _scan_markup,
-    "vue": lambda text: _scan_markup(text, "vue"),
-    "svelte": lambda text: _scan_markup(text, "svelte"),
-    "astro": lambda text: _scan_markup(text, "astro"),
-    "markdown": _scan_markdown,
-    "mdx": _scan_mdx,
-}

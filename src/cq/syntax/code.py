@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from cq.language import describe
 from cq.model.code import (
     BaseForm,
     Bind,
@@ -39,12 +40,10 @@ from cq.model.code import (
     replace_values,
     split_receiver,
 )
-from cq.syntax.ancestors import Ancestors
 from cq.syntax.language import Draft
+from cq.syntax.tree import Ancestors, Node, kind_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector, Scopes
     from cq.syntax.language import Language
 
@@ -103,13 +102,14 @@ class CodeDraft:
         sites: tuple[Site, ...],
         public: tuple[str, ...] | None,
     ) -> Code:
-        definitions = self._definitions(drafts, scopes, language.id == "rust")
+        is_sealed = describe(language.id).has_sealed_functions
+        definitions = self._definitions(drafts, scopes, is_sealed)
         # A block that is a symbol but no definition is no scope either: `declare global { … }`, `extern "C" { … }`.
         known = {definition.symbol for definition in definitions}
         lifted = scopes.find_unknown(known, [definition.scope for definition in definitions], drafts)
         if lifted:
             scopes = scopes.lift(lifted)
-            definitions = [_lift(row, lifted) for row in self._definitions(drafts, scopes, language.id == "rust")]
+            definitions = [_lift(row, lifted) for row in self._definitions(drafts, scopes, is_sealed)]
             sites = tuple(_lift(site, lifted) for site in sites)
         foreign = self._foreign(scopes)
         blocks = Blocks(language, text, root)
@@ -156,7 +156,7 @@ class CodeDraft:
 
         return replace_values(code, settle)
 
-    def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, rust: bool) -> list[Definition]:
+    def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, is_sealed: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
         for number, draft in enumerate(drafts):
             if draft.head in self.definitions and (draft.body_start >= 0 or draft.head not in by_start):
@@ -164,7 +164,7 @@ class CodeDraft:
         named = {
             draft.body_start: number
             for number, draft in enumerate(drafts)
-            if (draft.kind == "function" if rust else draft.scope_start >= 0)
+            if (draft.kind == "function" if is_sealed else draft.scope_start >= 0)
         }
         returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
         starts = sorted(by_start.keys() | self.lambdas.keys())
@@ -411,7 +411,7 @@ class Blocks:
     def is_direct(self, statement: int, body: int) -> bool:
         """Whether a statement always runs when a body does."""
         block = self._find_turn(statement)[1]
-        return block is not None and block.start_byte == body and self.find_end(statement) != 0
+        return block is not None and start_of(block) == body and self.find_end(statement) != 0
 
     def find_turn(self, statement: int) -> Node | None:
         """The innermost node around a statement that is no part of a straight line; None for the document itself."""
@@ -423,7 +423,7 @@ class Blocks:
         turns, straight = self._turns, self._language.straight_kinds
         del turns[self._ancestors.kept :]
         for node in path[len(turns) :]:
-            kind = node.type
+            kind = kind_of(node)
             turn, block = turns[-1] if turns else (node, None)
             turns.append((turn if kind in straight else node, node if kind in _BLOCKS else block))
         return turns[-1]

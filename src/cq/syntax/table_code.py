@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from cq.language import describe
 from cq.model.code import (
     Bind,
     Code,
@@ -24,15 +25,13 @@ from cq.model.facts import KIND_GROUPS, Call, Import
 if TYPE_CHECKING:
     from cq.syntax.language import Draft
 
-TABLE_LANGUAGES = frozenset(
-    {"go", "java", "c", "cpp", "csharp", "kotlin", "php", "ruby", "shell", "sql", "scala", "swift", "lua"}
-)
 _CALLABLE = frozenset({"function", "method"})
 _HOLDERS = frozenset({"class", "type", "module"})
 _ANY = (Parameter("_", "*"),)  # what a definition takes is not asked
 
 
 def build_table_code(language: str, drafts: Sequence[Draft], calls: Sequence[Call], imports: Sequence[Import]) -> Code:
+    has_prototypes = describe(language).has_prototypes
     definitions: list[Definition] = []
     binds: list[Bind] = []
     entries: list[Entry] = []
@@ -43,7 +42,7 @@ def build_table_code(language: str, drafts: Sequence[Draft], calls: Sequence[Cal
         group = KIND_GROUPS.get(draft.kind, "other")
         scope = holders[draft.parent] if draft.parent >= 0 else -1
         # A prototype only announces what is defined elsewhere.
-        is_definition = draft.body_start >= 0 if language in ("c", "cpp") else group in _CALLABLE
+        is_definition = draft.body_start >= 0 if has_prototypes else group in _CALLABLE
         is_definition = (is_definition and group in _CALLABLE) or (group in _HOLDERS and draft.body_start >= 0)
         holders.append(number if is_definition else scope)
         start = draft.head if draft.head >= 0 else draft.start

@@ -14,6 +14,7 @@ from cq.graph.engine.digest import Digests, Said, digest
 from cq.graph.engine.tables import BOUND, TABLES, CallAt, Contents, Item, list_named, named_key
 from cq.graph.scopes import ROOT, Star
 from cq.graph.unit import Unit, find_handed
+from cq.language import describe
 from cq.model.code import Bind, Code, Definition, Imported, Named, Store
 
 _MAX_NAMES = 100  # that a text is searched for
@@ -38,7 +39,7 @@ def find_difference(old: Unit, new: Unit, *, closed: bool, texts: tuple[bytes, b
     said = [reader.read() for reader in readers]
     was, now = [{key: digest(what) for key, what in found.items()} for found in said]
     changed = set(dict(was.items() ^ now.items()))
-    if old.language == "python":
+    if describe(old.language).receiver == "first":
         heads = [reader.read_heads(found, changed) for reader, found in zip(readers, said, strict=True)]
         changed -= {key for key, digests in heads[0].items() if _is_longer(digests, heads[1].get(key, ()))}
     homes = [{home: digest(items) for home, items in reader.read_homes().items()} for reader in readers]

@@ -111,7 +111,6 @@ class Alias(NamedTuple):
 
 
 class TypeScriptDialect(Dialect):
-    languages = ("typescript", "tsx", "javascript", "jsx", "json")
     constructors = ("constructor",)
     base_constructor = "super"
     sending = "next"

@@ -71,7 +71,6 @@ MAX_ALIASES = 30  # steps from a name of a base to its class
 
 
 class PythonDialect(Dialect):
-    languages = ("python",)
     constructors = ("__init__", "__new__")
     made_constructors = ("__post_init__",)  # of a dataclass
     protocols: ClassVar[dict[str, str]] = {

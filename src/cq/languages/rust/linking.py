@@ -119,7 +119,6 @@ class StdMethod(External):
 
 
 class RustDialect(Dialect):
-    languages = ("rust", "toml")
     core = "std"
     is_static = True
 

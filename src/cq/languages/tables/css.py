@@ -9,7 +9,6 @@ class Css(Language):
     id = "css"
     label = "CSS"
     grammar_module = "tree_sitter_css"
-    capabilities = ("symbols", "imports", "references", "docs")
     root_kinds = {
         "import_statement": "import", "rule_set": "expression", "declaration": "expression",
         "media_statement": "control", "supports_statement": "control", "at_rule": "control",

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cq.graph.corpus import MAX_HOLDERS
 from cq.graph.dialect import Dialect, OwnForm
@@ -15,39 +18,54 @@ from cq.graph.engine.view import View
 from cq.graph.scopes import ROOT, find_defined
 from cq.graph.things import Class, Function, Thing
 from cq.graph.values import IMPORT, MRO, NAME, PARAMETER, SCOPE, Values
+from cq.language import all_languages, describe, load_table
 from cq.model.code import Bind, Defined, Definition, Imported, OnReceiver, Site
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
 
-# Which files a language's names may come from, by extension.
-_FAMILIES: dict[str, tuple[str, ...]] = {
-    "go": ("go",), "java": ("java",), "kotlin": ("kt", "kts"), "scala": ("scala", "sc"), "csharp": ("cs",),
-    "php": ("php",), "ruby": ("rb",), "shell": ("sh", "bash"), "sql": ("sql",), "swift": ("swift",), "lua": ("lua",),
-    "c": ("c", "h"), "cpp": ("cc", "cpp", "cxx", "h", "hh", "hpp", "hxx"),
-}  # fmt: skip
-_KIN = {"c": ("c", "cpp"), "cpp": ("c", "cpp")}
-# A function at root level is the only one of its name: no overloads, nobody replaces it.
-_SINGLE = frozenset({"c", "go", "php"})
-# A name alone may be a method of the class around it.
-_IMPLICIT = frozenset({"java", "csharp", "kotlin", "scala", "swift", "cpp", "ruby"})
-# A method of the class itself is meant, where nothing is inherited that could be overloaded with it.
-_PLAIN_CLASSES = frozenset({"java", "kotlin", "scala", "php", "cpp"})
-_REPLACEABLE = frozenset({"ruby", "lua", "shell", "sql"})
-_HOISTING = frozenset({"php", "ruby", "csharp", "swift", "shell", "sql"})  # a block knows what stands below
+
+class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the table `linking` of a language says."""
+
+    has_single_functions: bool = False  # a function at root level is the only one of its name: none overloads it
+    has_plain_members: bool = False  # a method of the class itself is meant, where nothing is inherited
+    hides_inherited: bool = False  # also where something is: what the class has hides what bases have
+    is_replaceable: bool = False  # anybody may define a name again
+    is_hoisting: bool = False  # a block knows what stands below
+    has_function_values: bool = False  # a function inside a function is a variable
+    includes_paths: bool = False  # files are included by their paths, often from the folder of the one that includes
+    has_folder_packages: bool = False  # the files of a folder are one module
+    ignores_case: bool = False
+    has_outside_members: bool = False  # what is called on a receiver may be defined outside its class
+    has_static_files: bool = False  # what is static is known in its file only
+    least_of_path: int = 0  # how many of the last names of a module are enough to know its file; 0: all
+
+
+@cache
+def _rules(language: str) -> Rules:
+    return load_table(language, "linking", Rules)
+
+
+@cache
+def _suffixes(family: str) -> frozenset[str]:
+    """Which files names may come from."""
+    return frozenset(suffix for each in all_languages().values() if each.family == family for suffix in each.suffixes)
+
+
 _SELF = frozenset({"this", "self", "$this", "Self", "static"})
 _SEPARATORS = re.compile(r"[.\\/:]+")
 
 
 class TablesDialect(Dialect):
-    languages = tuple(_FAMILIES)
     is_static = True
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._files: dict[str, list[str]] = {}  # last name without extension -> paths
         self._folders: dict[str, set[str]] = {}
         self._in_folder: dict[str, list[str]] = {}
-        known = {extension for extensions in _FAMILIES.values() for extension in extensions}
+        families = {each.family for each in all_languages().values() if "candidates" in each.offers}
+        known = frozenset[str]().union(*map(_suffixes, families))
         for path in sorted(paths):
             folder, _, name = path.rpartition("/")
             stem, _, extension = name.rpartition(".")
@@ -65,9 +83,11 @@ class TablesDialect(Dialect):
             binds = unit.bound(at, name)
             holder = unit.by_symbol.get(at)
             is_class = holder is not None and holder.kind != "function"
-            if holder is not None and not is_class and unit.language not in _HOISTING:
+            if holder is not None and not is_class and not _rules(unit.language).is_hoisting:
                 binds = [bind for bind in binds if bind.start <= position]
-            if binds and not (is_class and unit.language not in _IMPLICIT and _are_functions(unit, binds)):
+            if binds and not (
+                is_class and not describe(unit.language).has_implicit_members and _are_functions(unit, binds)
+            ):
                 return self._bound(linker, unit, holder, binds, name)
             if at == ROOT:
                 break
@@ -76,7 +96,7 @@ class TablesDialect(Dialect):
             found = self._imported(linker, unit, star.module, name)
             if found:
                 return dict.fromkeys(found, PARAMETER)
-        if unit.language == "go":
+        if _rules(unit.language).has_folder_packages:
             found = self._in_package(linker, unit, name)
             if found:
                 return dict.fromkeys(found, IMPORT if len(found) == 1 else PARAMETER)
@@ -95,18 +115,18 @@ class TablesDialect(Dialect):
         return dict.fromkeys(defined, SCOPE if certain else PARAMETER)
 
     def _is_certain(self, unit: View, holder: Definition | None, thing: Class | Function) -> bool:
-        language = unit.language
+        rules = _rules(unit.language)
         if "local" in thing.definition.modifiers:
             return True
-        if language in _REPLACEABLE:
+        if rules.is_replaceable:
             return False
         if isinstance(thing, Class):
             return True
         if holder is None:
-            return language in _SINGLE
+            return rules.has_single_functions
         if holder.kind == "function":
-            return language != "go"  # a variable that holds a function
-        return language in _PLAIN_CLASSES and (not holder.bases or language in ("cpp", "php"))
+            return not rules.has_function_values
+        return rules.has_plain_members and (not holder.bases or rules.hides_inherited)
 
     def operate(self, linker: Linker, unit: View, scope: int, form: OwnForm, position: int) -> Values:
         return self._find_on(linker, unit, scope, form) if isinstance(form, OnReceiver) else linker.unknown
@@ -152,9 +172,9 @@ class TablesDialect(Dialect):
         found = [thing for path in files for thing in self._defined_in(linker, path, name, inside=True)]
         if not found:
             return self._by_name(linker, unit, name, on_receiver=True)
-        certain = is_direct and len(found) == 1 and len(files) == 1 and unit.language not in _REPLACEABLE
-        if unit.language == "go":
-            certain = is_direct and len(found) == 1
+        rules = _rules(unit.language)
+        is_one = len(files) == 1 or rules.has_folder_packages
+        certain = is_direct and len(found) == 1 and is_one and not rules.is_replaceable
         return dict.fromkeys(found, IMPORT if certain else PARAMETER)
 
     # -- imports ---------------------------------------------------------------------------------
@@ -172,7 +192,7 @@ class TablesDialect(Dialect):
     def _import(self, linker: Linker, unit: View, module: str, imported: str, name: str) -> Values:
         found = self._imported(linker, unit, module, imported if imported != "*" else name)
         if found:
-            certain = len(found) == 1 and unit.language not in _REPLACEABLE
+            certain = len(found) == 1 and not _rules(unit.language).is_replaceable
             return dict.fromkeys(found, IMPORT if certain else PARAMETER)
         if not self._find_files(unit, module) and not self._find_files(unit, f"{module}/{imported}"):
             return {linker.external(f"{module}.{imported}" if imported != "*" else module): IMPORT}
@@ -185,10 +205,8 @@ class TablesDialect(Dialect):
 
     def _find_files(self, unit: View, module: str) -> list[str]:
         """Files of the repository that a module's name can mean: its path, or all of a folder."""
-        language = unit.language
-        extensions = _FAMILIES[language]
-        if language in ("c", "cpp", "shell"):
-            # Files are included by their paths, often from the folder of the one that includes them.
+        rules, suffixes = _rules(unit.language), _suffixes(describe(unit.language).family)
+        if rules.includes_paths:
             wanted = module.removeprefix("./")
             stem = wanted.rpartition("/")[2].rpartition(".")[0]
             return [path for path in self._files.get(stem, ()) if _ends(path, wanted)]
@@ -196,20 +214,20 @@ class TablesDialect(Dialect):
         if not parts:
             return []
         found: list[str] = []
-        for path in self._files.get(parts[-1], ()) if language != "go" else ():
+        for path in self._files.get(parts[-1], ()) if not rules.has_folder_packages else ():
             stem, _, extension = path.rpartition(".")
-            if extension in extensions and self._agrees(language, stem, parts):
+            if extension in suffixes and self._agrees(rules, stem, parts):
                 found.append(path)
         for folder in sorted(self._folders.get(parts[-1], ())):
-            if self._agrees(language, folder, parts):
-                found += [path for path in self._in_folder[folder] if path.rpartition(".")[2] in extensions]
+            if self._agrees(rules, folder, parts):
+                found += [path for path in self._in_folder[folder] if path.rpartition(".")[2] in suffixes]
         return found
 
-    def _agrees(self, language: str, path: str, parts: list[str]) -> bool:
+    def _agrees(self, rules: Rules, path: str, parts: list[str]) -> bool:
         """Whether a path can be that of a module: folders above the sources stand before it, and some languages leave
         out the first names of a package."""
         there, wanted = path.split("/"), parts
-        if language == "php":
+        if rules.ignores_case:
             there, wanted = [part.lower() for part in there], [part.lower() for part in parts]
         count = 0
         for left, right in zip(reversed(there), reversed(wanted), strict=False):
@@ -218,13 +236,13 @@ class TablesDialect(Dialect):
             count += 1
         if count == len(wanted):
             return True
-        return count == len(there) if language == "go" else language in ("php", "kotlin") and count > 1
+        return count == len(there) if rules.has_folder_packages else 0 < rules.least_of_path <= count
 
     def _defined_in(self, linker: Linker, path: str, name: str, *, inside: bool) -> list[Thing]:
         """What a file defines at root level; `inside` also what its classes and modules hold."""
         module = linker.module(path)
         unit = module.unit
-        if unit is None or unit.language not in _FAMILIES:
+        if unit is None or "candidates" not in describe(unit.language).offers:
             return []
         found: list[Thing] = []
         for definition in unit.defined(name):
@@ -234,11 +252,11 @@ class TablesDialect(Dialect):
         return found
 
     def _in_package(self, linker: Linker, unit: View, name: str) -> list[Thing]:
-        """Go: the other files of the folder are one package."""
+        """The other files of the folder are one package."""
         folder = unit.path.rpartition("/")[0]
         found: list[Thing] = []
         for path in self._in_folder.get(folder, ()):
-            if path.endswith(".go") and path != unit.path:
+            if path.endswith(describe(unit.language).suffix) and path != unit.path:
                 things = self._defined_in(linker, path, name, inside=False)
                 found += [
                     thing for thing in things
@@ -253,11 +271,13 @@ class TablesDialect(Dialect):
 
     def _by_name(self, linker: Linker, unit: View, name: str, *, on_receiver: bool) -> Values:
         """Everything of that name that could be called so; near ones first, never a single link."""
-        kin = _KIN.get(unit.language, (unit.language,))
+        family = describe(unit.language).family
         folder = unit.path.rpartition("/")[0]
         found: Values = {}
         for other, definition in linker.documents.entries("definition", name, MAX_HOLDERS) or ():
-            if other.language in kin and _may_mean(unit, other, definition, on_receiver=on_receiver):
+            if describe(other.language).family == family and _may_mean(
+                unit, other, definition, on_receiver=on_receiver
+            ):
                 is_near = other is unit or other.path.rpartition("/")[0] == folder
                 found[linker.thing(other, definition.start)] = PARAMETER if is_near else NAME
         return found or linker.unknown
@@ -272,10 +292,10 @@ def _may_mean(unit: View, other: View, definition: Definition, *, on_receiver: b
     if holder is not None and holder.kind == "function":
         return False  # known inside that function only
     if on_receiver:
-        return is_member or unit.language in ("lua", "go", "kotlin", "swift", "scala", "cpp")
+        return is_member or _rules(unit.language).has_outside_members
     if is_member and definition.kind == "function":
-        return unit.language in _IMPLICIT or unit.language == "sql"
-    return not ("static" in definition.modifiers and unit.language == "c" and other is not unit)
+        return describe(unit.language).has_implicit_members
+    return not ("static" in definition.modifiers and _rules(unit.language).has_static_files and other is not unit)
 
 
 def _are_functions(unit: View, binds: Sequence[Bind]) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cq.languages.handlers import LANGUAGES, Handler
+from cq.languages.handlers import Handler
 from cq.model.answer import (
     SCHEMA_VERSION,
     Answer,
@@ -69,7 +69,7 @@ def find_exceptions(relations: Relations, options: ExceptionsOptions) -> Answer:
             passed += sum(1 for at in code.handlers.passed if inside.holds(path, code.document, code.scope(at)))
     escapes = ways.find_escapes(inside.nodes) if targets else []
     answer = _make_answer(relations, options, ways, targets, raised, handled, escapes, passed)
-    return msgspec.structs.replace(answer, degraded=tuple(note_uncovered(relations, "exceptions", paths, LANGUAGES)))
+    return msgspec.structs.replace(answer, degraded=tuple(note_uncovered(relations, "exceptions", paths, "exceptions")))
 
 
 class _Caught(NamedTuple):

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cq.languages.handlers import LANGUAGES, Guard, Handlers, Named, Raised, find_handlers, may_raise
+from cq.language import describe
+from cq.languages.handlers import Guard, Handlers, Named, Raised, find_handlers, may_raise
 from cq.model.edge import Candidate, Edge, SymbolRef
 from cq.model.facts import Call
 from cq.questions.bodies import Bodies
@@ -159,7 +160,7 @@ class Ways:
         key = (path, document)
         if key not in self._codes:
             held = self.relations.hold(path)
-            known = held is not None and held.documents[document].language in LANGUAGES
+            known = held is not None and "exceptions" in describe(held.documents[document].language).offers
             self._codes[key] = Code(self.relations, path, document) if known else None
         return self._codes[key]
 

@@ -19,6 +19,7 @@ from cq.identity import (
     tool_path,
 )
 from cq.identity import symbol_id as symbol_id_of
+from cq.language import describe
 from cq.model.artifact import (
     MAX_ARG_CHARS,
     MAX_ARGS,
@@ -40,7 +41,6 @@ from cq.model.artifact import (
 from cq.model.edge import SymbolRef
 from cq.model.facts import Argument, Call
 from cq.questions.export.document import Document, is_too_many
-from cq.source.language import EXTENSIONS
 from cq.store.artifacts import ELLIPSIS
 
 # Bindings per import and bytes per row of file_relations: far enough below the cap that every row fits.
@@ -54,7 +54,7 @@ def make_virtual_document_rows(document: Document) -> Iterator[Row]:
     ranges = segment.ranges if segment else ((0, len(text)),)
     start, end = ranges[0][0], ranges[-1][1]
     extension = PurePosixPath(file.path).suffix
-    effective = EXTENSIONS.get(facts.language, "") if segment else extension
+    effective = describe(facts.language).suffix if segment else extension
     yield VirtualDocumentRow(
         schema_version=SCHEMA_VERSION,
         virtual_path=document.virtual_path,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.language import TEXT, describe
 from cq.model.embedding import QUIET_KINDS, is_data
 from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
 from cq.questions.find.evidence import FileNames
@@ -77,7 +78,7 @@ class Catalog:
         defined = np.array([kind in KIND_GROUPS for kind in CHUNK_KINDS])[self.kinds]
         data = np.array([_DATA_PRIOR if is_data(row[0], row[1]) else 1.0 for row in rows])
         # Where no grammar says what is defined, a statement may well be a definition.
-        unread = np.array([row[1] == "text" for row in rows], bool) & (data == 1.0)
+        unread = np.array([row[1] == TEXT for row in rows], bool) & (data == 1.0)
         own = np.where(defined | unread[self.files], 1.0, _LOOSE_PRIOR) if rows else files
         self._priors = files[self.files] * own if rows else files
         self._even = data[self.files] * own if rows else files
@@ -137,8 +138,10 @@ class Catalog:
         kept = np.ones(len(chunks))
         if _ASKED.search(text):
             return kept
-        is_rust = np.array([language == "rust" for language in self.languages], bool)[self.files[chunks]]
-        for at in np.flatnonzero(is_rust).tolist():
+        beside = np.array([describe(language).has_inline_tests for language in self.languages], bool)[
+            self.files[chunks]
+        ]
+        for at in np.flatnonzero(beside).tolist():
             file = int(self.files[chunks[at]])
             if file not in self._inline_tests:
                 self._inline_tests[file] = _find_inline_tests(reader, self.contents[file])

@@ -15,17 +15,18 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
 import msgspec
 
+from cq.language import describe
 from cq.languages.registry import get_language
 from cq.model.facts import QUIET, ROLES, Quiet
+from cq.syntax.tree import Node, children_of, end_of, field_of, find_path, has_error, kind_of, root_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.model.facts import Chunk, Import, Symbol
     from cq.questions.files import HeldFile
 
@@ -39,20 +40,10 @@ _BRACKETS = {b"{": b"}", b"[": b"]", b"(": b")"}
 _SENTENCE = re.compile(rb"[.!?](?=\s)|[^\s/*#!](?=[ \t]*\n[ \t]*(?:\*|//[/!]?|#)?[ \t]*\r?\n)")
 _SHORT_DOC = 80  # bytes of documentation that are not worth a mark
 _BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
-# Their members may be named without a receiver.
-_IMPLICIT = frozenset({"java", "csharp", "cpp", "kotlin", "scala", "swift"})
 _UNBOUND = frozenset(map(ROLES.index, ("keyword", "import", "label")))
 _MAX_BASES = 20
 _SHORT_LINES = 60  # a type or value up to this long is shown whole
 _FIRST_LINES = 8  # of a value or type that is too long to be shown whole
-# How a language writes a comment inside brackets.
-_COMMENT_MARKS = {
-    "c": b"/* %s */", "cpp": b"/* %s */", "csharp": b"/* %s */", "css": b"/* %s */", "go": b"/* %s */",
-    "java": b"/* %s */", "javascript": b"/* %s */", "jsx": b"/* %s */", "kotlin": b"/* %s */", "php": b"/* %s */",
-    "rust": b"/* %s */", "scala": b"/* %s */", "sql": b"/* %s */", "swift": b"/* %s */", "tsx": b"/* %s */",
-    "typescript": b"/* %s */", "elixir": b"# %s", "python": b"# %s", "ruby": b"# %s", "shell": b"# %s",
-    "toml": b"# %s", "yaml": b"# %s", "haskell": b"-- %s", "lua": b"-- %s", "zig": b"// %s",
-}  # fmt: skip
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -87,7 +78,7 @@ class _View:
     def __init__(self, file: HeldFile, document: int, statement_lines: int) -> None:
         self.statement_lines = statement_lines  # of a function that is too long to be shown whole
         self.text = file.text
-        self.language = file.documents[document].language
+        self.language = describe(file.documents[document].language)
         self.segment = file.documents[document].segment
         self.symbols: tuple[Symbol, ...] = file.symbols[document]
         self.chunks: tuple[Chunk, ...] = file.chunks[document]
@@ -124,12 +115,12 @@ class _View:
         return outer
 
     def parses(self, text: bytes) -> bool:
-        if self.language == "python":
+        if self.language.is_host:
             # The grammar forgives what the language does not: a line that is indented under nothing.
             return _is_python(text) or not _is_python(self.text)
-        language = get_language(self.language)
+        language = get_language(self.language.id)
         tree = language.parse(text) if language else None
-        return tree is None or not tree.root_node.has_error
+        return tree is None or not has_error(root_of(tree))
 
     # -- what is needed ----------------------------------------------------------------------------
 
@@ -221,7 +212,7 @@ class _View:
         scope = innermost = self._innermost(offset)
         while scope >= 0:
             group = self.symbols[scope].kind_group
-            visible = group not in ("class", "type") or scope == innermost or self.language in _IMPLICIT
+            visible = group not in ("class", "type") or scope == innermost or self.language.has_implicit_members
             if visible and (found := self.held.get((scope, name))):
                 # A name that is bound by an import inside a function is bound there too.
                 return found
@@ -284,7 +275,7 @@ class _View:
             return True
         has_code = any(outer == number for outer in self.outer.values())
         is_long = self.text.count(b"\n", symbol.start, symbol.end) >= _SHORT_LINES
-        return has_code or (is_long and self.language == "python")
+        return has_code or (is_long and self.language.is_indented)
 
     def _holds_functions(self, symbol: Symbol) -> bool:
         at = bisect_right(self.scope_starts, symbol.start)
@@ -294,25 +285,25 @@ class _View:
     def _find_undefined(self, symbol: Symbol, defined: Sequence[int]) -> list[tuple[int, int]]:
         """What stands in the body of an object and defines nothing there."""
         entries = self._find_entries(symbol.body_start)
-        return [(node.start_byte, node.end_byte) for node in entries if node.start_byte not in defined]
+        return [(start_of(node), end_of(node)) for node in entries if start_of(node) not in defined]
 
     def _find_entries(self, start: int) -> list[Node]:
         """What stands between the brackets that open at a byte, or in the block that begins there."""
-        node = self.root.descendant_for_byte_range(start, start + 1) if self.root else None
-        while node is not None and not node.named_children and node.parent is not None:
-            node = node.parent
-        while node is not None and node.parent is not None and node.parent.start_byte == start == node.start_byte:
-            if self.text[start : start + 1] in _BRACKETS or node.type in ("block", "statement_block"):
+        path = find_path(self.root, start, start + 1) if self.root else []
+        while len(path) > 1 and not children_of(path[-1]):
+            path.pop()
+        while len(path) > 1 and start_of(path[-2]) == start == start_of(path[-1]):
+            if self.text[start : start + 1] in _BRACKETS or kind_of(path[-1]) in ("block", "statement_block"):
                 break  # the brackets' own node
-            node = node.parent
-        return list(node.named_children) if node is not None and node.start_byte == start else []
+            path.pop()
+        return list(children_of(path[-1])) if path and start_of(path[-1]) == start else []
 
     def _find_statement(self, symbol: Symbol, holder: Symbol) -> tuple[int, int]:
         """The statement of the holder's body around a symbol: `self.x = 1` inside an `if` is nothing without it."""
-        if self.language == "python" and self._is_in_body(symbol.start, holder):
+        if self.language.is_indented and self._is_in_body(symbol.start, holder):
             return symbol.start, symbol.end
         node = self._find_child(symbol.start, symbol.end, holder)
-        return (symbol.start, symbol.end) if node is None else (node.start_byte, node.end_byte)
+        return (symbol.start, symbol.end) if node is None else (start_of(node), end_of(node))
 
     def _find_column(self, offset: int) -> int:
         return offset - self.text.rfind(b"\n", 0, offset) - 1
@@ -323,27 +314,23 @@ class _View:
 
     def _find_child(self, start: int, end: int, holder: Symbol) -> Node | None:
         """The statement of the holder's body around a stretch."""
-        node = self.root.descendant_for_byte_range(start, end) if self.root else None
         body = (holder.body_start, holder.body_end)
-        found: Node | None = None
-        while node is not None and node.parent is not None and node.parent.start_byte >= holder.body_start:
-            if (node.parent.start_byte, node.parent.end_byte) == body:
-                found = node  # the last one: a body of one statement is as long as that
-            node = node.parent
-        return found
+        path = find_path(self.root, start, end) if self.root else []
+        # The first, since a body of one statement is as long as that.
+        return next((node for above, node in pairwise(path) if (start_of(above), end_of(above)) == body), None)
 
     @cached_property
     def root(self) -> Node | None:
-        language = get_language(self.language)
+        language = get_language(self.language.id)
         ranges = self.segment.ranges if self.segment else ()
         tree = language.parse(self.text, ranges) if language else None
-        return tree.root_node if tree else None
+        return root_of(tree) if tree else None
 
     def _is_shell(self, symbol: Symbol) -> bool:
         """Whether its body can be left out and leave code that parses."""
         if symbol.body_start < 0 or self.text.find(b"\n", symbol.head, symbol.body_end) < 0:
             return False
-        if self.language == "python":
+        if self.language.is_indented:
             return b"\n" in self.text[symbol.head : symbol.body_start]
         return self.text[symbol.body_start : symbol.body_start + 1] == b"{" and symbol.body_end - symbol.body_start >= 2
 
@@ -374,8 +361,8 @@ class _View:
     def _show_value(self, start: int, end: int, care: int) -> list[Piece]:
         """As it stands; the first lines of a long one, and how many more there are."""
         whole = [Piece(*self._widen(start, end))]
-        mark = _COMMENT_MARKS.get(self.language)
-        if care or mark is None or self.text.count(b"\n", start, end) < _SHORT_LINES:
+        mark = self.language.remark.encode()
+        if care or not mark or self.text.count(b"\n", start, end) < _SHORT_LINES:
             return whole
         found = self._find_brackets(start, end)
         entries = self._find_entries(found[0]) if found else []
@@ -384,13 +371,13 @@ class _View:
         opened, closed, most = found
         kept = self.text.find(b"\n", opened, end)
         for number, entry in enumerate(entries):
-            stop = max(self._widen(entry.start_byte, entry.end_byte)[1], kept)
+            stop = max(self._widen(start_of(entry), end_of(entry))[1], kept)
             if self.text.count(b"\n", opened, stop) > most and number:
                 break
             kept = stop
             if self.text.count(b"\n", opened, stop) > most:
                 break
-        rest = next((entry.start_byte for entry in entries if entry.start_byte >= kept), -1)
+        rest = next((start_of(entry) for entry in entries if start_of(entry) >= kept), -1)
         if rest < 0 or kept >= (closed or end):
             return whole
         left = mark % (b"... %d more lines" % (self.text.count(b"\n", rest, closed or end) + (not closed)))
@@ -402,7 +389,7 @@ class _View:
         its lines to show; None where nothing may be cut."""
         held = next((s for s in map(self.symbols.__getitem__, self.scopes) if (s.start, s.end) == (start, end)), None)
         if held is not None and held.kind_group in ("function", "method"):
-            closed = 0 if self.language == "python" else held.body_end - 1
+            closed = 0 if self.language.is_indented else held.body_end - 1
             return (held.body_start, closed, self.statement_lines) if self._is_shell(held) else None
         first, last = self.text.find(b"\n", start, end), self.text.rfind(b"\n", start, end) + 1
         opened = start + len(self.text[start:first].rstrip()) - 1
@@ -490,7 +477,7 @@ class _View:
 
     def _find_docs(self) -> list[tuple[int, int]]:
         """Where documentation of definitions stands: docstrings, and the comments in front, one after the other."""
-        if self.language == "python":
+        if self.language.has_docstrings:
             quiet = self.quiet or Quiet()
             rows = zip(array("I", quiet.starts), array("I", quiet.ends), quiet.kinds, strict=True)
             return [(start, end) for start, end, kind in rows if QUIET[kind] == "docstring"]
@@ -509,8 +496,8 @@ class _View:
         sentence = _SENTENCE.search(self.text, start, end)
         if sentence is None or end - sentence.end() < _SHORT_DOC:
             return None
-        closing = self.text[end - 3 : end] if self.language == "python" else b""
-        if self.language == "python" and closing not in (b'"""', b"'''"):
+        closing = self.text[end - 3 : end] if self.language.has_docstrings else b""
+        if self.language.has_docstrings and closing not in (b'"""', b"'''"):
             return None
         if self.text[end - 2 : end] == b"*/":
             closing = b" */"
@@ -532,7 +519,7 @@ class _View:
             head = _TYPE_BLOCK.match(self.text, chunk.start) if not care else None
             end = chunk.start + len(head[0].rstrip()) if head else chunk.end
             found.append(Piece(chunk.start, end, opens=bool(head)))
-        if self.language == "python":
+        if self.language.is_indented:
             for piece in pieces:
                 found += self._find_block(piece)
         return found
@@ -548,28 +535,28 @@ class _View:
         node = self._find_child(piece.start, piece.end, holder)
         if node is None:
             return []
-        block = node.child_by_field_name("consequence") if node.type == "if_statement" else None
+        block = field_of(node, "consequence") if kind_of(node) == "if_statement" else None
         if (
             block is None
-            or self._find_column(piece.start) != self._find_column(block.start_byte)
-            or piece.end > block.end_byte
+            or self._find_column(piece.start) != self._find_column(start_of(block))
+            or piece.end > end_of(block)
         ):
-            return [Piece(node.start_byte, node.end_byte)]
-        head = self.text[node.start_byte : block.start_byte].rstrip()
-        return [Piece(node.start_byte, node.start_byte + len(head), opens=True)]
+            return [Piece(start_of(node), end_of(node))]
+        head = self.text[start_of(node) : start_of(block)].rstrip()
+        return [Piece(start_of(node), start_of(node) + len(head), opens=True)]
 
     def _show_holder(self, symbol: Symbol, empty: bool) -> list[Piece]:
         start = symbol.start
         while start < symbol.head and (found := _COMMENT.match(self.text, start, symbol.head)):
             start = found.end()
         start += len(self.text[start : symbol.head]) - len(self.text[start : symbol.head].lstrip())
-        if self.language == "python":
+        if self.language.is_indented:
             header = self.text[start : symbol.body_start].rstrip()
             pieces = [Piece(start, start + len(header), opens=True)]
             return [*pieces, Piece(symbol.body_start, symbol.body_start, b"...")] if empty else pieces
         opened, closed = symbol.body_start + 1, symbol.body_end - 1
         tail = self._widen(symbol.start, symbol.end)[1]
-        mark = _COMMENT_MARKS.get(self.language, b"")
+        mark = self.language.remark.encode()
         if empty and mark.endswith(b"*/"):
             return [
                 Piece(start, opened, opens=True),

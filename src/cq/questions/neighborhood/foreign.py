@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cq.language import describe
 from cq.languages.rust.foreign import MARKERS, ForeignName, find_foreign_names
 from cq.model.edge import Candidate
 from cq.model.neighborhood import SliceKind
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from cq.model.facts import Call
     from cq.questions.files import HeldFile
 
-PYTHON, SCRIPTS, C = ("python",), ("javascript", "typescript", "tsx", "jsx"), ("c", "cpp")
-_SPOKEN = {"pyo3": PYTHON, "wasm_bindgen": SCRIPTS, "napi": SCRIPTS, "c": PYTHON}
 _MAX_FILES = 100
 _MAX_TOML = 1 << 18
 _LIBRARY = re.compile(
@@ -42,11 +41,11 @@ class _Export(msgspec.Struct, frozen=True):
 
 
 def find_foreign(relations: Relations, subject: Subject) -> dict[SliceKind, Found]:
-    language = subject.file.documents[subject.document].language
-    if subject.row is None or language not in ("rust", *PYTHON, *SCRIPTS, *C):
+    language = describe(subject.file.documents[subject.document].language)
+    if subject.row is None or not (language.foreign_offers or language.foreign_calls):
         return {}
     table = _Table(relations)
-    if language == "rust" or language in C:
+    if language.foreign_offers:
         return table.find_users(subject.row)
     return table.find_used(subject)
 
@@ -62,7 +61,7 @@ class _Table:
         self._bound: dict[tuple[str, int], dict[str, list[tuple[str, str, bool]]]] = {}
         self._libraries: dict[str, set[bytes]] = {}
         for held in relations.files.candidates(MARKERS):
-            if held.language == "rust":
+            if "pyo3" in describe(held.language).foreign_offers:
                 for document, symbols in enumerate(held.symbols):
                     for offered in find_foreign_names(symbols):
                         self._add(offered, Definition(held, document, offered.symbol))
@@ -125,8 +124,7 @@ class _Table:
         return found
 
     def _offered(self, row: Definition) -> Iterator[_Export]:
-        language = row.file.documents[row.document].language
-        if language in C and row.symbol.kind == "function" and "static" not in row.symbol.modifiers:
+        if _is_c(row) and row.symbol.kind == "function" and "static" not in row.symbol.modifiers:
             yield _Export("c", row.symbol.name, row)
         for exports in self.exports.values():
             yield from (export for export in exports if export.row.key == row.key)
@@ -149,7 +147,7 @@ class _Table:
         last = export.name.rpartition(".")[0].rpartition(".")[2] if last in ("__new__", "constructor") else last
         seen = 0
         for held in self.relations.files.calls(last):
-            if held.documents[0].language not in _SPOKEN[export.boundary] or seen >= _MAX_FILES:
+            if export.boundary not in describe(held.documents[0].language).foreign_calls or seen >= _MAX_FILES:
                 continue
             seen += 1
             for document, calls in enumerate(held.calls):
@@ -194,11 +192,11 @@ class _Table:
             found["implementations"] = Found(members)
         callees: dict[tuple[str, int, int], Member] = {}
         symbol, document = row.symbol, subject.document
-        language = subject.file.documents[document].language
+        ways = describe(subject.file.documents[document].language).foreign_calls
         for call in subject.file.calls[document]:
             if not symbol.start <= call.start < symbol.end:
                 continue
-            meant = [e for e in self._meant(subject.file, document, call) if language in _SPOKEN[e.boundary]]
+            meant = [e for e in self._meant(subject.file, document, call) if e.boundary in ways]
             for export in meant:
                 site = (subject.file.path, max(call.name_start, call.start))
                 known = callees.get(export.row.key)
@@ -269,11 +267,7 @@ class _Table:
 
     def _in_c(self, name: str) -> list[_Export]:
         rows = [Definition(*row) for row in self.relations.files.definitions(name)]
-        in_c = [
-            _Export("c", name, row)
-            for row in rows
-            if row.file.documents[row.document].language in C and row.symbol.kind == "function"
-        ]
+        in_c = [_Export("c", name, row) for row in rows if _is_c(row) and row.symbol.kind == "function"]
         return [export for export in self.exports.get(name, ()) if export.boundary == "c"] + in_c
 
     def _may_offer(self, export: _Export, module: str, imported: str) -> bool:
@@ -287,9 +281,14 @@ class _Table:
         )  # fmt: skip
 
 
+def _is_c(row: Definition) -> bool:
+    """Whether its own name is what others call it by."""
+    return describe(row.file.documents[row.document].language).foreign_offers == ("c",)
+
+
 def _find_libraries(held: HeldFile) -> set[bytes]:
     """Names that a file binds to a shared library."""
-    known = held.language == "python" and any(
+    known = "c" in describe(held.language).foreign_calls and any(
         word in held.text for word in (b"DLL", b"dlopen", b"oad_library", b"LoadLib")
     )
     return set(_LIBRARY.findall(held.text)) if known else set()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cq.language import all_languages
 from cq.model.answer import Truncation
 from cq.model.errors import UsageError
 from cq.model.status import Degraded
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 MAX_CONTEXT = 50
 CASES = ("smart", "ignore", "respect")
-# A language people name stands for its variants too.
-FAMILIES = {"typescript": ("typescript", "tsx"), "javascript": ("javascript", "jsx"), "markdown": ("markdown", "mdx")}
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -150,7 +149,8 @@ def scan(files: Files, options: SearchOptions) -> Scan:
 
 def _scan_pattern(files: Files, options: SearchOptions, pattern: Pattern, limits: Limits, found: Scan) -> None:
     is_wanted = PathFilter(options.include, options.exclude, options.inside)
-    wanted = {name for language in options.languages for name in FAMILIES.get(language, (language,))}
+    # A language people name stands for its variants too.
+    wanted = {name for name, each in all_languages().items() if {name, each.variant_of} & set(options.languages)}
     started = time.perf_counter()
     usable = pattern.literals and all(len(literal) >= 3 for literal in pattern.literals)
     found.scanned = "index" if usable and files.source == "index" else "scan"

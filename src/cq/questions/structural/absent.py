@@ -10,11 +10,12 @@ import msgspec
 
 from cq.model.status import Degraded
 from cq.query.faults import did_you_mean
-from cq.query.plan import Selection, find_literals, find_selections
+from cq.query.plan import Literals, Selection, find_literals, find_selections
 from cq.query.tree import And, Expression, Not, Or, Token, find_tokens
 from cq.query.vocabulary import ENTITIES, LANGUAGE_NAMES, STRUCTURAL, TOKENS
-from cq.questions.structural.candidates import describe, file_test, look_up
+from cq.questions.structural.candidates import describe_words, file_test, has_words, look_up
 from cq.questions.structural.documents import OpenFile
+from cq.questions.structural.entities import raised_name
 from cq.questions.structural.links import Links
 from cq.questions.structural.matches import Match, Result
 from cq.questions.structural.run import Search
@@ -71,8 +72,8 @@ class _Absence:
             return self._explain_files(token)
         if token.key == "lang":
             return self._explain_languages(token)
-        if token.key == "used_by" and token.op == "=":
-            if self._reader.find_symbols(self._tree.id, token.text.rpartition(".")[2]):
+        if token.key == "used_by":
+            if self._find(Selection(_SYMBOLS, None, (Token("name", token.value, op=token.op),), None), first=True):
                 return ""
             return f"{said}: no definition here is called that{self._suggest(token)}"
         if token.key in _NAMED:
@@ -82,11 +83,23 @@ class _Absence:
             if self._find(Selection(entities, None, (token,), None), first=True):
                 return ""
             return f"{said}: nothing here fits that{self._suggest(token, entities)}"
+        if token.key.startswith("$") and token in selection.where:
+            others = tuple(item for item in selection.where if item != token)
+            if count := len(self._find(msgspec.structs.replace(selection, where=others))):
+                return f"{said}: none of the {count:,} matches fits that"
         if token.key in STRUCTURAL and token.key != "nthChild":
             literals = find_literals(Selection((), token, (), None))
-            if literals is not None and look_up(self._reader, literals) == set():
-                return f"no file here holds {describe(literals)}, which {token.key}= needs"
+            if (missing := self._find_missing(literals)) is not None:
+                return f"no file here holds {describe_words(missing)}, which {token.key}= needs"
         return ""
+
+    def _find_missing(self, literals: Literals) -> Literals:
+        """What no file holds: one of the words, or all of them together; None where a file holds them."""
+        contents = look_up(self._reader, literals)  # which may hold them
+        if contents is None or any(has_words(literals, self._reader.text(content)) for content in sorted(contents)):
+            return None
+        parts = literals[1] if isinstance(literals, tuple) and literals[0] == "all" else ()
+        return next((missing for part in parts if (missing := self._find_missing(part)) is not None), literals)
 
     def find_other_entities(self, selection: Selection) -> str:
         """`entity=function inside='class C'` has methods."""
@@ -150,6 +163,11 @@ class _Absence:
             known = {row.qualified_name for row in rows}
         else:
             wanted, known = name, set(self._reader.find_similar(len(name)))
+            if token.key == "raises":  # most of what is raised is defined elsewhere
+                documents = (
+                    part for stored in self._files.values() for part in OpenFile(self._reader, stored).documents
+                )
+                known |= {raised_name(text)[0] for document in documents for _, text in document.raised}
         near = did_you_mean(wanted, sorted(known - {wanted}))
         return f" ({near})" if near else ""
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import xxhash
 
+from cq.language import describe
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -253,7 +254,7 @@ class _Writer:
         if match.symbol >= 0 and match.kind in (*ENTITIES["function"], *ENTITIES["method"]):
             scope = self.scope_facts(match, document, degraded)
             facts |= {f"scope.{name}": values for name, values in scope.items() if values}
-            if document.language == "python":
+            if describe(document.language).is_host:
                 surface = self.surface_facts(match, document, degraded)
                 facts |= {f"bytecode.{name}": values for name, values in surface.items() if values}
         return self.note(match, "evidence", f"{match.qualified_name or match.kind}: {', '.join(facts)}", facts)
@@ -276,7 +277,7 @@ class _Writer:
         }  # fmt: skip
 
     def surface_facts(self, match: Match, document: Document, degraded: list[Degraded]) -> dict[str, tuple[str, ...]]:
-        if document.language != "python":
+        if not describe(document.language).is_host:
             _degrade(degraded, "bytecode", f"{document.language} has no bytecode", document.language)
             return {}
         key = (match.path, match.document)
@@ -413,7 +414,8 @@ def _uses(document: Document, match: Match, item: Any) -> bool:
 def _find_module(files: dict[str, StoredFile], path: str, language: str, level: int, module: str) -> str:
     """The file an import names, by its path alone; "" where none of the tree has it."""
     folder = path.rpartition("/")[0]
-    if language == "python":
+    style = describe(language)
+    if style.imports_by == ".":
         parts = module.split(".") if module else []
         if level:
             above = folder.split("/") if folder else []
@@ -421,7 +423,7 @@ def _find_module(files: dict[str, StoredFile], path: str, language: str, level: 
             bases = ["/".join([*above, *parts])]
         else:
             bases = ["/".join(parts), *(f"{top}/{'/'.join(parts)}" for top in ("src", "lib"))]
-        endings = (".py", "/__init__.py", ".pyi")
+        endings = style.module_files
     elif module.startswith("."):
         steps = [*(folder.split("/") if folder else [])]
         for part in module.split("/"):
@@ -431,10 +433,10 @@ def _find_module(files: dict[str, StoredFile], path: str, language: str, level: 
                 steps.append(part)
         bases = ["/".join(steps)]
         endings = ("", ".ts", ".tsx", ".js", ".jsx", ".mjs", "/index.ts", "/index.tsx", "/index.js", ".d.ts")
-    elif language == "rust":
+    elif style.imports_by == "::":
         parts = [part for part in module.split("::") if part not in ("crate", "self")]
         bases = ["/".join([*([folder] if folder else []), *parts[:end]]) for end in range(len(parts), 0, -1)]
-        endings = (".rs", "/mod.rs")
+        endings = style.module_files
     else:
         return ""
     return next((base + ending for base in bases for ending in endings if base + ending in files), "")

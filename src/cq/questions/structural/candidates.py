@@ -54,10 +54,10 @@ def has_words(literals: Literals, text: bytes) -> bool:
     return (all if literals[0] == "all" else any)(has_words(part, text) for part in literals[1])
 
 
-def describe(literals: Literals) -> str:
+def describe_words(literals: Literals) -> str:
     if literals is None:
         return ""
     if isinstance(literals, str):
         return literals
-    joined = (" and " if literals[0] == "all" else " or ").join(describe(part) for part in literals[1])
+    joined = (" and " if literals[0] == "all" else " or ").join(describe_words(part) for part in literals[1])
     return f"({joined})"

@@ -13,102 +13,76 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import msgspec
 from ast_grep_py import SgNode, SgRoot
 
+from cq.language import describe, load_table
 from cq.languages.registry import get_language
 from cq.query.patterns import METAVARIABLE, find_kind
 from cq.query.tree import And, Expression, Not, Or, Token
-from cq.query.vocabulary import ECMASCRIPT, LANGUAGES, RELATIONS
+from cq.query.vocabulary import LANGUAGES, RELATIONS
+from cq.syntax.tree import (
+    Node,
+    all_children_of,
+    child_field_of,
+    children_of,
+    end_of,
+    find_path,
+    has_error,
+    is_named,
+    kind_of,
+    root_of,
+    start_of,
+    walk,
+)
 
 Rule = dict[str, Any]
 
-# `$x` is a name of the program in these; elsewhere a dollar is only for metavariables.
-_DOLLAR = frozenset({*ECMASCRIPT, "php", "shell"})
 _NO_METAVARIABLE = re.compile(r"\$+[A-Z0-9_]*[a-z]\w*")
-# Where a pattern must stand to be what it looks like: Go takes `fmt.Println($A)` alone for something else.
-_CONTEXTS: dict[str, tuple[str, ...]] = {
-    "go": ("package p\nfunc f() {{ {} }}", "package p\n{}", "package p\nfunc f() {{ switch a {{ {} }} }}"),
-    "c": ("void f() {{ {}; }}", "void f() {{ {} }}"),
-    "cpp": ("void f() {{ {}; }}", "void f() {{ {} }}"),
-    "java": ("class C {{ void f() {{ {}; }} }}", "class C {{ void f() {{ {} }} }}", "class C {{ {} }}"),
-    "csharp": ("class C {{ void f() {{ {}; }} }}", "class C {{ void f() {{ {} }} }}", "class C {{ {} }}"),
-    "css": ("a {{ {} }}", "a {{ {}; }}"),
-    "php": ("<?php {};", "<?php {}"),
-    **dict.fromkeys(("javascript", "jsx"), ("class C {{ {} }}", "({})")),
-    **dict.fromkeys(("typescript", "tsx"), ("class C {{ {} }}", "({})", "interface C {{ {} }}")),
-    "python": ("{}\ndef f(): pass", "try:\n    pass\n{}", "match a:\n    {}", "f({})"),
-    "json": ("{{ {} }}",),
-    "rust": ("fn f() {{ {} }}", "impl C {{ {} }}", "fn f() {{ match a {{ {} }} }}"),
-}
-# Nodes that only wrap another: a statement around a call, decorators or `export` around a definition.
-_WRAPPERS: dict[str, tuple[str, ...]] = {
-    "python": ("expression_statement", "decorated_definition"),
-    **dict.fromkeys(ECMASCRIPT, ("expression_statement", "export_statement")),
-    **dict.fromkeys(("rust", "go", "java", "c", "cpp", "csharp", "php"), ("expression_statement",)),
-}
-_FUNCTIONS = ("function_declaration", "generator_function_declaration", "function_expression")
-_SCRIPT_HEADS: dict[str, tuple[str, ...]] = {"class": ("class_declaration", "class"), "function": _FUNCTIONS}
-_TYPED_HEADS: dict[str, tuple[str, ...]] = {
-    "class": ("class_declaration", "abstract_class_declaration", "class"),
-    "function": _FUNCTIONS,
-    "interface": ("interface_declaration",),
-    "enum": ("enum_declaration",),
-    "type": ("type_alias_declaration",),
-}
-_HEADS: dict[str, dict[str, tuple[str, ...]]] = {
-    "python": {"class": ("class_definition",), "def": ("function_definition",)},
-    **dict.fromkeys(("typescript", "tsx"), _TYPED_HEADS),
-    **dict.fromkeys(("javascript", "jsx"), _SCRIPT_HEADS),
-    "rust": {
-        "fn": ("function_item", "function_signature_item"),
-        "struct": ("struct_item",),
-        "enum": ("enum_item",),
-        "union": ("union_item",),
-        "trait": ("trait_item",),
-        "impl": ("impl_item",),
-        "mod": ("mod_item",),
-    },
-    "go": {"func": ("function_declaration", "method_declaration")},
-    "java": {
-        "class": ("class_declaration",),
-        "interface": ("interface_declaration",),
-        "enum": ("enum_declaration",),
-    },
-}
+# What begins with such a word is a part of a statement, whatever the grammar makes of it alone: TypeScript takes
+# `case $X: $$$` for a label, Rust `else { $$$ }` for a struct.
+_CLAUSE = re.compile(r"(?:case|default|else|elif|elsif|catch|except|finally)\b(?!\s*=)")
+
+
+class Patterns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the table `patterns` of a language says of code with metavariables in it."""
+
+    sigil: str = "$"  # what the matcher reads instead, where a `$` cannot be part of a name
+    has_dollar_names: bool = False  # `$x` is a name of the program; elsewhere a dollar is only for metavariables
+    # Where a pattern must stand to be what it looks like: Go takes `fmt.Println($A)` alone for something else.
+    contexts: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()  # the same for parts of statements
+    pair_context: str = ""  # where `a: 1` must stand, which alone is a label
+    wrappers: tuple[str, ...] = ()  # nodes that only wrap another: a statement around a call, decorators, `export`
+    operators: tuple[str, ...] = ()
+    # What may be missing behind a pattern, and what a metavariable may stand for where no name can.
+    endings: tuple[str, ...] = ("", ";", " {}", "() {}", " = 1;", " {};")
+    heads: dict[str, tuple[str, ...]] = {}  # `class $X`: keyword -> the kinds of node it begins
+    compounds: dict[str, Compound] = {}  # `if $X:`: keyword -> the node; what else it holds may be anything
+
+
+class Compound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str
+    field: str
+
+
+def _table(language: str) -> Patterns:
+    return load_table(language, "patterns", Patterns)
+
+
 _HEAD = re.compile(
     r"(?P<async>async\s+)?(?P<word>class|def|function|interface|enum|type|fn|struct|union|trait|impl|mod|func)\s+"
     r"(?P<name>\$?\w+)\s*(?:\(\s*\$\$\$_?\s*\))?\s*:?"
 )
-# `if $X:`: language -> keyword -> the node and its field; what else it holds may be anything.
 _PAIR = re.compile(r"""['"]?[\w$]+['"]?\s*:(?!:)""")
 _COMPOUND = re.compile(r"(?P<word>if|while)\b\s*(?P<value>.+?)\s*:", re.DOTALL)
-_COMPOUNDS: dict[str, dict[str, tuple[str, str]]] = {
-    "python": {"if": ("if_statement", "condition"), "while": ("while_statement", "condition")},
-}
-_ARITHMETIC = ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "<", ">", "<=", ">=", "==", "!=")
-_OPERATORS: dict[str, tuple[str, ...]] = {
-    "python": (*_ARITHMETIC, "//", "**", "@", "in", "not in", "is", "is not", "and", "or"),
-    **dict.fromkeys(ECMASCRIPT, (*_ARITHMETIC, "**", "===", "!==", ">>>", "&&", "||", "??", "in", "instanceof")),
-    **dict.fromkeys(("rust", "go", "java", "c", "cpp", "csharp", "php"), (*_ARITHMETIC, "&&", "||")),
-}
-# What the matcher reads instead of `$`, where a `$` cannot be part of a name.
-_SIGILS: dict[str, str] = {
-    **dict.fromkeys(("c", "cpp"), "\U00010000"),
-    **dict.fromkeys(
-        ("csharp", "elixir", "go", "haskell", "kotlin", "php", "python", "ruby", "rust", "swift"), "\N{MICRO SIGN}"
-    ),
-    "css": "_",
-    "html": "z",
-}
 _SIGIL = re.compile(r"\$+(?=[A-Z_])|\$\$\$")
 # Alone, Go and C take `f($A)` for a conversion or a type, and TypeScript takes `a: $V` for a label.
 MISREAD = frozenset({"type_conversion_expression", "macro_type_specifier", "labeled_statement"})
 _NO_GRAMMAR = "there is no grammar for patterns"
 _PLAIN_TEXT = frozenset({"string_scalar", "text"})  # of YAML and HTML, where any words are something
-# What may be missing behind a pattern, and what a metavariable may stand for where no name can.
-_ENDINGS: dict[str, tuple[str, ...]] = {"python": ("", ": pass", "(): pass", " = 1", "\nfinally: pass")}
-_ENDINGS_ELSEWHERE = ("", ";", " {}", "() {}", " = 1;", " {};")
 _STAND_INS = ("'a'", '"a"', "1", "T")
+_STATEMENTS = re.compile(r"(?<=[{:;]\s)___\w*(?=\s*\})")  # where a name alone is no statement
 _OPEN_LIST = re.compile(r",\s*\$\$\$\w*\s*(?=[)\]}])")
 _OPERATOR = re.compile(r"(?<!\$)\$\$[A-Z_][A-Z0-9_]*(?![A-Za-z0-9_])")
 
@@ -170,7 +144,7 @@ def compile_rule(text: str, language: str, context: str = "", selector: str = ""
         raise Unservable(_NO_GRAMMAR)
     if kind := find_kind(text):
         rule: Rule = {"kind": kind}
-    elif language not in _DOLLAR and (wrong := _NO_METAVARIABLE.search(text)):
+    elif not _table(language).has_dollar_names and (wrong := _NO_METAVARIABLE.search(text)):
         raise Unservable(f"{wrong[0]} is not a metavariable: they are upper case")
     elif _OPERATOR.search(text):
         return _operator_rule(text, language, strictness)
@@ -190,9 +164,14 @@ def find_fault(text: str, language: str) -> Unservable | None:
     return None
 
 
+def is_clause(text: str) -> bool:
+    """Whether it is a part of a statement, such as a `case`."""
+    return _CLAUSE.match(text.strip()) is not None
+
+
 def find_operator(text: str, language: str) -> tuple[str, ...]:
     """The operators that `$$OP` of a pattern stands for, longest first."""
-    return tuple(sorted(_OPERATORS.get(language, ()), key=len, reverse=True)) if _OPERATOR.search(text) else ()
+    return tuple(sorted(_table(language).operators, key=len, reverse=True)) if _OPERATOR.search(text) else ()
 
 
 def _pattern_rule(token: Token, language: str, *, loose: bool = False) -> Rule:
@@ -260,7 +239,7 @@ def _position_rule(token: Token, language: str, *, entity: bool) -> Rule:
 
 
 def _wrapper(language: str) -> Rule:
-    kinds = _WRAPPERS.get(language, ())
+    kinds = _table(language).wrappers
     return {"any": [{"kind": kind} for kind in kinds]} if kinds else {}
 
 
@@ -271,8 +250,8 @@ def _unwrapped(rule: Rule, language: str) -> Rule:
 
 
 def _operator_rule(text: str, language: str, strictness: str) -> Rule:
-    operators = _OPERATORS.get(language)
-    if operators is None:
+    operators = _table(language).operators
+    if not operators:
         raise Unservable("its operators are not known: $$ cannot stand for one")
     if len(set(_OPERATOR.findall(text))) > 1:
         raise Unservable("one $$ operator in a pattern, not more")
@@ -298,7 +277,7 @@ class Reading:
 
     def __init__(self, text: str, language: str) -> None:
         self.text = text
-        self._sigil = _SIGILS.get(language, "$")
+        self._sigil = _table(language).sigil
         root = SgRoot(_SIGIL.sub(lambda m: self._sigil * len(m[0]), text), LANGUAGES[language]).root()
         goal = root
         while (children := goal.children()) and (len(children) == 1 or _is_missing(children[1])):
@@ -367,17 +346,21 @@ def _find_unbalanced(text: str) -> int:
 def _text_rule(text: str, language: str, strictness: str) -> Rule:
     """What the matcher makes of it, and what else it means where that would be nothing."""
     reading = Reading(text, language)
+    if is_clause(text) and (clauses := _frame_rules(text, _table(language).clauses, language, strictness)):
+        return clauses[0] if len(clauses) == 1 else {"any": clauses}
     head = _head_rule(text, language)
     choices = [head] if head is not None else []
     if reading.fault is None:
-        choices += _find_tails(
-            text, ("{}", *_CONTEXTS.get(language, ())), _plain(text, strictness), language, strictness
-        )
-    if reading.fault is None and head is None and language == "python" and text.rstrip().endswith(":"):
+        choices += _find_tails(text, ("{}", *_table(language).contexts), _plain(text, strictness), language, strictness)
+    if reading.fault is None and head is None and describe(language).is_indented and text.rstrip().endswith(":"):
         # The grammar takes it with an empty body, which no program has.
         choices.append(_text_rule(text + " $$$", language, strictness))
     if head is None and (reading.fault is not None or reading.kind in MISREAD):
-        choices += _frame_rules(text, language, strictness)
+        table = _table(language)
+        frames = table.contexts if not is_clause(text) or not table.clauses else ()
+        if table.pair_context and _PAIR.match(text):
+            frames = (table.pair_context, *frames)
+        choices += _frame_rules(text, frames, language, strictness)
     if not choices and _is_completed(text, language):
         choices.append(_plain(text, strictness))
     if not choices:
@@ -403,25 +386,22 @@ def _find_tails(text: str, frames: tuple[str, ...], rule: Rule, language: str, s
     return choices
 
 
-def _find_rooted_tail(text: str, frames: tuple[str, ...], language: str) -> tuple[_Tail, Any, str] | None:
+def _find_rooted_tail(text: str, frames: tuple[str, ...], language: str) -> tuple[_Tail, Node, str] | None:
     """The tail, the node of the pattern, and the code it stands in: the first that parses."""
     for frame in frames:
         context, start = frame.format(text), _place_in(frame)
         sample, body = _sample(context), _sample(text)
         root = _parse(sample, language)
-        if root is None or root.has_error:
+        if root is None or has_error(root):
             continue
         tail = _find_tail(root, text, sample, start)
         span = _bytes(sample, start + len(body) - len(body.lstrip()), start + len(body.rstrip()))
-        return None if tail is None else (tail, root.descendant_for_byte_range(*span), context)
+        return None if tail is None else (tail, find_path(root, *span)[-1], context)
     return None
 
 
-def _frame_rules(text: str, language: str, strictness: str) -> list[Rule]:
+def _frame_rules(text: str, frames: tuple[str, ...], language: str, strictness: str) -> list[Rule]:
     """The pattern in the first context where it is one clean node that finds itself."""
-    frames = _CONTEXTS.get(language, ())
-    if language in ECMASCRIPT and _PAIR.match(text):
-        frames = ("({{ {} }})", *frames)  # alone, `a: 1` is a label
     choices: list[Rule] = []
     for frame in frames:
         if choices and not frame.startswith("interface"):  # what may be a member of a class and of an interface is both
@@ -435,14 +415,17 @@ def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule |
     context, start = frame.format(text), _place_in(frame)
     sample, body = _sample(context), _sample(text)
     root = _parse(sample, language)
-    if root is None or root.has_error:
+    if root is not None and has_error(root):
+        sample = _STATEMENTS.sub(lambda match: match[0][:-1] + ";", sample)
+        root = _parse(sample, language)
+    if root is None or has_error(root):
         return None
     first, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
     span = _bytes(sample, first, last)
-    node = root.descendant_for_byte_range(*span)
-    if node is None or (node.start_byte, node.end_byte) != span:
+    node = find_path(root, *span)[-1]
+    if (start_of(node), end_of(node)) != span:
         return None
-    rule = _plain(context, strictness, node.type)
+    rule = _plain(context, strictness, kind_of(node))
     with suppress(Unservable):
         check_rule(rule, language)
         return rule if _finds(rule, sample, language, first, last) else None
@@ -450,7 +433,7 @@ def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule |
 
 
 def _place_in(frame: str) -> int:
-    return frame.index("{}") - frame[: frame.index("{}")].count("{{")
+    return frame.format("\0").index("\0")
 
 
 def _finds(rule: Rule, sample: str, language: str, first: int, last: int) -> bool:
@@ -474,7 +457,7 @@ def _is_completed(text: str, language: str) -> bool:
     if _find_unbalanced(text) >= 0:
         return False
     for sample in dict.fromkeys(samples):
-        for ending in _ENDINGS.get(language, _ENDINGS_ELSEWHERE):
+        for ending in _table(language).endings:
             whole = sample.rstrip() + ending
             if Reading(whole, language).fault is None and _finds(
                 rule, whole, language, first, len(sample.rstrip())
@@ -489,12 +472,12 @@ def _head_rule(text: str, language: str) -> Rule | None:
     match = _HEAD.fullmatch(text)
     if match is None:
         match = _COMPOUND.fullmatch(text)
-        kind, field = _COMPOUNDS.get(language, {}).get(match["word"], ("", "")) if match else ("", "")
-        if match is None or not kind:
+        compound = _table(language).compounds.get(match["word"]) if match else None
+        if match is None or compound is None:
             return None
         inner = compile_rule(match["value"], language)
-        return {"kind": kind, "has": {"field": field, "stopBy": "neighbor", **inner}}
-    kinds = _HEADS.get(language, {}).get(match["word"])
+        return {"kind": compound.kind, "has": {"field": compound.field, "stopBy": "neighbor", **inner}}
+    kinds = _table(language).heads.get(match["word"])
     if kinds is None:
         return None
     field = "type" if match["word"] == "impl" else "name"
@@ -515,10 +498,10 @@ def _sample(text: str) -> str:
     return METAVARIABLE.sub(lambda match: "_" * match[0].count("$") + (match[0].lstrip("$") or ""), text)
 
 
-def _parse(text: str, language: str) -> Any:
+def _parse(text: str, language: str) -> Node | None:
     own = get_language(language)
     tree = own.parse(text.encode()) if own is not None else None
-    return tree.root_node if tree is not None else None
+    return root_of(tree) if tree is not None else None
 
 
 class _Tail(NamedTuple):
@@ -526,44 +509,47 @@ class _Tail(NamedTuple):
 
     text: str  # the pattern without it
     name: str
-    place: Any  # the list
+    root: Node
+    place: Node  # the list
     heads: int  # how much stands before the `$$$`
-    parts: tuple[Any, ...]
+    parts: tuple[Node, ...]
 
 
-def _find_tail(root: Any, text: str, sample: str, start: int) -> _Tail | None:
+def _find_tail(root: Node, text: str, sample: str, start: int) -> _Tail | None:
     """`f($$$A, $B)` takes as few as it can for $$$A and does not try again: it would miss `f(1, 2)`. Between
     statements, one thing may follow and another list behind it."""
     found: list[_Tail] = []
-    offsets = {_bytes(sample, m.start() + start)[0]: m for m in METAVARIABLE.finditer(text) if m[0].startswith("$$$")}
+    offsets = {
+        _bytes(sample, m.start() + start, 0)[0]: m for m in METAVARIABLE.finditer(text) if m[0].startswith("$$$")
+    }
     todo = [root] if offsets else []
     while todo:
         node = todo.pop()
-        children = node.named_children
+        children = children_of(node)
         todo += children
         many = [
             at
             for at, child in enumerate(children)
-            if child.start_byte in offsets
+            if start_of(child) in offsets
             and _is_name(child, sample)
-            and not node.field_name_for_named_child(at)  # the body of a `try` is no list of bodies
+            and not child_field_of(node, at)  # the body of a `try` is no list of bodies
         ]
         if not many:
             continue
-        match = offsets[children[many[0]].start_byte]
-        commas = any(child.type == "," for child in node.children)
+        match = offsets[start_of(children[many[0]])]
+        commas = any(kind_of(child) == "," for child in all_children_of(node))
         if len(many) > 1 and (commas or many[-1] < len(children) - 1 or any(b - a > 2 for a, b in pairwise(many))):
             raise Unservable(f"{match[0]}: one $$$ in a list, not more")
         if len(many) == 1 and many[0] < len(children) - 1:
-            end = len(sample.encode()[: children[-1].end_byte].decode()) - start
+            end = len(sample.encode()[: end_of(children[-1])].decode()) - start
             shorter = text[: match.end()] + text[end:]
-            found.append(_Tail(shorter, match[0].lstrip("$"), node, many[0], tuple(children[many[0] + 1 :])))
+            found.append(_Tail(shorter, match[0].lstrip("$"), root, node, many[0], tuple(children[many[0] + 1 :])))
     if len(found) > 1:
         raise Unservable("one list with something behind its $$$, not more")
     return found[0] if found else None
 
 
-def _tail_rule(tail: _Tail, top: Any, context: str, language: str, strictness: str) -> Rule:
+def _tail_rule(tail: _Tail, top: Node, context: str, language: str, strictness: str) -> Rule:
     """The pattern without the tail, and the tail counted from the end of the list."""
     real: Rule = {"not": {"any": [{"kind": kind} for kind in _comment_kinds(language)]}}
     rules: list[Rule] = [_text_rule(tail.text, language, strictness)]
@@ -572,39 +558,27 @@ def _tail_rule(tail: _Tail, top: Any, context: str, language: str, strictness: s
             "all": [
                 {"nthChild": {"position": len(tail.parts) - at, "reverse": True, "ofRule": real}},
                 {"nthChild": {"position": f"n+{tail.heads + at + 1}", "ofRule": real}},
-                _part_rule(part, context, language),
+                _part_rule(part, tail.root, context, language),
             ],
             "stopBy": "neighbor",
         }
         if tail.place == top:
             rules.append({"has": child})
-        elif tail.place.parent == top:
-            rules.append({"has": {"kind": tail.place.type, "has": child, "stopBy": "neighbor"}})
+        elif tail.place in children_of(top):
+            rules.append({"has": {"kind": kind_of(tail.place), "has": child, "stopBy": "neighbor"}})
         else:
             raise Unservable(f"$$${tail.name} must be the last of a list inside a list")
     return {"all": rules}
 
 
-def _part_rule(part: Any, context: str, language: str) -> Rule:
+def _part_rule(part: Node, root: Node, context: str, language: str) -> Rule:
     """A thing of a list as what it is there: `k=1` is an argument of a call, and alone an assignment."""
-    node = part
-    while node.parent is not None:
-        node = node.parent
-    while node is not None and node.type != part.type:
-        node = _next(node)
-    text = context[_chars(context, part.start_byte) : _chars(context, part.end_byte)]
+    # In the order of the text, outer nodes first: the order in which a selector looks.
+    node = next(node for node in walk(root) if is_named(node) and kind_of(node) == kind_of(part))
+    text = context[_chars(context, start_of(part)) : _chars(context, end_of(part))]
     if node == part and not METAVARIABLE.fullmatch(text):
-        return {"pattern": {"context": context, "selector": part.type}}
+        return {"pattern": {"context": context, "selector": kind_of(part)}}
     return compile_rule(text, language)
-
-
-def _next(node: Any) -> Any:
-    """In the order of the text, outer nodes first: the order in which a selector looks."""
-    if node.named_child_count:
-        return node.named_child(0)
-    while node is not None and node.next_named_sibling is None:
-        node = node.parent
-    return node.next_named_sibling if node is not None else None
 
 
 def _chars(text: str, place: int) -> int:
@@ -615,7 +589,7 @@ def _chars(text: str, place: int) -> int:
 def find_tail(text: str, language: str) -> tuple[str, int, Rule] | None:
     """The `$$$` of a pattern that is matched with what stands behind it, how much that is, and the rule for that."""
     with suppress(Unservable):
-        if (rooted := _find_rooted_tail(text, ("{}", *_CONTEXTS.get(language, ())), language)) is not None:
+        if (rooted := _find_rooted_tail(text, ("{}", *_table(language).contexts), language)) is not None:
             tail, top, context = rooted
             return tail.name, len(tail.parts), _tail_rule(tail, top, context, language, "")
     return None
@@ -632,12 +606,12 @@ def _comment_kinds(language: str) -> tuple[str, ...]:
     return tuple(found) or ("ERROR",)
 
 
-def _bytes(text: str, *places: int) -> tuple[int, ...]:
-    return tuple(len(text[:place].encode()) for place in places)
+def _bytes(text: str, first: int, last: int) -> tuple[int, int]:
+    return len(text[:first].encode()), len(text[:last].encode())
 
 
-def _is_name(node: Any, sample: str) -> bool:
-    text = sample.encode()[node.start_byte : node.end_byte].rstrip(b"; ")
+def _is_name(node: Node, sample: str) -> bool:
+    text = sample.encode()[start_of(node) : end_of(node)].rstrip(b"; ")
     return re.fullmatch(rb"___\w*", text) is not None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ast_grep_py import SgNode
 
+from cq.language import describe
 from cq.model.edge import Candidate
 from cq.model.errors import QueryError
 from cq.query.faults import Fault, show_place
@@ -25,17 +26,16 @@ from cq.query.plan import (
 from cq.query.tree import And, Expression, Not, Or, Token, find_tokens
 from cq.query.vocabulary import (
     DATA,
-    ECMASCRIPT,
     ENTITIES,
     ENTITY_LANGUAGES,
     FILE_TOKENS,
-    FIRST,
     LANGUAGES,
+    LINKED,
     SCOPE_TOKENS,
     SCOPED,
     STRUCTURAL,
 )
-from cq.questions.structural.candidates import describe, file_test, has_words, look_up
+from cq.questions.structural.candidates import describe_words, file_test, has_words, look_up
 from cq.questions.structural.documents import Document, OpenFile
 from cq.questions.structural.entities import (
     MatchMaker,
@@ -159,7 +159,7 @@ class Order:
 
     def __init__(self, files: Iterable[StoredFile]) -> None:
         self._holders = {stored.path: stored.language for stored in files}
-        counts = Counter(map(_family, self._holders.values()))
+        counts = Counter(describe(holder).family for holder in self._holders.values())
         self._ranks = {name: rank for rank, name in enumerate(sorted(counts, key=lambda name: (-counts[name], name)))}
 
     def __call__(self, match: Match) -> tuple[bool, bool, int, str, int, int]:
@@ -167,16 +167,11 @@ class Order:
         return (
             holder in DATA or match.language in DATA,
             find_role(match.path) == "test",
-            self._ranks[_family(holder)],
+            self._ranks[describe(holder).family],
             match.path,
             match.start,
             -match.end,
         )
-
-
-def _family(language: str) -> str:
-    """Dialects that stand side by side in one program count as one language."""
-    return "ecmascript" if language in ECMASCRIPT else "c" if language == "cpp" else language
 
 
 def _compare(item: Expression, match: Match, links: Links) -> bool:
@@ -270,7 +265,7 @@ class Search:
         """Paths that can match at all: by path and language, by the words of the patterns, by the names wanted."""
         selection, statistics = self.selection, self.statistics
         literals = self._literals = find_literals(selection)
-        statistics.prefilter = describe(literals)
+        statistics.prefilter = describe_words(literals)
         contents = look_up(self._reader, literals)
         named = self._find_named()
         wanted: set[str] = set()
@@ -308,7 +303,7 @@ class Search:
         """Why a language cannot serve this selection, None when it can; `loose` as in make_rule."""
         selection = self.selection
         if selection.entities and all(
-            language in FIRST and language not in ENTITY_LANGUAGES.get(entity, FIRST) for entity in selection.entities
+            language in LINKED and language not in ENTITY_LANGUAGES.get(entity, LINKED) for entity in selection.entities
         ):
             return Unservable(f"it has no {' or '.join(selection.entities)}")
         if (
@@ -368,7 +363,7 @@ class Search:
                         found[part.language] = None
                         yield part.language
         if not found:  # no file at all: then a pattern should mean something in some language
-            yield from (name for name in self.selection.languages or FIRST if LANGUAGES.get(name))
+            yield from (name for name in self.selection.languages or LINKED if LANGUAGES.get(name))
 
     def _find_named(self) -> set[int] | None:
         """Contents that hold an entity of the wanted name, as far as the table of names can tell."""

@@ -8,6 +8,7 @@ import warnings
 from functools import cached_property
 from typing import NamedTuple
 
+from cq.language import describe
 from cq.model.facts import Symbol
 from cq.questions.structural.documents import Document
 from cq.syntax.captures import Captures, find_captures, is_function
@@ -38,7 +39,7 @@ class Scopes:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._tables = _read_tables(document) if document.language == "python" else None
+        self._tables = _read_tables(document) if describe(document.language).is_host else None
 
     def of_symbol(self, number: int) -> Scope | None:
         symbol = self._document.symbols[number]
@@ -89,7 +90,7 @@ class Scopes:
     @cached_property
     def _captured(self) -> Captures:
         document = self._document
-        items = document.language == "rust"
+        items = describe(document.language).has_sealed_functions
         return find_captures(document.symbols, document.references, document.file.text, items=items)
 
 

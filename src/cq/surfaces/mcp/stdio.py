@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -44,8 +45,9 @@ def serve_stdio(root: str) -> None:
 
     async def run() -> None:
         with os.fdopen(wire_in, encoding="utf-8", errors="replace") as source, os.fdopen(wire_out, "wb") as sink:
-            lines = _Lines(first, anyio.wrap_file(source))
-            wire = _Wire(anyio.wrap_file(sink), None if greeting is None else greeting["id"])
+            open_requests = _Requests(wire_out)
+            lines = _Lines(first, anyio.wrap_file(source), open_requests)
+            wire = _Wire(anyio.wrap_file(sink), None if greeting is None else greeting["id"], open_requests)
             async with stdio_server(lines, wire) as (read, write):  # pyright: ignore
                 await server.run(read, write, server.create_initialization_options())
 
@@ -83,33 +85,78 @@ def _read_line(source: int) -> bytes:
     return bytes(line)
 
 
-class _Lines:
-    """The first line again, then the others."""
+class _Requests:
+    """What the client asked and has no answer to yet. The SDK drops those when the client closes its end, which a
+    script that pipes its requests in does at once."""
 
-    def __init__(self, first: bytes, rest: Any) -> None:
+    def __init__(self, wire_out: int) -> None:
+        self._wire_out = wire_out
+        self._ids: set[str] = set()
+
+    def note(self, line: str) -> None:
+        message = _parse(line)
+        if "method" in message and "id" in message:
+            self._ids.add(repr(message["id"]))
+        elif message.get("method") == "notifications/cancelled" and isinstance(message.get("params"), dict):
+            self._ids.discard(repr(message["params"].get("requestId")))
+
+    def settle(self, answer: dict[str, Any]) -> None:
+        if "method" not in answer:
+            self._ids.discard(repr(answer.get("id")))
+
+    async def wait(self) -> None:
+        """Until all are answered, or nobody is left to read the answers."""
+        import anyio
+
+        reader = select.poll() if hasattr(select, "poll") else None  # which Windows has not
+        if reader is not None:
+            reader.register(self._wire_out, 0)
+        while self._ids and not (reader is not None and reader.poll(0)):
+            await anyio.sleep(0.02)
+
+
+class _Lines:
+    """The first line again, then the others; they end when all is answered."""
+
+    def __init__(self, first: bytes, rest: Any, requests: _Requests) -> None:
         self._first = first
         self._rest = rest
+        self._requests = requests
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        yield self._first.decode("utf-8", "replace")
+        first = self._first.decode("utf-8", "replace")
+        self._requests.note(first)
+        yield first
         async for line in self._rest:
+            self._requests.note(line)
             yield line
+        await self._requests.wait()
 
 
 class _Wire:
     """What the SDK writes, without its own answer to what was answered already."""
 
-    def __init__(self, sink: Any, greeted: object) -> None:
+    def __init__(self, sink: Any, greeted: object, requests: _Requests) -> None:
         self._sink = sink
         self._greeted = greeted
+        self._requests = requests
 
     async def write(self, text: str) -> None:
-        if self._greeted is not None:
-            said = json.loads(text)
-            if said.get("id") == self._greeted and "method" not in said:
-                self._greeted = None
-                return
+        said = _parse(text)
+        self._requests.settle(said)
+        if self._greeted is not None and said.get("id") == self._greeted and "method" not in said:
+            self._greeted = None
+            return
         await self._sink.write(text.encode("utf-8", "replace"))
 
     async def flush(self) -> None:
         await self._sink.flush()
+
+
+def _parse(line: str) -> dict[str, Any]:
+    """A message; nothing where it is none, which is for the SDK to say."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from cq.graph import cells
+from cq.graph.engine import cells
 from cq.syntax import extract
 
 # A shell that starts the tests in the background makes them ignore Ctrl-C, and so would every program they start.

@@ -251,6 +251,39 @@ def test_names_with_an_underscore_stay_in_their_file():
     assert strays == []
 
 
+def test_documents_are_read_by_the_accessors_that_note_it():
+    """The linker reads documents as views (cq.graph.engine.view): what was read without a note is a stale link after an
+    edit."""
+    # What documents are made of, and those who link all code of a document: that is linked again when it changes.
+    makers = {f"graph/{name}.py" for name in ("unit", "scopes", "items", "names", "corpus")}
+    own = {f"graph/{name}.py" for name in ("resolve", "links", "given")}
+    readers = [
+        path
+        for path in MODULES
+        if path.match("graph/*.py") or path.match("languages/*/*.py")
+        if path.as_posix() not in makers
+    ]
+    strays: list[str] = []
+    for path in readers:
+        for node in ast.walk(MODULES[path]):
+            match node:
+                case ast.ImportFrom(module=str(module), names=names) if module.startswith("cq.graph."):
+                    inner = module.startswith("cq.graph.engine.") and module not in (
+                        "cq.graph.engine.view",
+                        "cq.graph.engine.cells",
+                    )
+                    raw = module == "cq.graph.unit" and path.as_posix() not in own and "Unit" in {n.name for n in names}
+                    strays += [f"{path} imports from {module}"] * (inner or raw)
+                case ast.Attribute(attr="raw") if path.as_posix() not in own:
+                    strays.append(f"{path} reads a document without a note")
+                case ast.Attribute(attr="note" | "_note") | ast.Name(id="Keys"):
+                    strays.append(f"{path} notes what it reads by hand")
+                case _:
+                    pass
+    assert len(readers) > 30
+    assert strays == []
+
+
 def test_nothing_that_crashes_the_binding():
     def name(node: ast.AST) -> str | None:
         match node:

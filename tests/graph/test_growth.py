@@ -54,6 +54,15 @@ PROGRAMS = {
         )
         + "#- app.py\nfrom m0 import f30\nf30()\n#< calls m30.py:f30\n"
     ),
+    "bases.py": (
+        "".join(
+            f"#- m{n}.py\nfrom m{(n + 1) % STEPS} import *\nfrom m{(n * 5 + 2) % STEPS} import *\n"
+            f"class C{n}:\n    def m(self): ...\n"
+            for n in range(STEPS)
+        )
+        + "#- app.py\nfrom m0 import C30, Missing\nclass L(Missing): ...\nclass K(C30): ...\nk = K()\nk.m()\n"
+        "# ^ calls m30.py:C30.m\n"
+    ),
     "types.ts": (
         "class C { m() {} }\ntype A0 = C;\n"
         + _each("type A$+ = A$ | [A$, A$];\n")

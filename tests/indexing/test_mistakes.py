@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cq import Workspace
-from cq.graph import cells
 from cq.graph.calls import Calls
+from cq.graph.engine import cells
 from cq.graph.resolve import Resolver
 from cq.graph.things import Function
 from cq.graph.unit import Unit

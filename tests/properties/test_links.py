@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cq.graph.parts import find_difference
+from cq.graph.engine.change import find_difference
+from cq.graph.engine.view import View
 from cq.graph.resolve import Meaning, Resolver
 from cq.graph.unit import Unit
 from cq.graph.values import Values
@@ -201,6 +202,51 @@ def test_what_a_class_gains_reaches_the_calls_of_it(tmp_path: Path, before: str,
     assert dump(tmp_path / "i" / "index.db", root) == dump(tmp_path / "f" / "index.db", root)
 
 
+_TRACE = "def trace(f):\n    def wrapper(*a):\n        return f(*a)\n    return wrapper\n"
+_ABSTRACT = "from abc import abstractmethod\nclass C:\n    {}def f(self): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "before", "after", "other"),
+    [
+        ("py", f"{_TRACE}def f(): ...\n", f"{_TRACE}@trace\ndef f(): ...\n", "from a import f\ndef g():\n    f()\n"),
+        (
+            "py",
+            f"{_TRACE}class C:\n    def f(self): ...\n",
+            f"{_TRACE}class C:\n    @trace\n    def f(self): ...\n",
+            "from a import C\ndef g():\n    C().f()\n",
+        ),
+        (
+            "py",
+            "class D:\n    def run(self): ...\nclass C:\n    def f(self): return D()\n",
+            "class D:\n    def run(self): ...\nclass C:\n    @property\n    def f(self): return D()\n",
+            "from a import C\ndef g():\n    C().f.run()\n",
+        ),
+        (
+            "py",
+            _ABSTRACT.format(""),
+            _ABSTRACT.format("@abstractmethod\n    "),
+            "from a import C\nclass E(C):\n    def h(self):\n        self.f()\n    def f(self): ...\n",
+        ),
+        (
+            "ts",
+            "export class I { run(): void {} }\n",
+            "export abstract class I { abstract run(): void }\n",
+            'import { I } from "./a";\nclass D extends I { run() {} }\nfunction g(i: I) { i.run(); }\n',
+        ),
+        (
+            "ts",
+            "export class D { go() {} }\nexport class I { run() { return new D(); } }\n",
+            "export class D { go() {} }\nexport class I { get run() { return new D(); } }\n",
+            'import { I } from "./a";\nfunction g(i: I) { i.run(); new I().run.go(); }\n',
+        ),
+    ],
+)
+def test_how_a_definition_is_reached_reaches_who_names_it(end: str, before: str, after: str, other: str) -> None:
+    paths = [f"a.{end}", f"b.{end}"]
+    check_edits(paths, [[before], [other]], [("write", paths[0], [after]), ("write", paths[0], [before])])
+
+
 def test_only_the_function_that_changed_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of its file, and of files that do not depend on it, stays as it was."""
     (tmp_path / "repo").mkdir()
@@ -211,8 +257,8 @@ def test_only_the_function_that_changed_is_linked(tmp_path: Path, monkeypatch: p
     asked: list[str] = []
     call = Resolver.call
 
-    def note(self: Resolver, unit: Unit, number: int, values: Values) -> Meaning:
-        asked.append(unit.code.sites[number].name)
+    def note(self: Resolver, unit: View, number: int, values: Values) -> Meaning:
+        asked.append(unit.sites[number].name)
         return call(self, unit, number, values)
 
     monkeypatch.setattr(Resolver, "call", note)
@@ -258,7 +304,7 @@ def test_callers_depend_on_what_a_function_gives_not_on_its_variables(
     visit = Resolver.visit
 
     def note(self: Resolver, unit: Unit, kept: Collection[int] = ()) -> None:
-        linked.append(len({unit.home_inside(d) for d in unit.code.definitions if d.kind == "function"} - set(kept)))
+        linked.append(len({unit.home_of(d) for d in unit.code.definitions if d.kind == "function"} - set(kept)))
         visit(self, unit, kept)
 
     monkeypatch.setattr(Resolver, "visit", note)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
-from cq.graph.cells import Cell
-from cq.graph.corpus import called_key
+from cq.graph.engine.cells import Cell
+from cq.graph.engine.view import View
 from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, External, Function, Instance, OwnClass, Thing
-from cq.graph.unit import Unit
 from cq.graph.values import NAME, NOTHING, PARAMETER, Values, join
 from cq.language import describe
 from cq.model.code import Choice, Dictionary, Element, Integer, Listing, Literals, Name, Site, Spread, Text, Value
@@ -27,16 +26,17 @@ class Callers:
         self.linker = linker
         self._receivers: dict[Function, Cell] = {}
 
-    def find(self, function: Function) -> list[tuple[Unit, Site, int]]:
+    def find(self, function: Function) -> list[tuple[View, Site, int]]:
         """Calls whose callee is this function, with how many parameters the receiver takes; by name, so that
         few must be asked. None at all where there are too many."""
         linker = self.linker
-        found: list[tuple[Unit, Site, int]] = []
+        found: list[tuple[View, Site, int]] = []
         for unit, number in self._find_places(function):
-            site = unit.code.sites[number]
+            site = unit.sites[number]
             values: Values
-            if site.kind == "decorator" and site.end in unit.decorated_at:
-                decorated, rank, is_called = unit.decorated_at[site.end]
+            known = unit.decorated_at(site.end) if site.kind == "decorator" else None
+            if known is not None:
+                decorated, rank, is_called = known
                 values = linker.calls.result(unit, number) if is_called else linker.link(unit, number)
                 site = linker.decorators.site(unit, decorated, rank)
             else:
@@ -44,13 +44,12 @@ class Callers:
             found += [(unit, site, skipped) for skipped in self._find_skipped(values, function)]
         return [*found, *self._find_handed(function)]
 
-    def _find_handed(self, function: Function) -> Iterator[tuple[Unit, Site, int]]:
+    def _find_handed(self, function: Function) -> Iterator[tuple[View, Site, int]]:
         """What the language's own functions pass to one that they are given: `map(f, rows)`."""
-        linker, unit, definition = self.linker, function.unit, function.definition
-        linker.record(unit.name_key(f"(){definition.name}"))
-        places = unit.handed_over.get(definition.name or definition.start, ())
+        linker, unit = self.linker, function.unit
+        places = unit.find_handed(function.definition)
         for number, at in places if len(places) <= MAX_CALLERS else ():
-            site = unit.code.sites[number]
+            site = unit.sites[number]
             for thing in linker.link(unit, number):
                 passed = linker.dialect(unit).find_handed(thing, unit, number, at) if type(thing) is External else None
                 if passed is not None:
@@ -62,7 +61,7 @@ class Callers:
     def _find_skipped(self, values: Values, function: Function) -> list[int]:
         return sorted({skipped for thing in values if (skipped := self.skipped(thing, function)) is not None})
 
-    def _find_places(self, function: Function) -> list[tuple[Unit, int]]:
+    def _find_places(self, function: Function) -> list[tuple[View, int]]:
         """Calls that may run a function, by its name; none where there are too many. A constructor runs by the names of
         its class and of those below it, and by its own from below; what a decorator gives, by the decorator's."""
         linker = self.linker
@@ -70,34 +69,28 @@ class Callers:
         names = [definition.name]
         if function.owner is not None and definition.name in linker.dialect(unit).constructors:
             own = function.owner.definition.name
-            linker.record(unit.name_key(f"<{own}"))
-            names = [own, *(heir.name for heir in unit.heirs.get(own, ()) if heir.name != own)]
+            names = [own, *(heir.name for heir in unit.heirs(own) if heir.name != own)]
         holder = unit.by_symbol.get(definition.scope)
         giver = holder.name if holder is not None and holder.kind == "function" else ""
         if function.owner is not None and definition.name == linker.dialect(unit).protocols.get("call"):
             giver = function.owner.definition.name  # `@Retry(3)` over a function calls what it makes
         names += [giver] if giver and giver not in names else []
-        linker.record(unit.name_key("()"))
-        places: list[tuple[Unit, int]] = []
+        places: list[tuple[View, int]] = []
         for rank, name in enumerate(names):
-            linker.record(called_key(name))
-            units = linker.corpus.calling(name) if name else ()
-            if units is None:
+            known = linker.documents.calls(name)
+            if known is None:
                 if rank:
                     continue
                 return []
-            for caller in units:
-                numbers = caller.sites_by_name.get(name, ())
-                if name == giver and rank:
-                    numbers = [n for n in numbers if caller.code.sites[n].end in caller.decorated_at]
-                places += [(caller, number) for number in numbers]
-        places += [(unit, number) for number in unit.indirect]
+            if name == giver and rank:
+                known = [place for place in known if place[0].decorated_at(place[0].sites[place[1]].end) is not None]
+            places += known
+        places += [(unit, number) for number in unit.indirect()]
         if len(places) > MAX_CALLERS:
             return []
         if definition.name != names[0]:
             name = linker.dialect(unit).base_constructor or definition.name
-            above = unit.sites_by_name.get(name, ())
-            linker.record(unit.name_key(f"(){name}"))
+            above = unit.calls(name)
             places += [(unit, number) for number in above] if len(above) + len(places) <= MAX_CALLERS else []
         return places
 
@@ -108,22 +101,19 @@ class Callers:
         name = definition.name
         is_method = function.owner is not None
         if function.owner is not None and name in linker.dialect(unit).constructors:
-            if function.owner.definition.name in unit.heirs:
+            if unit.heirs(function.owner.definition.name):
                 return False
             name = function.owner.definition.name
         default = definition.parameters[number].default
         if not name or definition.decorators or not isinstance(default, (str, Literals)):
             return False
-        linker.record(called_key(name))
-        linker.record(unit.name_key(f"(){name}"))
-        units = linker.corpus.calling(name)
-        sites = [caller.code.sites[n] for caller in units or () for n in caller.sites_by_name.get(name, ())]
+        places = linker.documents.calls(name) or ()
         return (
-            0 < len(sites) <= MAX_CALLERS
+            0 < len(places) <= MAX_CALLERS
             # What other files call may be called by files that are not here, and those need not pass it.
-            and all(caller is unit for caller in units or ())
-            and name not in unit.handed_over
-            and all(self._gives(site, function, number, int(is_method)) for site in sites)
+            and all(caller is unit for caller, _ in places)
+            and not unit.handed_over(name)
+            and all(self._gives(unit.sites[n], function, number, int(is_method)) for _, n in places)
         )
 
     def _gives(self, site: Site, function: Function, number: int, skipped: int) -> bool:
@@ -152,7 +142,7 @@ class Callers:
         found: Values = {}
         places = self._find_places(method)
         for unit, number in places:
-            site = unit.code.sites[number]
+            site = unit.sites[number]
             for thing in linker.link(unit, number):
                 receiver = thing.receiver if isinstance(thing, Bound) else thing
                 function = thing.function if isinstance(thing, Bound) else thing
@@ -178,7 +168,7 @@ class Callers:
         return found if places else linker.unknown
 
     def _find_own(
-        self, unit: Unit, site: Site, receiver: Instance | OwnClass, method: Function, *, is_same: bool
+        self, unit: View, site: Site, receiver: Instance | OwnClass, method: Function, *, is_same: bool
     ) -> Values:
         """The classes of `self` at a call of a method on it, on `super()` or on its class, and so in the method; where
         what is called is above (not `is_same`), those that have the method in its place."""
@@ -209,7 +199,7 @@ class Callers:
             return self.linker.members.find(kind, name)[0] is method.owner
         return self.linker.members.find_behind(kind, name, behind)[0] is method.owner
 
-    def method_around(self, unit: Unit, scope: int) -> Function | None:
+    def method_around(self, unit: View, scope: int) -> Function | None:
         """The method whose code holds a scope, through functions in it."""
         method = unit.by_symbol.get(scope)
         while method is not None and (method.kind != "function" or unit.find_owner(method) is None):
@@ -221,28 +211,23 @@ class Callers:
         """Whether a call may make an instance of just this class."""
         linker = self.linker
         name = kind.definition.name
-        linker.record(called_key(name))
-        units = linker.corpus.calling(name)
-        if units is None:
+        places = linker.documents.calls(name)
+        if places is None or len(places) > MAX_CALLERS:
             return True
-        sites = [(unit, number) for unit in units for number in unit.sites_by_name.get(name, ())]
-        return len(sites) > MAX_CALLERS or any(kind in linker.link(unit, number) for unit, number in sites)
+        return any(kind in linker.link(unit, number) for unit, number in places)
 
     def is_raised(self, kind: Class) -> bool:
         """Whether anyone may make an instance of just this class, by its name alone."""
         name = kind.definition.name
-        self.linker.record(called_key(name))
-        self.linker.record(kind.unit.name_key(f"raise {name}"))
-        units = self.linker.corpus.calling(name)
-        return units is None or bool(units) or any(value == name for _, _, value in kind.unit.code.raises)
+        places = self.linker.documents.calls(name)
+        return places is None or bool(places) or kind.unit.is_raised(name)
 
     def find_heirs(self, kind: Class) -> list[Class]:
         """The classes of the same document that inherit from a class."""
         linker, unit, found = self.linker, kind.unit, dict[Class, None]()
         todo = [kind.definition.name]
         for name in todo:
-            linker.record(unit.name_key(f"<{name}"))
-            for definition in unit.heirs.get(name, ()):
+            for definition in unit.heirs(name):
                 heir = linker.thing(unit, definition.start)
                 if isinstance(heir, Class) and heir not in found and kind in linker.members.order(heir)[1:]:
                     found[heir] = None
@@ -252,9 +237,7 @@ class Callers:
     def find_instances(self, meta: Class) -> list[Class]:
         """The classes of the same document that have a metaclass, by their own words or through a base."""
         linker, unit, found = self.linker, meta.unit, dict[Class, None]()
-        name = f"metaclass {meta.definition.name}"
-        linker.record(unit.name_key(f"<{name}"))
-        for definition in unit.heirs.get(name, ()):
+        for definition in unit.heirs(f"metaclass {meta.definition.name}"):
             kind = linker.thing(unit, definition.start)
             if isinstance(kind, Class):
                 found |= dict.fromkeys([kind, *self.find_heirs(kind)])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cq.graph.callers import find_argument, find_rest
-from cq.graph.cells import Cell
-from cq.graph.corpus import called_key
+from cq.graph.engine.cells import Cell
+from cq.graph.engine.view import View
+from cq.graph.items import get_kind
+from cq.graph.scopes import ANYWHERE
 from cq.graph.things import (
     TOP,
     UNKNOWN,
@@ -21,7 +23,6 @@ from cq.graph.things import (
     OwnClass,
     Thing,
 )
-from cq.graph.unit import ANYWHERE, Unit, get_kind
 from cq.graph.values import CONSTRUCTOR, EVERYTHING, INFERRED, MRO, NOTHING, PARAMETER, SCOPE, Values, join, raised
 from cq.model.code import Choice, Dictionary, Each, Listing, ParameterOf, split_receiver
 
@@ -34,7 +35,7 @@ class Calls:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._results: dict[tuple[Unit, int], Cell] = {}
+        self._results: dict[tuple[View, int], Cell] = {}
         self._returns: dict[Function, Cell] = {}
         self._parameters: dict[tuple[Function, int], Cell] = {}
         self._passed: dict[tuple[Function, int], Cell] = {}
@@ -78,24 +79,22 @@ class Calls:
             found = join(found, linker.evaluate(unit, scope, value, position))
         return raised(found, INFERRED)
 
-    def sent(self, unit: Unit, scope: int) -> Values:
+    def sent(self, unit: View, scope: int) -> Values:
         """What `yield` gives in a generator: what calls of its `send` or `next` hand over."""
         linker, found, definition = self.linker, dict(self.linker.unknown), unit.by_symbol.get(scope)
         function = None if definition is None else linker.thing(unit, definition.start)
         if not isinstance(function, Function):
             return found
-        name = linker.dialect(unit).sending
-        linker.record(called_key(name))
-        for caller in linker.corpus.calling(name) or ():
-            for site in (caller.code.sites[number] for number in caller.sites_by_name.get(name, ())):
-                base = split_receiver(site.callee)
-                held = linker.evaluate(caller, site.scope, base, site.start) if base and site.args else NOTHING
-                if any(thing in held for thing in self.returned(function)):
-                    values = linker.evaluate(caller, site.scope, site.args[0], site.start)
-                    found = join(found, raised(values, PARAMETER))
+        for caller, number in linker.documents.calls(linker.dialect(unit).sending) or ():
+            site = caller.sites[number]
+            base = split_receiver(site.callee)
+            held = linker.evaluate(caller, site.scope, base, site.start) if base and site.args else NOTHING
+            if any(thing in held for thing in self.returned(function)):
+                values = linker.evaluate(caller, site.scope, site.args[0], site.start)
+                found = join(found, raised(values, PARAMETER))
         return found
 
-    def argued(self, unit: Unit, start: int, number: int) -> Values:
+    def argued(self, unit: View, start: int, number: int) -> Values:
         """A parameter of what is defined there: a function, or one that is made with `new`."""
         linker = self.linker
         thing = linker.thing(unit, start)
@@ -109,7 +108,7 @@ class Calls:
         if not number and not dialect.is_static:
             receiver = dialect.receiver(linker, function)
             if receiver is not None:
-                linker.record(function.unit.home_of(function.definition))
+                function.unit.contents(function.definition)
                 if function.owner is not None and function.definition.name in dialect.class_hooks:
                     heirs = linker.callers.find_heirs(function.owner)  # it never runs for the class itself
                     return dict.fromkeys(heirs, PARAMETER) if heirs else {receiver: MRO}
@@ -176,16 +175,16 @@ class Calls:
                 found = join(found, {held: PARAMETER})
         return found
 
-    def result(self, unit: Unit, number: int) -> Values:
+    def result(self, unit: View, number: int) -> Values:
         key = (unit, number)
         cell = self._results.get(key)
         if cell is None:
             cell = self._results[key] = Cell(
-                unit.home(unit.code.sites[number].scope), Calls._find_result, self, unit, number
+                unit.home(unit.sites[number].scope), Calls._find_result, self, unit, number
             )
         return self.linker.read(cell)
 
-    def _find_result(self, unit: Unit, number: int) -> Values:
+    def _find_result(self, unit: View, number: int) -> Values:
         linker = self.linker
         found = NOTHING
         for thing, level in linker.read(linker.callee(unit, number)).items():
@@ -199,7 +198,7 @@ class Calls:
             found = join(found, raised(self.invoke(thing, None, -1), level))
         return raised(found, INFERRED)
 
-    def invoke(self, thing: Thing, unit: Unit | None, number: int) -> Values:
+    def invoke(self, thing: Thing, unit: View | None, number: int) -> Values:
         """What calling a thing gives; with `unit` None nothing is known of the arguments."""
         linker = self.linker
         if thing is TOP:
@@ -230,7 +229,7 @@ class Calls:
             return thing.dialect.give(linker, thing, None, unit, number)
         return linker.unknown
 
-    def give(self, function: Function, receiver: Thing | None, unit: Unit | None, number: int, skipped: int) -> Values:
+    def give(self, function: Function, receiver: Thing | None, unit: View | None, number: int, skipped: int) -> Values:
         """What a function returns to this caller: `self` is the receiver, an argument what was passed."""
         linker = self.linker
         dialect = linker.dialect(function.unit)
@@ -246,10 +245,10 @@ class Calls:
             if isinstance(thing, Argument):
                 passed = None
                 if unit is not None and thing.function is function:
-                    site = unit.code.sites[number]
+                    site = unit.sites[number]
                     passed = find_argument(function, site, thing.number, skipped)
                 if passed is not None and unit is not None:
-                    site = unit.code.sites[number]
+                    site = unit.sites[number]
                     values = linker.evaluate(unit, site.scope, passed, site.start)
                 else:
                     values = join(linker.unknown, self._find_default(thing))

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cq.graph.callers import find_argument
-from cq.graph.cells import Cell
-from cq.graph.corpus import stored_key
+from cq.graph.engine.cells import Cell
+from cq.graph.engine.view import View
+from cq.graph.scopes import as_key
 from cq.graph.things import Bound, Container, Function
-from cq.graph.unit import ROOT, Unit, as_key
 from cq.graph.values import ELEMENT, INFERRED, NOTHING, Values, join, raised
 from cq.model.code import (
     Dictionary,
@@ -52,7 +52,7 @@ class Containers:
             )
         return self.linker.read(cell)
 
-    def find_hidden(self, unit: Unit, scope: int, base: Value, key: Key | None, position: int) -> Hidden:
+    def find_hidden(self, unit: View, scope: int, base: Value, key: Key | None, position: int) -> Hidden:
         """What can no longer be read under a key, since code just above has put something else there."""
         if not unit.placed or key is None or not isinstance(base, str):
             return ()
@@ -88,8 +88,6 @@ class Containers:
         elif isinstance(value, Listing):
             at = find_index(value.elements, key)
             values = value.elements if at is None else (value.elements[at],) if at >= 0 else ()
-        for name in unit.find_names(value):
-            linker.record(unit.name_key(f"[]{name}"))
         for store in unit.find_items(value):
             if _may_be(store, key) and id(store) not in hidden:
                 found = join(found, raised(linker.stored(unit, store), ELEMENT))
@@ -103,11 +101,11 @@ class Containers:
         # What is written as elements may be joined by others later; what a comprehension or generator makes, not.
         return raised(found, INFERRED if isinstance(value, Each) else ELEMENT)
 
-    def _is_key(self, unit: Unit, scope: int, at: Value, position: int, key: Key) -> bool:
+    def _is_key(self, unit: View, scope: int, at: Value, position: int, key: Key) -> bool:
         """Whether a name that stands for a key is this constant."""
         return isinstance(at, str) and key in (self.find_keys_of(unit, scope, at, position) or ())
 
-    def _find_passed_items(self, unit: Unit, value: Value) -> Iterator[tuple[Unit, Store]]:
+    def _find_passed_items(self, unit: View, value: Value) -> Iterator[tuple[View, Store]]:
         """What functions put into a container that is handed to them by its name."""
         linker = self.linker
         for number, at in unit.find_passing(value):
@@ -116,28 +114,23 @@ class Containers:
                 if not isinstance(function, Function):
                     continue
                 place = at + (linker.callers.skipped(thing, function) or 0)
-                parameters = function.definition.parameters
-                linker.record(function.unit.home_of(function.definition))
+                parameters = function.unit.contents(function.definition).parameters
                 if 0 <= place < len(parameters):
-                    name = parameters[place].name
-                    linker.record(function.unit.name_key(f"[]{name}"))
-                    for store in function.unit.item_stores.get(name, ()):
+                    for store in function.unit.items_of(parameters[place].name):
                         if store.scope == function.definition.symbol:
                             yield function.unit, store
 
-    def _find_foreign_items(self, container: Container) -> Iterator[tuple[Unit, Store]]:
+    def _find_foreign_items(self, container: Container) -> Iterator[tuple[View, Store]]:
         """What other documents put into a container that they reach by its name: `lib.jobs.append(f)`."""
         linker, unit = self.linker, container.unit
-        name, bind = unit.container_names.get(id(container.value), ("", None))
+        name, bind = unit.container_name(container.value)
         if not name or (bind is not None and unit.is_local(bind.scope)):
             return
-        linker.record(stored_key(f"[]{name}"))
-        for other in linker.corpus.storing(f"[]{name}") or ():
-            for store in other.stores_by_name.get(f"[]{name}", ()) if other is not unit else ():
-                if container in linker.store_base(other, store):
-                    yield other, store
+        for other, store in linker.documents.stores(f"[]{name}") or ():
+            if other is not unit and container in linker.store_base(other, store):
+                yield other, store
 
-    def _find_spread(self, unit: Unit, scope: int, value: Value, position: int, key: Key | None) -> Values:
+    def _find_spread(self, unit: View, scope: int, value: Value, position: int, key: Key | None) -> Values:
         """What `{**value}` has under a key."""
         linker = self.linker
         found = NOTHING
@@ -147,18 +140,17 @@ class Containers:
         return found
 
     def items(
-        self, unit: Unit, scope: int, value: Value, position: int, keys: Sequence[Key | None], hidden: Hidden = ()
+        self, unit: View, scope: int, value: Value, position: int, keys: Sequence[Key | None], hidden: Hidden = ()
     ) -> Values:
         """What the same document puts into a container by the name it has here."""
         linker = self.linker
         base = unit.find_base(value)
         if not base:
             return NOTHING
-        linker.record(unit.name_key(f"[]{base.rpartition('.')[2]}"))
         found = NOTHING
         head = base.partition(".")[0].partition("[")[0]
         binds = unit.find(scope, head, position)
-        for store in unit.item_stores.get(base, ()):
+        for store in unit.items_of(base):
             if any(_may_be(store, key) for key in keys) and id(store) not in hidden:
                 # The same name elsewhere is another variable, but for `self`.
                 others = unit.find(store.scope, head, store.start)
@@ -176,7 +168,7 @@ class Containers:
         made = self._made_up.setdefault((container, bounds), Listing(value.kind, value.elements[slice(*bounds)]))
         return self.linker.container(value.kind, container.unit, container.scope, container.position, made)
 
-    def find_keys_of(self, unit: Unit, scope: int, value: Value, position: int, depth: int = 0) -> list[Key] | None:
+    def find_keys_of(self, unit: View, scope: int, value: Value, position: int, depth: int = 0) -> list[Key] | None:
         """The constants that a key can be: itself, what its name is bound to, what calls pass; None: nobody knows."""
         linker = self.linker
         if isinstance(value, Listing):
@@ -189,7 +181,6 @@ class Containers:
         if not isinstance(value, str):
             return None
         binds = unit.find(scope, value, position)
-        linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
         found: list[Key] = []
         for bind in binds:
             inner: list[Key] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from cq.graph.unit import Unit, part_key
+from cq.graph.unit import Unit
 
 MAX_EMBEDDED = 255  # documents of one file that are linked
 MAX_DOCUMENTS = 12  # that call or store a name: with more, nobody is asked
@@ -66,16 +66,3 @@ class WholeCorpus:
     def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         found = self._entering.get((kind, name), ())
         return found if len(found) <= most else None
-
-
-def called_key(name: str) -> int:
-    """Stands for all calls of a name, anywhere; see Unit.name_key."""
-    return part_key("called", name)
-
-
-def stored_key(name: str) -> int:
-    return part_key("stored", name)
-
-
-def entry_key(kind: str, name: str) -> int:
-    return part_key("entered", kind, name)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cq.graph.cells import Cell
+from cq.graph.engine.cells import Cell
+from cq.graph.engine.view import View
+from cq.graph.scopes import ANYWHERE
 from cq.graph.things import UNKNOWN, Argument, Bound, Class, External, Function, Instance, OwnClass
-from cq.graph.unit import ANYWHERE, Unit
 from cq.graph.values import INFERRED, NOTHING, SCOPE, Values, join, raised
 from cq.model.code import Decorated, Definition, Site
 
@@ -21,7 +22,7 @@ class Decorators:
         self.linker = linker
         self._ran: dict[Function, Cell] = {}
 
-    def named(self, unit: Unit, definition: Definition) -> Values:
+    def named(self, unit: View, definition: Definition) -> Values:
         """A decorated function is itself, also behind a wrapper, unless a decorator of the repository plainly gives
         another function: one that is not defined inside it."""
         linker = self.linker
@@ -36,8 +37,7 @@ class Decorators:
 
     def find_replacements(self, decorator: Function) -> Values:
         linker = self.linker
-        unit, definition = decorator.unit, decorator.definition
-        linker.record(unit.home_of(definition))
+        unit, definition = decorator.unit, decorator.unit.contents(decorator.definition)
         found: Values = {}
         for value in definition.returns:
             if not isinstance(value, str):
@@ -48,7 +48,7 @@ class Decorators:
             found[other] = INFERRED
         return found
 
-    def site(self, unit: Unit, definition: Definition, rank: int) -> Site:
+    def site(self, unit: View, definition: Definition, rank: int) -> Site:
         """`@f` over a definition calls f with it, or with what the decorators below gave for it."""
         return Site(definition.scope, definition.start, -1, None, (Decorated(definition.start, rank),))
 
@@ -66,7 +66,7 @@ class Decorators:
             )
         return self.linker.read(cell)
 
-    def decorate(self, unit: Unit, definition: Definition, rank: int) -> Values:
+    def decorate(self, unit: View, definition: Definition, rank: int) -> Values:
         """A definition behind its decorators, without the first `rank` of them."""
         linker = self.linker
         # Bound to nothing: what its own decorators get is not behind them.

@@ -7,11 +7,12 @@ names. Everything else (scopes, flows, members, candidates) is the linker's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from cq.graph.items import Written, get_kind
+from cq.graph.scopes import ROOT
 from cq.graph.things import UNKNOWN, Class, Container, External, Function, Module, Thing
-from cq.graph.unit import ROOT, Written, get_kind
 from cq.graph.values import SCOPE, join
 from cq.model.code import (
     Bind,
@@ -40,8 +41,8 @@ from cq.model.code import (
 from cq.model.facts import Import
 
 if TYPE_CHECKING:
+    from cq.graph.engine.view import View
     from cq.graph.link import Linker
-    from cq.graph.unit import Unit
     from cq.graph.values import Values
 
 MAX_IMPORTS = 10  # imports of imports that are followed to a value
@@ -83,11 +84,11 @@ class Dialect:
     def __init__(self, paths: Iterable[str]) -> None:
         """`paths` are those of all files of the repository."""
 
-    def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
+    def resolve_import(self, linker: Linker, unit: View, level: int, module: str, name: str) -> Values:
         """What an import binds; `name` "*" is the module itself."""
         return linker.unknown
 
-    def find_origin(self, linker: Linker, unit: Unit, value: Imported) -> Thing | None:
+    def find_origin(self, linker: Linker, unit: View, value: Imported) -> Thing | None:
         """What an import binds that is nothing to call: the type, or the module that binds the name to a value, along
         imports of it."""
         for _ in range(MAX_IMPORTS):
@@ -96,8 +97,7 @@ class Dialect:
             if value.name == "*" or not isinstance(source, Module) or source.unit is None:
                 break
             unit = source.unit
-            linker.record(unit.name_key(value.name))
-            binds: Sequence[Bind] = unit.scopes[ROOT].get(value.name, ())
+            binds = unit.bound(ROOT, value.name)
             imports = [bind.value for bind in binds if isinstance(bind.value, Imported)]
             if binds and not imports:
                 return source
@@ -106,7 +106,7 @@ class Dialect:
             value = imports[0]
         return None
 
-    def find_sources(self, linker: Linker, unit: Unit, item: Import) -> list[tuple[Thing, bool]] | None:
+    def find_sources(self, linker: Linker, unit: View, item: Import) -> list[tuple[Thing, bool]] | None:
         """The modules that an import names, of the repository or from outside, and whether for types alone; without
         those that are missing. None in languages whose imports name definitions."""
         return None
@@ -127,7 +127,7 @@ class Dialect:
         """What is called for the fields of an instance when it is made."""
         return []
 
-    def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
+    def find_static(self, linker: Linker, unit: View, scope: int, value: Value, position: int) -> Thing | None:
         """What a value is by names, imports and aliases alone, without any flow; None: nobody knows."""
         return None
 
@@ -143,7 +143,7 @@ class Dialect:
         """What an attribute is that the body of a class binds."""
         return linker.bound(holder.unit, bind)
 
-    def find_name(self, linker: Linker, unit: Unit, scope: int, name: str, position: int) -> Values:
+    def find_name(self, linker: Linker, unit: View, scope: int, name: str, position: int) -> Values:
         return linker.unknown
 
     def find_member(self, linker: Linker, thing: Thing, name: str, level: int) -> Values:
@@ -156,24 +156,24 @@ class Dialect:
     def find_parameter(self, linker: Linker, function: Function, number: int) -> Values:
         return linker.unknown
 
-    def give(self, linker: Linker, thing: Thing, receiver: Thing | None, unit: Unit | None, number: int) -> Values:
+    def give(self, linker: Linker, thing: Thing, receiver: Thing | None, unit: View | None, number: int) -> Values:
         """What calling a function or a Native gives."""
         return linker.unknown
 
-    def operate(self, linker: Linker, unit: Unit, scope: int, form: OwnForm, position: int) -> Values:
+    def operate(self, linker: Linker, unit: View, scope: int, form: OwnForm, position: int) -> Values:
         """What forms mean that not every language has."""
         return linker.unknown
 
-    def contain(self, linker: Linker, unit: Unit, scope: int, form: Written, position: int) -> Values:
+    def contain(self, linker: Linker, unit: View, scope: int, form: Written, position: int) -> Values:
         """A container as written."""
         return {linker.container(get_kind(form), unit, scope, position, form): SCOPE}
 
-    def iterate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    def iterate(self, linker: Linker, unit: View, scope: int, value: Value, position: int) -> Values:
         """What iterating over a value gives."""
         found = linker.protocols.iterate(linker.evaluate(unit, scope, value, position))
         return join(found, linker.containers.items(unit, scope, value, position, [None]))
 
-    def cast(self, linker: Linker, unit: Unit, scope: int, form: Typed, position: int) -> Values:
+    def cast(self, linker: Linker, unit: View, scope: int, form: Typed, position: int) -> Values:
         """A value that is said to be of a type."""
         made = linker.make(unit, scope, form.kind, position)
         return made if made and UNKNOWN not in made else linker.evaluate(unit, scope, form.value, position)
@@ -182,7 +182,7 @@ class Dialect:
         """Whether a call that nobody knows may mean any method of its name."""
         return True
 
-    def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
+    def make(self, linker: Linker, unit: View, scope: int, kind: Value, position: int) -> Values:
         """Instances of a type as written in an annotation. Static: it must not read cells."""
         return linker.unknown
 
@@ -206,7 +206,7 @@ class Dialect:
         """An annotation that is written as a string."""
         return None
 
-    def find_exported(self, linker: Linker, unit: Unit, name: str) -> Values | None:
+    def find_exported(self, linker: Linker, unit: View, name: str) -> Values | None:
         """What a module has under a name; None when it has no such name."""
         return linker.members.exported(unit, name)
 
@@ -236,11 +236,11 @@ class Dialect:
         to none, which the text alone must say."""
         return None
 
-    def find_handed(self, thing: External, unit: Unit, number: int, at: int | str) -> Site | None:
+    def find_handed(self, thing: External, unit: View, number: int, at: int | str) -> Site | None:
         """What the language's own function passes to one that a call hands it as that argument, as a call of it."""
         return None
 
-    def find_ran(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
+    def find_ran(self, linker: Linker, thing: External, unit: View, number: int) -> Values:
         """Functions that a call of the language's own function runs, beside what it is given."""
         return {}
 
@@ -249,12 +249,12 @@ class Dialect:
         return False
 
     def give_decorated(
-        self, linker: Linker, thing: External, unit: Unit, definition: Definition, found: Values
+        self, linker: Linker, thing: External, unit: View, definition: Definition, found: Values
     ) -> Values:
         """What a decorator from outside makes of a definition, where that is more than itself."""
         return {}
 
-    def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
+    def call_external(self, linker: Linker, thing: External, unit: View, number: int) -> Values | None:
         """What a call to the language's own function gives, where it passes values on; None: it does not."""
         return None
 

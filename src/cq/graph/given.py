@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from cq.graph.engine.view import View
 from cq.graph.link import Linker
 from cq.graph.things import (
     TOP,
@@ -29,7 +30,7 @@ Given = tuple[object, object, frozenset[int]]  # values, those for what a decora
 def find_given(linker: Linker, places: Sequence[tuple[Unit, str]], moved: Collection[str]) -> list[Given | None]:
     """Of functions, by their names in their documents: what they return, and all that it depends on. `moved` are files
     whose offsets are others than in the linker this is compared with. None where something cannot be named."""
-    functions = [_find_function(linker, unit, name) for unit, name in places]
+    functions = [_find_function(linker, linker.documents.view(unit), name) for unit, name in places]
     for function in functions:
         linker.calls.returned(function)
     linker.settle()
@@ -43,7 +44,7 @@ def find_given(linker: Linker, places: Sequence[tuple[Unit, str]], moved: Collec
     return found
 
 
-def _find_function(linker: Linker, unit: Unit, name: str) -> Function:
+def _find_function(linker: Linker, unit: View, name: str) -> Function:
     symbol = next(symbol for symbol, known in unit.qualified_names.items() if known == name)
     return linker.function(unit, unit.by_symbol[symbol].start)
 

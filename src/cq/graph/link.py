@@ -6,14 +6,17 @@ from collections.abc import Collection
 
 from cq.graph.callers import Callers
 from cq.graph.calls import Calls
-from cq.graph.cells import Cell, Cells
 from cq.graph.containers import Containers
-from cq.graph.corpus import MAX_DOCUMENTS, Corpus, called_key, entry_key
+from cq.graph.corpus import Corpus
 from cq.graph.decorators import Decorators
 from cq.graph.dialect import Dialect, Dialects
+from cq.graph.engine.cells import Cell, Cells
+from cq.graph.engine.view import Documents, View
+from cq.graph.items import Written, get_kind
 from cq.graph.members import Members
 from cq.graph.operations import MAX_PATH, evaluate_form
 from cq.graph.protocols import Protocols
+from cq.graph.scopes import ROOT
 from cq.graph.things import (
     TOP,
     UNKNOWN,
@@ -30,9 +33,8 @@ from cq.graph.things import (
     Super,
     Thing,
 )
-from cq.graph.unit import ROOT, Unit, Written, get_kind
 from cq.graph.values import ANNOTATION, CONSTRUCTOR, EVERYTHING, IMPORT, MRO, NOTHING, SCOPE, Values, join, raised
-from cq.model.code import NULL, Bind, Defined, Definition, Item, MethodOf, ParameterOf, Site, Store, Value
+from cq.model.code import NULL, Bind, Defined, Item, MethodOf, ParameterOf, Site, Store, Value
 
 MAX_BINDS = 100  # of one name, at one place
 
@@ -42,20 +44,20 @@ class Linker(Cells):
 
     def __init__(self, corpus: Corpus, dialects: Dialects) -> None:
         super().__init__()
-        self.corpus = corpus
+        self.documents = Documents(corpus, self)
         self.dialects = dialects
         self.unknown: Values = {UNKNOWN: SCOPE}
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}
         self._bases: dict[int, Cell] = {}
-        self._callees: dict[Unit, list[Cell | None]] = {}
-        self._heads: dict[Unit, dict[tuple[int, str], Thing | int | None]] = {}  # see _find_head
-        self._shared: dict[tuple[Unit, int, Value] | tuple[Thing, str], Cell] = {}
+        self._callees: dict[View, list[Cell | None]] = {}
+        self._heads: dict[View, dict[tuple[int, str], Thing | int | None]] = {}  # see _find_head
+        self._shared: dict[tuple[View, int, Value] | tuple[Thing, str], Cell] = {}
         self._externals: dict[tuple[str, Container | None], External] = {}
         self._bounds: dict[tuple[Thing, Thing | None, int], Bound] = {}
         self._supers: dict[tuple[Class, Thing, Function | None], Super] = {}
-        self._containers: dict[tuple[str, Unit, int, int, str | int], Container] = {}
-        self._made_up: dict[tuple[Unit, int], Written] = {}  # containers that stand nowhere in the code
+        self._containers: dict[tuple[str, View, int, int, str | int], Container] = {}
+        self._made_up: dict[tuple[View, int], Written] = {}  # containers that stand nowhere in the code
         self._arguments: dict[tuple[Function, int], Argument] = {}
         self._modules: dict[str, Module] = {}
         self._paths: dict[str, list[str]] = {}
@@ -67,30 +69,22 @@ class Linker(Cells):
         self.protocols = Protocols(self)
         self.containers = Containers(self)
 
-    def find_entries(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> list[tuple[Unit, Definition]] | None:
-        """The definitions that are so entered, wherever they stand; None where there are too many."""
-        self.record(entry_key(kind, name))
-        units = self.corpus.entering(kind, name, most)
-        return (
-            None if units is None else [(unit, known) for unit in units for known in unit.entries.get((kind, name), ())]
-        )
-
-    def link(self, unit: Unit, number: int) -> Values:
+    def link(self, unit: View, number: int) -> Values:
         """What the callee of a call can be. Final once `settle` was called."""
         if self._current is not None:
-            self.record(unit.home(unit.code.sites[number].scope))  # the cell may be shared with other code
+            unit.site(number)  # the cell may be shared with other code
         return self.read(self.callee(unit, number))
 
-    def callee(self, unit: Unit, number: int) -> Cell:
+    def callee(self, unit: View, number: int) -> Cell:
         cells = self._callees.get(unit)
         if cells is None:
-            cells = self._callees[unit] = [None] * len(unit.code.sites)
+            cells = self._callees[unit] = [None] * len(unit.sites)
         cell = cells[number]
         if cell is None:
-            cell = cells[number] = self._find_cell(unit, unit.code.sites[number])
+            cell = cells[number] = self._find_cell(unit, unit.sites[number])
         return cell
 
-    def callees(self, unit: Unit, kept: Collection[int] = ()) -> list[Cell | None]:
+    def callees(self, unit: View, kept: Collection[int] = ()) -> list[Cell | None]:
         """Of the calls of a document, without those in homes that are kept; many share one."""
         known = self._callees.get(unit)
         if known is not None and not kept and None not in known:
@@ -98,12 +92,12 @@ class Linker(Cells):
         homes = unit.homes
         found = [
             None if kept and homes[site.scope] in kept else self.callee(unit, number)
-            for number, site in enumerate(unit.code.sites)
+            for number, site in enumerate(unit.sites)
         ]
         self._heads.pop(unit, None)
         return found
 
-    def _find_cell(self, unit: Unit, site: Site) -> Cell:
+    def _find_cell(self, unit: View, site: Site) -> Cell:
         callee, scope = site.callee, site.scope
         name = callee.receiver if isinstance(callee, MethodOf) else callee
         if isinstance(callee, Item):
@@ -134,7 +128,7 @@ class Linker(Cells):
                 return cell
         return Cell(unit.home(scope), Linker.evaluate, self, unit, scope, callee, site.start)
 
-    def _find_head(self, unit: Unit, scope: int, name: str) -> Thing | int | None:
+    def _find_head(self, unit: View, scope: int, name: str) -> Thing | int | None:
         """Most names are bound once: they mean the same wherever they stand. The scope in which all calls share one
         cell, or the receiver: `self` is the same in every method of a class. None where it depends on the place."""
         binds, dialect = unit.find_fixed(scope, name), self.dialects[unit.language]
@@ -159,7 +153,7 @@ class Linker(Cells):
             values = self.attribute(values, name)
         return values
 
-    def bound(self, unit: Unit, bind: Bind) -> Values:
+    def bound(self, unit: View, bind: Bind) -> Values:
         """What a name has from this binding."""
         value = bind.value
         if bind.type is None:
@@ -175,7 +169,7 @@ class Linker(Cells):
             cell = self._binds[id(bind)] = Cell(unit.home(bind.scope), Linker._bound, self, unit, bind)
         return self.read(cell)
 
-    def _bound(self, unit: Unit, bind: Bind) -> Values:
+    def _bound(self, unit: View, bind: Bind) -> Values:
         if bind.type is not None:
             made = self.make(unit, bind.scope, bind.type, bind.start)
             if made and UNKNOWN not in made:
@@ -185,26 +179,25 @@ class Linker(Cells):
         # The name on the right of `x = x or y` is what it was before the statement.
         found = self.evaluate(unit, bind.scope, bind.value, bind.start - 1)
         is_named = isinstance(bind.value, str) or bind.value == NULL
-        if is_named and bind.scope == ROOT and self.dialects[unit.language].has_open_modules:
-            self.record(called_key(bind.name))
-            if bind.name in unit.sites_by_name:
-                found = join(found, self.members.replaced(unit, bind.name))
+        is_open = is_named and bind.scope == ROOT and self.dialects[unit.language].has_open_modules
+        if is_open and unit.calls(bind.name):
+            found = join(found, self.members.replaced(unit, bind.name))
         return found
 
-    def stored(self, unit: Unit, store: Store) -> Values:
+    def stored(self, unit: View, store: Store) -> Values:
         cell = self._stores.get(id(store))
         if cell is None:
             cell = self._stores[id(store)] = Cell(unit.home(store.scope), Linker._stored, self, unit, store)
         return self.read(cell)
 
-    def _stored(self, unit: Unit, store: Store) -> Values:
+    def _stored(self, unit: View, store: Store) -> Values:
         if store.type is not None:
             made = self.make(unit, store.scope, store.type, store.start)
             if made and UNKNOWN not in made:
                 return made
         return self.evaluate(unit, store.scope, store.value, store.start)
 
-    def store_base(self, unit: Unit, store: Store) -> Values:
+    def store_base(self, unit: View, store: Store) -> Values:
         """What has the attribute that is assigned. `node.next.next = node` asks for what it assigns."""
         if isinstance(store.base, str) and "." not in store.base:
             return self.evaluate(unit, store.scope, store.base, store.start)
@@ -214,10 +207,10 @@ class Linker(Cells):
             cell = self._bases[id(store)] = Cell(unit.home(store.scope), Linker.evaluate, *args)
         return self.read(cell)
 
-    def dialect(self, unit: Unit) -> Dialect:
+    def dialect(self, unit: View) -> Dialect:
         return self.dialects[unit.language]
 
-    def thing(self, unit: Unit, start: int) -> Class | Function:
+    def thing(self, unit: View, start: int) -> Class | Function:
         found = unit.things.get(start)
         if found is None:
             definition = unit.definitions[start]
@@ -232,7 +225,7 @@ class Linker(Cells):
             unit.things[start] = found
         return found
 
-    def function(self, unit: Unit, start: int) -> Function:
+    def function(self, unit: View, start: int) -> Function:
         found = self.thing(unit, start)
         assert isinstance(found, Function)
         return found
@@ -259,7 +252,7 @@ class Linker(Cells):
         return found
 
     def container(
-        self, kind: str, unit: Unit, scope: int, position: int, value: Value, *, typed: bool = False
+        self, kind: str, unit: View, scope: int, position: int, value: Value, *, typed: bool = False
     ) -> Container:
         # Values are kept by the code they stand in, so their identity lasts; short names in types are equal anyway.
         key = (kind, unit, scope, position, value if typed and isinstance(value, str) else id(value))
@@ -268,9 +261,9 @@ class Linker(Cells):
             found = self._containers[key] = Container(kind, unit, scope, position, value, typed=typed)
         return found
 
-    def held(self, unit: Unit, number: int, value: Written) -> Container:
+    def held(self, unit: View, number: int, value: Written) -> Container:
         """A container that a call gives, as one written in its place."""
-        site = unit.code.sites[number]
+        site = unit.sites[number]
         key = (unit, number)
         known = self._made_up.get(key)
         if known is None:
@@ -289,10 +282,10 @@ class Linker(Cells):
         """Of a file, or of a folder."""
         found = self._modules.get(path)
         if found is None:
-            found = self._modules[path] = Module(self.corpus.unit(path), path)
+            found = self._modules[path] = Module(self.documents.get(path), path)
         return found
 
-    def evaluate(self, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    def evaluate(self, unit: View, scope: int, value: Value, position: int) -> Values:
         """What an expression can be, seen from a place."""
         if value is None:
             return self.unknown
@@ -312,7 +305,7 @@ class Linker(Cells):
             return self.unknown if number is None else self.calls.result(unit, number)
         return evaluate_form(self, unit, scope, value, position)
 
-    def _find_placed(self, unit: Unit, scope: int, path: list[str], position: int, values: Values) -> Values:
+    def _find_placed(self, unit: View, scope: int, path: list[str], position: int, values: Values) -> Values:
         """An attribute that code just above has assigned, and no other code does: what it was before is gone."""
         name = path[1]
         placed = unit.find_placed(scope, (path[0], name), position)
@@ -326,12 +319,11 @@ class Linker(Cells):
     def literal(self, name: str, core: str = "builtins") -> Values:
         return {self.external(f"{core}.{name}()"): SCOPE}
 
-    def name(self, unit: Unit, scope: int, name: str, position: int) -> Values:
+    def name(self, unit: View, scope: int, name: str, position: int) -> Values:
         dialect = self.dialects[unit.language]
         if dialect.is_static:
             return dialect.find_name(self, unit, scope, name, position)
         binds = unit.find(scope, name, position)
-        self.record(unit.scope_key(binds[0].scope if binds else ROOT, name))
         if len(binds) == 1:
             return self.bound(unit, binds[0])
         if binds:
@@ -420,7 +412,7 @@ class Linker(Cells):
         if self._current is not None:
             self.fetching.setdefault(self._current, {})[method] = None
 
-    def make(self, unit: Unit, scope: int, kind: Value, position: int) -> Values:
+    def make(self, unit: View, scope: int, kind: Value, position: int) -> Values:
         return raised(self.dialect(unit).make(self, unit, scope, kind, position), ANNOTATION)
 
     def made(self, values: Values) -> Values:

@@ -8,11 +8,12 @@ from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
-from cq.graph.link import Cell
+from cq.graph.engine.cells import Cell, Remembered
+from cq.graph.engine.view import View
 from cq.graph.names import find_imported, find_shape
 from cq.graph.resolve import UNRESOLVED, Meaning, Resolver
-from cq.graph.things import Keys
-from cq.graph.unit import ROOT, Unit, part_key
+from cq.graph.scopes import ROOT
+from cq.graph.unit import Unit, part_key
 from cq.model.code import Imported, Site
 from cq.model.edge import CONFIDENCE, Candidate, Links, Shape, SymbolRef, show_name
 
@@ -20,7 +21,7 @@ BY_NAME = "name"  # evidence of a call whose candidates are looked up when someb
 
 
 class Kept(NamedTuple):
-    """What an earlier linking of a document found, and the homes (see Unit.home) of which it still holds: they say the
+    """What an earlier linking of a document found, and the homes (see View.home) of which it still holds: they say the
     same, and nothing that they depend on has changed."""
 
     links: Links
@@ -28,11 +29,12 @@ class Kept(NamedTuple):
     homes: Collection[int]
 
 
-def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Links:
+def make_links(resolver: Resolver, document: Unit, kept: Kept | None = None) -> Links:
     """Once the linker has settled. Calls on unknown receivers keep their name alone: which methods have it is known
     to the index, and changes without this document. Homes that are kept need not have been visited."""
-    linker, names, code = resolver.linker, unit.qualified_names, unit.code
-    old = None if kept is None else _Old(kept, unit)
+    linker, names, code = resolver.linker, document.qualified_names, document.code
+    unit = linker.documents.view(document)
+    old = None if kept is None else _Old(kept, document)
     homes: Collection[int] = () if kept is None else kept.homes
     refs: dict[SymbolRef, int] = {}
 
@@ -47,7 +49,7 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
     cells = resolver.read_callees(unit, homes)
     calling, running = resolver.find_calling(unit, cells), resolver.find_running(cells)
     # Calls that share a cell are of one callee: they mean the same.
-    known: dict[tuple[Cell, str], tuple[int, list[SymbolRef], Keys]] = {}
+    known: dict[tuple[Cell, str], tuple[int, list[SymbolRef], Remembered[tuple[Meaning, list[Meaning]]]]] = {}
     for number, (site, cell) in enumerate(zip(code.sites, cells, strict=True)):
         if cell is None:
             assert old is not None
@@ -64,18 +66,14 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
         else:
             found = known.get((cell, site.name))
             if found is None:
-                keys = Keys()
-                with linker.recording(keys):
-                    meaning = resolver.call(unit, number, cell.values)
-                    made = resolver.construct(cell.values, meaning.status) if meaning.places else []
-                ref = make_ref(site.name, meaning)
-                found = (add(ref), [make_ref(site.name, each) for each in made], keys)
+                meant = linker.remember(resolver.call_and_construct, unit, number, cell.values)
+                ref = make_ref(site.name, meant.answer[0])
+                found = (add(ref), [make_ref(site.name, each) for each in meant.answer[1]], meant)
                 known[cell, site.name] = found
                 if is_by_name(ref):
                     by_name.add(found[0])
             calls.append(found[0])
-            if found[2]:
-                linker.ask(unit.home(site.scope), partial(linker.record, found[2]))
+            linker.ask(unit.home(site.scope), partial(linker.recall, found[2]))
             ran = resolver.run(unit, number, cell.values) if cell in running else None
             called = resolver.callbacks(unit, number, cell.values) if number in calling else None
             runs = [] if ran is None else [make_ref(site.name, ran[0])]
@@ -108,7 +106,7 @@ def make_links(resolver: Resolver, unit: Unit, kept: Kept | None = None) -> Link
         tuple(refs), tuple(calls), tuple([names.get(site.scope, "") for site in code.sites]), beside["constructors"],
         beside["callbacks"], tuple(imports), numbered["inherits"], numbered["overrides"], numbered["type_uses"],
         numbered["raises"], tuple([number for number, site in enumerate(code.sites) if site.kind == "decorator"]),
-        shapes, unit.find_holders(), beside["runs"], tuple(replaced), numbered["implied"],
+        shapes, document.find_holders(), beside["runs"], tuple(replaced), numbered["implied"],
     )  # fmt: skip
 
 
@@ -118,14 +116,14 @@ _first = itemgetter(0)
 Pairs = list[tuple[str, SymbolRef]]  # the name of a definition, what it refers to
 
 
-def _find_relations(resolver: Resolver, unit: Unit, kept: Collection[int]) -> dict[str, Pairs]:
+def _find_relations(resolver: Resolver, unit: View, kept: Collection[int]) -> dict[str, Pairs]:
     """What refers to something without a call; in homes that are kept, nothing."""
-    names, code = unit.qualified_names, unit.code
+    names, code = unit.qualified_names, unit.raw.code
     inherits: Pairs = []
     overrides: Pairs = []
     type_uses: dict[tuple[str, SymbolRef], None] = {}
     for definition in code.definitions:
-        home = unit.home_inside(definition)
+        home = unit.home_of(definition)
         if home in kept:
             continue
         name = names.get(definition.symbol, names.get(definition.scope, ""))
@@ -147,7 +145,7 @@ def _find_relations(resolver: Resolver, unit: Unit, kept: Collection[int]) -> di
         if unit.home(scope) not in kept and (meaning := resolver.raised(unit, scope, start, value)).places
     ]
     implied = dict.fromkeys(
-        (unit.find_holder(scope, start), make_ref("", meaning))
+        (unit.raw.find_holder(scope, start), make_ref("", meaning))
         for scope, start, meaning in resolver.implied(unit, kept)
     )
     return {"inherits": inherits, "overrides": overrides, "type_uses": list(type_uses), "raises": raises,
@@ -174,7 +172,7 @@ class _Old:
         for definition in unit.code.definitions:
             symbol = definition.anonymous[0] if definition.anonymous else definition.symbol
             if symbol >= 0:
-                homes[unit.qualified_names[symbol]] = unit.home_inside(definition)
+                homes[unit.qualified_names[symbol]] = unit.home_of(definition)
         self.relations: dict[str, Pairs] = {
             kind: [
                 (name, self.refs[number]) for name, number in getattr(self.links, kind) if homes.get(name) in kept.homes

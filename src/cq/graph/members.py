@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cq.graph.callers import is_own
-from cq.graph.corpus import stored_key
-from cq.graph.things import Bound, Class, External, Function, Instance, Keys, Module, OwnClass, Super, Thing
-from cq.graph.unit import ANYWHERE, ROOT, Unit, find_defined
+from cq.graph.engine.cells import Remembered
+from cq.graph.engine.view import View
+from cq.graph.scopes import ANYWHERE, ROOT, find_defined
+from cq.graph.things import Bound, Class, External, Function, Instance, Module, OwnClass, Super, Thing
 from cq.graph.values import ATTRIBUTE, EVERYTHING, IMPORT, MRO, NOTHING, PARAMETER, SCOPE, Values, join, raised
 from cq.model.code import NULL, Bind, Defined, Imported, Store, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
 
+Order = tuple[Class | External | None, ...]  # None: a base nobody knows
 # The class that has a member, its bindings and stores there, and how sure that is.
 Member = tuple[Class | External | None, Sequence[Bind], Sequence[Store], int]
 
@@ -33,33 +35,30 @@ class Members:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._members: dict[tuple[Class, str, bool], tuple[Member, Keys]] = {}
+        self._orders: dict[Class, Remembered[Order]] = {}
+        self._members: dict[tuple[Class, str, bool], Remembered[Member]] = {}
 
-    def exported(self, unit: Unit, name: str, seen: set[Unit] | None = None) -> Values | None:
+    def exported(self, unit: View, name: str, seen: set[View] | None = None) -> Values | None:
         """What a module has under a name; None when it has no such name."""
         linker = self.linker
-        binds = unit.scopes[ROOT].get(name)
-        linker.record(unit.name_key(name))
-        if binds is not None:
-            reached = unit.reach(binds, ANYWHERE, is_own=False)
-            if reached:
-                found = NOTHING
-                for bind in reached:
-                    found = join(found, linker.bound(unit, bind))
-                return raised(found, IMPORT)
+        binds = unit.bound(ROOT, name)
+        reached = unit.reach(binds, ANYWHERE, is_own=False) if binds else ()
+        if reached:
+            found = NOTHING
+            for bind in reached:
+                found = join(found, linker.bound(unit, bind))
+            return raised(found, IMPORT)
         return self.starred(unit, name, seen or {unit})
 
-    def starred(self, unit: Unit, name: str, seen: set[Unit]) -> Values | None:
+    def starred(self, unit: View, name: str, seen: set[View]) -> Values | None:
         """Through `from m import *`; the last one wins. Of two ways to a module one is gone, lest many of them that
         import one another be gone through in every order."""
         linker = self.linker
-        linker.record(unit.name_key("*"))
-        for _, star in reversed(unit.stars):
+        for _, star in reversed(unit.stars()):
             for thing in linker.dialect(unit).resolve_import(linker, unit, star.level, star.module, "*"):
                 if isinstance(thing, Module) and thing.unit is not None and thing.unit not in seen:
                     inner = thing.unit
-                    linker.record(inner.name_key("__all__"))
-                    public = inner.code.public
+                    public = inner.public()
                     if name not in public if public is not None else name.startswith("_"):
                         continue
                     seen.add(inner)
@@ -136,7 +135,8 @@ class Members:
             found = join(found, self._find_in_heirs(kind, name))
         if stores:
             # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
-            beside = self._find_stored(holder, name, [holder.unit], own=stores)
+            places = [(holder.unit, store) for store in holder.unit.stores(name)]
+            beside = self._find_stored(holder, name, places, own=stores)
             found = join(found, raised(_only_known(beside), level))
         return found
 
@@ -201,18 +201,17 @@ class Members:
         key = (kind, name, behind)
         known = self._members.get(key)
         if known is None:
-            keys = Keys()
-            linker.start_recording(keys)
-            order = self.order(kind)
-            base = order[1] if kind.is_line and not behind else None
-            if isinstance(base, Class):
-                found = self._find_in_line(kind, base, name)
-            else:
-                found = self._find_in_order(order[behind:], name)
-            linker.stop_recording()
-            known = self._members[key] = (found, keys)
-        linker.record(known[1])
-        return known[0]
+            known = self._members[key] = linker.remember(self._find, kind, name, behind)
+        return linker.recall(known)
+
+    def _find(self, kind: Class, name: str, behind: bool) -> Member:
+        order = self.order(kind)
+        base = order[1] if kind.is_line and not behind else None
+        return (
+            self._find_in_line(kind, base, name)
+            if isinstance(base, Class)
+            else self._find_in_order(order[behind:], name)
+        )
 
     def find_begun(self, values: Values, begin: str) -> Values:
         """The members of instances whose names begin so; none where there are many."""
@@ -221,9 +220,8 @@ class Members:
             names: dict[str, None] = {}
             for kind in self.order(thing.type) if isinstance(thing, Instance) else ():
                 if isinstance(kind, Class):
-                    symbol = kind.definition.symbol
-                    linker.record(kind.unit.member_key(symbol, "*"))
-                    names |= dict.fromkeys(n for n in kind.unit.scopes.get(symbol, ()) if n.startswith(begin))
+                    own = kind.unit.names(kind.definition.symbol)
+                    names |= dict.fromkeys(name for name in own if name.startswith(begin))
             for name in names if len(names) <= MAX_BEGUN else ():
                 found = join(found, linker.member(thing, name, max(level, PARAMETER)))
         return found
@@ -265,66 +263,65 @@ class Members:
         return (None if is_open else outside, (), (), SCOPE)
 
     def _own_members(self, kind: Class, name: str) -> tuple[Sequence[Bind], Sequence[Store]]:
-        unit, symbol = kind.unit, kind.definition.symbol
-        self.linker.record(unit.member_key(symbol, name))
-        # What a function binds that is made with `new` are its variables.
-        is_function = kind.definition.kind == "prototype"
-        binds: Sequence[Bind] = () if is_function else unit.scopes.get(symbol, {}).get(name, ())
+        unit = kind.unit
+        binds, stores = unit.member(kind.definition.symbol, name)
+        if kind.definition.kind == "prototype":
+            return (), stores  # what a function binds that is made with `new` are its variables
         if binds:
-            binds = _last_definition(unit, unit.reach(list(binds), ANYWHERE, is_own=True))
-        return binds, unit.own_stores(symbol).get(name, ())
+            binds = _last_definition(unit, unit.reach(binds, ANYWHERE, is_own=True))
+        return binds, stores
 
-    def order(self, kind: Class) -> tuple[Class | External | None, ...]:
+    def order(self, kind: Class) -> Order:
+        """The classes that a member is looked up in, one behind the other."""
         linker = self.linker
-        if kind.mro is None:
+        known = self._orders.get(kind)
+        if known is None:
             if linker.nesting > MAX_BASES:
                 return (kind, None)  # deeper than any code: no end of it is in sight
-            kind.mro = (kind,)  # what a class sees of itself while its bases are looked up
-            kind.keys.add(kind.unit.member_key(kind.definition.symbol, ""))
-            linker.start_recording(kind.keys)
-            order = linker.dialect(kind.unit).order_bases(linker, kind)
-            kind.mro = tuple(thing if isinstance(thing, (Class, External)) else None for thing in order[:MAX_ORDER])
-            if len(order) > MAX_ORDER:
-                kind.mro += (None,)
+            # What a class sees of itself while its bases are looked up.
+            known = self._orders[kind] = Remembered[Order]((kind,))
+            linker.fill(known, self._find_bases, kind)
+            order = known.answer
             # `class A(B)` and `class B(A)`, which no Python runs, have no line: each would be behind the other.
-            base = kind.mro[1] if len(kind.mro) > 1 and kind not in kind.mro[1:] else None
-            kind.is_line = isinstance(base, Class) and base.mro == kind.mro[1:] and len(kind.mro) <= MAX_LINE
-            linker.stop_recording()
-        linker.record(kind.keys)
-        return kind.mro
+            base = order[1] if len(order) > 1 and kind not in order[1:] else None
+            above = self._orders.get(base) if isinstance(base, Class) else None
+            kind.is_line = above is not None and above.answer == order[1:] and len(order) <= MAX_LINE
+        return linker.recall(known)
+
+    def _find_bases(self, kind: Class) -> Order:
+        kind.unit.contents(kind.definition)
+        order = self.linker.dialect(kind.unit).order_bases(self.linker, kind)
+        known = tuple([thing if isinstance(thing, (Class, External)) else None for thing in order[:MAX_ORDER]])
+        return known if len(order) <= MAX_ORDER else (*known, None)
 
     def stored_from_outside(self, thing: Thing, name: str) -> Values:
         """`thing.name = value` from anywhere: only what few places do is worth asking about. Nobody knows the rest."""
         linker = self.linker
-        return join(linker.unknown, self._find_stored(thing, name, linker.corpus.storing(name) or ()))
+        return join(linker.unknown, self._find_stored(thing, name, linker.documents.stores(name) or ()))
 
-    def replaced(self, unit: Unit, name: str) -> Values:
+    def replaced(self, unit: View, name: str) -> Values:
         """What other modules put in the place of a variable: `import conf; conf.hook = mine`."""
         linker, found = self.linker, NOTHING
-        linker.record(stored_key(name))
         module = linker.module(unit.path)
-        for other in linker.corpus.storing(name) or ():
-            for store in other.stores_by_name.get(name, ()) if other is not unit else ():
-                head = store.base.partition(".")[0] if isinstance(store.base, str) else ""
-                binds = other.find(store.scope, head, store.start) if head else ()
-                is_imported = any(isinstance(bind.value, Imported) for bind in binds)
-                if is_imported and module in linker.store_base(other, store):
-                    found = join(found, raised(linker.stored(other, store), ATTRIBUTE))
+        for other, store in linker.documents.stores(name) or ():
+            head = store.base.partition(".")[0] if isinstance(store.base, str) and other is not unit else ""
+            binds = other.find(store.scope, head, store.start) if head else ()
+            is_imported = any(isinstance(bind.value, Imported) for bind in binds)
+            if is_imported and module in linker.store_base(other, store):
+                found = join(found, raised(linker.stored(other, store), ATTRIBUTE))
         return found
 
-    def is_stored_only(self, unit: Unit, scope: int, base: str, name: str) -> bool:
+    def is_stored_only(self, unit: View, scope: int, base: str, name: str) -> bool:
         """Whether the code of one scope alone assigns to an attribute of that name, by one name of what has it."""
-        self.linker.record(stored_key(name))
-        units = self.linker.corpus.storing(name)
-        stores = [store for store in unit.code.stores if store.name == name]
-        is_here = all(store.scope == scope and store.base == base for store in stores)
-        return is_here and units is not None and all(other is unit for other in units)
+        stores = self.linker.documents.stores(name)
+        is_here = all(store.scope == scope and store.base == base for store in unit.assigned(name))
+        return is_here and stores is not None and all(other is unit for other, _ in stores)
 
-    def _find_stored(self, thing: Thing, name: str, units: Iterable[Unit], own: Sequence[Store] = ()) -> Values:
+    def _find_stored(
+        self, thing: Thing, name: str, places: Sequence[tuple[View, Store]], own: Sequence[Store] = ()
+    ) -> Values:
         """Without those that are known to be its own."""
         linker, found = self.linker, NOTHING
-        linker.record(stored_key(name))
-        places = [(unit, store) for unit in units for store in unit.stores_by_name.get(name, ())]
         for unit, store in places if len(places) <= MAX_STORES else ():
             if any(store is known for known in own):
                 continue
@@ -367,7 +364,7 @@ def _only_solid(
     return (holder, solid, kept, doubt) if solid or kept else None
 
 
-def _last_definition(unit: Unit, binds: Sequence[Bind]) -> Sequence[Bind]:
+def _last_definition(unit: View, binds: Sequence[Bind]) -> Sequence[Bind]:
     """Of several definitions in one class body the last one counts (overloads); of an accessor's the first: it gets."""
     starts = find_defined(binds)
     if len(starts) == len(binds) > 1:

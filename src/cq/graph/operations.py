@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from cq.graph.engine.view import View
 from cq.graph.protocols import OWN_CONTAINERS
 from cq.graph.things import TOP, UNKNOWN, Class, Container, External, Instance, Module, OwnClass
-from cq.graph.unit import Unit
 from cq.graph.values import EVERYTHING, INFERRED, NOTHING, PARAMETER, SCOPE, Values, join, raised
 from cq.model.code import (
     NULL,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 MAX_PATH = 12  # attributes in one chain of names
 
 
-def evaluate_form(linker: Linker, unit: Unit, scope: int, form: Form, position: int) -> Values:
+def evaluate_form(linker: Linker, unit: View, scope: int, form: Form, position: int) -> Values:
     """What an expression can be that is neither a name nor a call. The most frequent forms come first."""
     match form:
         case Constant() | Text() | Integer():
@@ -133,21 +133,21 @@ def evaluate_form(linker: Linker, unit: Unit, scope: int, form: Form, position: 
             assert_never(form)
 
 
-def _find_literal(linker: Linker, unit: Unit, form: Constant | Text | Integer) -> Values:
+def _find_literal(linker: Linker, unit: View, form: Constant | Text | Integer) -> Values:
     if form == NULL:
         return NOTHING
     name = form.name if isinstance(form, Constant) else "str" if isinstance(form, Text) else "int"
     return linker.literal(name, linker.dialects[unit.language].core)
 
 
-def _read_attribute(linker: Linker, unit: Unit, scope: int, form: Attribute, position: int) -> Values:
+def _read_attribute(linker: Linker, unit: View, scope: int, form: Attribute, position: int) -> Values:
     found = linker.evaluate(unit, scope, form.base, position)
     for name in form.path.split(".")[:MAX_PATH]:
         found = linker.attribute(found, name)
     return found
 
 
-def _find_element(linker: Linker, unit: Unit, scope: int, form: Element, position: int) -> Values:
+def _find_element(linker: Linker, unit: View, scope: int, form: Element, position: int) -> Values:
     found = NOTHING
     values = linker.evaluate(unit, scope, form.base, position)
     keys: list[Key] | list[None] = [None]
@@ -174,7 +174,7 @@ def _find_element(linker: Linker, unit: Unit, scope: int, form: Element, positio
     return join(found, linker.containers.items(unit, scope, form.base, position, keys, hidden))
 
 
-def _await(linker: Linker, unit: Unit, scope: int, form: Awaited, position: int) -> Values:
+def _await(linker: Linker, unit: View, scope: int, form: Awaited, position: int) -> Values:
     """What promises hold; everything else is itself."""
     values = linker.evaluate(unit, scope, form.value, position)
     if not any(isinstance(thing, Container) and thing.kind == "promise" for thing in values):
@@ -188,7 +188,7 @@ def _await(linker: Linker, unit: Unit, scope: int, form: Awaited, position: int)
     return found
 
 
-def _enter(linker: Linker, unit: Unit, scope: int, form: Entered, position: int) -> Values:
+def _enter(linker: Linker, unit: View, scope: int, form: Entered, position: int) -> Values:
     found = NOTHING
     for thing, level in linker.evaluate(unit, scope, form.value, position).items():
         if isinstance(thing, Instance):
@@ -211,7 +211,7 @@ def _enter_instance(linker: Linker, thing: Instance, level: int) -> Values:
     return linker.unknown
 
 
-def _catch(linker: Linker, unit: Unit, scope: int, form: Caught, position: int) -> Values:
+def _catch(linker: Linker, unit: View, scope: int, form: Caught, position: int) -> Values:
     """An instance of a class that is caught, or of one below it."""
     found: Values = {}
     for thing, level in linker.made(linker.evaluate(unit, scope, form.kind, position)).items():
@@ -224,7 +224,7 @@ def _catch(linker: Linker, unit: Unit, scope: int, form: Caught, position: int) 
     return found
 
 
-def _operate(linker: Linker, unit: Unit, scope: int, form: Operated, position: int) -> Values:
+def _operate(linker: Linker, unit: View, scope: int, form: Operated, position: int) -> Values:
     found = NOTHING
     for thing, level in linker.evaluate(unit, scope, form.left, position).items():
         if isinstance(thing, Instance):
@@ -241,7 +241,7 @@ def _operate(linker: Linker, unit: Unit, scope: int, form: Operated, position: i
     return found
 
 
-def _slice(linker: Linker, unit: Unit, scope: int, form: Slice, position: int) -> Values:
+def _slice(linker: Linker, unit: View, scope: int, form: Slice, position: int) -> Values:
     found: Values = {}
     for thing, level in linker.evaluate(unit, scope, form.base, position).items():
         if isinstance(thing, Instance):

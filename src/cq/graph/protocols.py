@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from cq.graph.engine.view import View
 from cq.graph.things import UNKNOWN, Bound, Class, Container, External, Function, Instance
-from cq.graph.unit import ROOT, Unit
 from cq.graph.values import EVERYTHING, INFERRED, NOTHING, Values, join, raised
 from cq.model.code import (
     Awaited,
@@ -79,7 +79,7 @@ class Protocols:
                 found = join(found, linker.unknown)
         return found
 
-    def imply(self, unit: Unit, scope: int, start: int, names: Iterable[str], value: Value) -> list[Values]:
+    def imply(self, unit: View, scope: int, start: int, names: Iterable[str], value: Value) -> list[Values]:
         """The methods of those names that the values of an expression have, each apart: all of them run. Most operators
         are between numbers and texts: they are looked at only where it is an attribute, a call or a variable that may
         be something else."""
@@ -120,12 +120,10 @@ class Protocols:
         has_none = not name or linker.members.find(thing.type, name)[0] is None
         return has_none and bool(other) and isinstance(linker.members.find(thing.type, other)[0], Class)
 
-    def _may_be_made(self, unit: Unit, scope: int, start: int, value: Value) -> bool:
+    def _may_be_made(self, unit: View, scope: int, start: int, value: Value) -> bool:
         """Whether a value is an attribute or what a call gives, directly or through a variable or parameter."""
         if isinstance(value, Operated):
             return self._may_be_made(unit, scope, start, value.left)
         if not isinstance(value, str) or "." in value:
             return isinstance(value, (str, int, Iterated))
-        binds = unit.find(scope, value, start)
-        self.linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
-        return any(isinstance(bind.value, _GIVEN) for bind in binds)
+        return any(isinstance(bind.value, _GIVEN) for bind in unit.find(scope, value, start))

@@ -6,9 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cq.graph.callers import is_own
-from cq.graph.corpus import called_key
 from cq.graph.dialect import Dialect
-from cq.graph.link import Cell, Linker
+from cq.graph.engine.cells import Cell
+from cq.graph.engine.view import View
+from cq.graph.link import Linker
+from cq.graph.scopes import ROOT, find_defined
 from cq.graph.things import (
     UNKNOWN,
     Bound,
@@ -20,7 +22,7 @@ from cq.graph.things import (
     OwnClass,
     Thing,
 )
-from cq.graph.unit import ROOT, Unit, find_defined
+from cq.graph.unit import Unit
 from cq.graph.values import ANNOTATION, IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
 from cq.model.code import (
     Augmented,
@@ -38,7 +40,7 @@ from cq.model.code import (
 )
 from cq.model.edge import EVIDENCE, MAX_CANDIDATES
 
-Place = tuple[Unit, int]  # a document and a symbol in it, -1 for the module
+Place = tuple[View, int]  # a document and a symbol in it, -1 for the module
 
 
 class Meaning(NamedTuple):
@@ -64,10 +66,11 @@ class Resolver:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._defined: dict[tuple[Unit, int], list[Place]] = {}  # by the start of a class
+        self._defined: dict[tuple[View, int], list[Place]] = {}  # by the start of a class
 
-    def visit(self, unit: Unit, kept: Collection[int] = ()) -> None:
+    def visit(self, document: Unit, kept: Collection[int] = ()) -> None:
         """Asks everything once, so that settling makes all answers final; but for homes that are kept."""
+        unit, code = self.linker.documents.view(document), document.code
         cells = self.read_callees(unit, kept)
         calling, running = self.find_calling(unit, cells), self.find_running(cells)
         for number, cell in enumerate(cells):
@@ -76,30 +79,30 @@ class Resolver:
                     self.callbacks(unit, number, cell.values)
                 if cell in running:
                     self.run(unit, number, cell.values)
-        for scope, start, value in unit.code.raises:
+        for scope, start, value in code.raises:
             if unit.home(scope) not in kept:
                 self.raised(unit, scope, start, value)
         for _ in self.implied(unit, kept):
             pass
-        for definition in unit.code.definitions:
-            if definition.bases and unit.home_inside(definition) not in kept:
+        for definition in code.definitions:
+            if definition.bases and unit.home_of(definition) not in kept:
                 self.bases(unit, definition)
         for _ in self.imported(unit, kept):
             pass
 
-    def read_callees(self, unit: Unit, kept: Collection[int]) -> list[Cell | None]:
+    def read_callees(self, unit: View, kept: Collection[int]) -> list[Cell | None]:
         """Of the calls of a document, but for homes that are kept."""
         cells = self.linker.callees(unit, kept)
         homes = unit.homes
         by_home: dict[int, dict[Cell, None]] = {}
-        for site, cell in zip(unit.code.sites, cells, strict=True):
+        for site, cell in zip(unit.sites, cells, strict=True):
             if cell is not None:
                 by_home.setdefault(homes[site.scope], {})[cell] = None
         for home, asked in by_home.items():
             self.linker.ask(home, lambda asked=asked: [self.linker.read(cell) for cell in asked])
         return cells
 
-    def call(self, unit: Unit, number: int, values: Values) -> Meaning:
+    def call(self, unit: View, number: int, values: Values) -> Meaning:
         """What a call runs: a function, or the class it makes an instance of. On a receiver that nobody knows any
         method of the name may be meant: see cq.graph.names."""
         dialect = self.linker.dialect(unit)
@@ -109,7 +112,7 @@ class Resolver:
         if meaning.module:
             meaning = meaning._replace(module=_name_own(meaning.module, dialect))
         if meaning.status == "unresolved":
-            site = unit.code.sites[number]
+            site = unit.sites[number]
             if site.name in _TEXT_METHODS and any(
                 isinstance(thing, External) and thing.name.startswith(_TEXTS) for thing in values
             ):
@@ -117,6 +120,11 @@ class Resolver:
             if site.name and site.name != site.callee and dialect.is_method_call(site):
                 return BY_NAME
         return meaning
+
+    def call_and_construct(self, unit: View, number: int, values: Values) -> tuple[Meaning, list[Meaning]]:
+        """What a call runs, and the constructors of what it makes."""
+        meaning = self.call(unit, number, values)
+        return meaning, self.construct(values, meaning.status) if meaning.places else []
 
     def mean(self, values: Values) -> Meaning:
         if len(values) == 1:
@@ -170,9 +178,9 @@ class Resolver:
 
     # -- what is no call -------------------------------------------------------------------------
 
-    def imported(self, unit: Unit, kept: Collection[int] = ()) -> Iterator[tuple[Bind, Meaning | None]]:
+    def imported(self, unit: View, kept: Collection[int] = ()) -> Iterator[tuple[Bind, Meaning | None]]:
         """Every binding by an import, with what it means; None in homes that are kept."""
-        for bind in unit.code.binds:
+        for bind in unit.raw.code.binds:
             if isinstance(bind.value, Imported):
                 home = unit.home(bind.scope)
                 yield (
@@ -182,16 +190,16 @@ class Resolver:
                     else self.linker.ask(home, lambda bind=bind, value=bind.value: self._import(unit, bind, value)),
                 )
 
-    def _import(self, unit: Unit, bind: Bind, value: Imported) -> Meaning:
+    def _import(self, unit: View, bind: Bind, value: Imported) -> Meaning:
         meaning = self.mean(raised(self.linker.bound(unit, bind), IMPORT))
         origin = None if meaning.places else self.linker.dialect(unit).find_origin(self.linker, unit, value)
         if isinstance(origin, Module) and origin.unit is not None:
             return Meaning("resolved", "value", ((origin.unit, ROOT),))
         return meaning if origin is None else self.mean({origin: IMPORT})
 
-    def bases(self, unit: Unit, definition: Definition) -> list[Meaning]:
+    def bases(self, unit: View, definition: Definition) -> list[Meaning]:
         """What a class or an interface stands under; what an interface extends or a class implements is a type."""
-        scope, start, home = definition.scope, definition.start, unit.home_inside(definition)
+        scope, start, home = definition.scope, definition.start, unit.home_of(definition)
         is_interface = definition.kind == "interface"
         found = [
             self._ask(home, lambda base=base: self.linker.evaluate(unit, scope, base, start))
@@ -203,7 +211,7 @@ class Resolver:
             found += self.types(unit, home, scope, [named], start)[:1]
         return found
 
-    def overridden(self, unit: Unit, definition: Definition) -> Meaning | None:
+    def overridden(self, unit: View, definition: Definition) -> Meaning | None:
         """The method of a base that this one takes the place of."""
         holder = unit.by_symbol.get(definition.scope)
         if holder is None or holder.kind == "function" or definition.kind != "function":
@@ -212,7 +220,7 @@ class Resolver:
         if not isinstance(function, Function) or function.owner is None:
             return None
         owner = function.owner
-        home = unit.home_inside(definition)
+        home = unit.home_of(definition)
         holder, binds, _, _ = self.linker.ask(
             home, lambda: self.linker.members.find_behind(owner, definition.name, owner)
         )
@@ -235,7 +243,7 @@ class Resolver:
                         return holder, binds
         return None, ()
 
-    def types(self, unit: Unit, home: int, scope: int, kinds: Iterable[Value], position: int) -> list[Meaning]:
+    def types(self, unit: View, home: int, scope: int, kinds: Iterable[Value], position: int) -> list[Meaning]:
         """Classes of the repository that annotations name, for the code of a home."""
         kinds = [kind for kind in kinds if kind is not None]
         if not kinds:
@@ -250,7 +258,7 @@ class Resolver:
                 found[meaning] = None
         return list(found)
 
-    def raised(self, unit: Unit, scope: int, start: int, value: Value) -> Meaning:
+    def raised(self, unit: View, scope: int, start: int, value: Value) -> Meaning:
         """The class of what is raised, be it made there or not."""
         linker, home = self.linker, unit.home(scope)
         if isinstance(value, int) and value in unit.site_at:
@@ -260,7 +268,7 @@ class Resolver:
     def _ask(self, home: int, question: Callable[[], Values]) -> Meaning:
         return self.linker.ask(home, lambda: self.mean(raised(question(), IMPORT)))
 
-    def find_calling(self, unit: Unit, cells: Sequence[Cell | None]) -> set[int]:
+    def find_calling(self, unit: View, cells: Sequence[Cell | None]) -> set[int]:
         """Calls that may call what they are given: of the language's own functions that do, and decorators."""
         dialect = self.linker.dialects[unit.language]
         names = {*dialect.callers, *dialect.builtin_runs, *dialect.element_runs, *dialect.external_runs}
@@ -271,21 +279,21 @@ class Resolver:
         }
         return {
             number
-            for number, (site, cell) in enumerate(zip(unit.code.sites, cells, strict=True))
+            for number, (site, cell) in enumerate(zip(unit.sites, cells, strict=True))
             if cell is not None and (site.kind == "decorator" or cell in found)
         }
 
-    def callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, list[Meaning]] | None:
+    def callbacks(self, unit: View, number: int, values: Values) -> tuple[Meaning, list[Meaning]] | None:
         """Functions that a call of these hands over: `map(f, …)`; of classes among them the constructors as well."""
-        home = unit.home(unit.code.sites[number].scope)
+        home = unit.home(unit.sites[number].scope)
         return self.linker.ask(home, lambda: self._find_callbacks(unit, number, values))
 
-    def _find_callbacks(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, list[Meaning]] | None:
+    def _find_callbacks(self, unit: View, number: int, values: Values) -> tuple[Meaning, list[Meaning]] | None:
         linker = self.linker
         found: Values = {}
         dialect = self.linker.dialects[unit.language]
         callers = dialect.callers
-        site = unit.code.sites[number]
+        site = unit.sites[number]
 
         def imply(names: Iterable[str], value: Value) -> Values:
             found: Values = {}
@@ -312,7 +320,8 @@ class Resolver:
                 found = join(found, imply(dialect.element_runs[thing.name], passed.args[0]) if passed else {})
             elif thing.name in dialect.builtin_runs and site.args:
                 found = join(found, imply(dialect.builtin_runs[thing.name], site.args[0]))
-        if site.kind == "decorator" and unit.decorated_at.get(site.end, (None, 0, False))[2]:
+        decorated = unit.decorated_at(site.end) if site.kind == "decorator" else None
+        if decorated is not None and decorated[2]:
             # `@f(x)`: what the call gives is called with what it decorates.
             found = join(found, {**linker.calls.find_called(linker.calls.result(unit, number))})
         if not found:
@@ -334,13 +343,13 @@ class Resolver:
             )
         }
 
-    def run(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, bool] | None:
+    def run(self, unit: View, number: int, values: Values) -> tuple[Meaning, bool] | None:
         """What a call runs beside what it means, and whether that is instead of it: a wrapper that a decorator put
         around a function; a method of the class that `self` is known to be."""
-        home = unit.home(unit.code.sites[number].scope)
+        home = unit.home(unit.sites[number].scope)
         return self.linker.ask(home, lambda: self._run(unit, number, values))
 
-    def _run(self, unit: Unit, number: int, values: Values) -> tuple[Meaning, bool] | None:
+    def _run(self, unit: View, number: int, values: Values) -> tuple[Meaning, bool] | None:
         found: Values = {}
         kept: set[Thing] = set()
         for thing, level in values.items():
@@ -368,10 +377,10 @@ class Resolver:
                     continue
             others: Values = {}
             receiver = thing.receiver if isinstance(thing, Bound) else None
-            if is_own(receiver) or (receiver is None and _is_read_off(unit.code.sites[number], function)):
-                others = self._dispatch(unit, unit.code.sites[number], function)
+            if is_own(receiver) or (receiver is None and _is_read_off(unit.sites[number], function)):
+                others = self._dispatch(unit, unit.sites[number], function)
             elif level == ANNOTATION and isinstance(receiver, Instance) and self._is_above(receiver.type):
-                others = self._find_passed(unit, unit.code.sites[number], receiver, function)
+                others = self._find_passed(unit, unit.sites[number], receiver, function)
             is_abstract = "abstract" in function.definition.modifiers
             if others.keys() - {function}:
                 # Another may run in its place: then it is one of several.
@@ -383,7 +392,7 @@ class Resolver:
             found |= dict.fromkeys(fetched, INFERRED)
             kept |= values.keys()
         elif len(values) == 1 and UNKNOWN in values:
-            found = self._dispatch(unit, unit.code.sites[number], None)
+            found = self._dispatch(unit, unit.sites[number], None)
         if not found:
             return None
         meaning = self.mean(found)
@@ -391,7 +400,7 @@ class Resolver:
             meaning = meaning._replace(status="ambiguous")
         return (meaning, not kept) if meaning.places else None
 
-    def _dispatch(self, unit: Unit, site: Site, function: Function | None) -> Values:
+    def _dispatch(self, unit: View, site: Site, function: Function | None) -> Values:
         """Methods that take the place of one called on `self` or `super()`, in the classes that calls are known to hand
         over as `self`; itself among them unless it is known that it never runs here. Of a name that the class itself
         does not have (None) those of all classes, or none."""
@@ -448,11 +457,8 @@ class Resolver:
 
     def _have_own(self, kinds: list[Class], name: str) -> bool:
         """Whether one of the classes has a name of its own, or may have it from another base."""
-        for kind in kinds:
-            self.linker.record(kind.unit.member_key(kind.definition.symbol, name))
-        return any(
-            len(kind.definition.bases) > 1 or name in kind.unit.scopes.get(kind.definition.symbol, ()) for kind in kinds
-        )
+        has_own = [bool(kind.unit.bound(kind.definition.symbol, name)) for kind in kinds]
+        return any(has_own) or any(len(kind.unit.contents(kind.definition).bases) > 1 for kind in kinds)
 
     def _without_givers(self, others: Values) -> Values:
         """Of what a decorator may give, without those that would only give another of it when called: what
@@ -471,14 +477,12 @@ class Resolver:
         function = thing.function if isinstance(thing, Bound) else thing
         if not isinstance(function, Function):
             return isinstance(thing, Instance)
-        unit, definition = function.unit, function.definition
-        self.linker.record(unit.home_of(definition))
+        unit, definition = function.unit, function.unit.contents(function.definition)
         around = unit.by_symbol.get(definition.scope)
         while around is not None and around.kind == "function":
             for parameter in around.parameters:
-                self.linker.record(called_key(parameter.name))
-                for number in unit.sites_by_name.get(parameter.name, ()):
-                    site = unit.code.sites[number]
+                for number in unit.calls(parameter.name):
+                    site = unit.sites[number]
                     if site.scope == definition.symbol and site.callee == parameter.name:
                         return True
             around = unit.by_symbol.get(around.scope)
@@ -490,7 +494,7 @@ class Resolver:
         is_open = kind.definition.kind == "interface" or any(type(base) is External for base in order)
         return is_open or bool(self.linker.callers.find_heirs(kind))
 
-    def _find_passed(self, unit: Unit, site: Site, receiver: Instance, function: Function) -> Values:
+    def _find_passed(self, unit: View, site: Site, receiver: Instance, function: Function) -> Values:
         """The methods of what calls pass for a parameter that is called on, where its type names a class above; the
         function itself among them if code makes an instance of just that class."""
         linker = self.linker
@@ -520,18 +524,17 @@ class Resolver:
     def _find_own(self, holder: Class, name: str) -> Function | None:
         """The method of that name that a class defines itself, be it through its prototype."""
         unit, symbol = holder.unit, holder.definition.symbol
-        bound = unit.scopes.get(symbol, {}).get(name, ()) if holder.definition.kind != "prototype" else ()
-        self.linker.record(unit.member_key(symbol, name))
-        for place in (*bound, *unit.own_stores(symbol).get(name, ()))[-1:]:
+        binds, stores = unit.member(symbol, name)
+        for place in (*(binds if holder.definition.kind != "prototype" else ()), *stores)[-1:]:
             value = place.value
             other = self.linker.thing(unit, value.start) if isinstance(value, (Defined, Lambda)) else None
             return other if isinstance(other, Function) else None
         return None
 
-    def implied(self, unit: Unit, kept: Collection[int] = ()) -> Iterator[tuple[int, int, Meaning]]:
+    def implied(self, unit: View, kept: Collection[int] = ()) -> Iterator[tuple[int, int, Meaning]]:
         """Scope, place and methods of what runs without a call: `with x`, `for … in x`, `x + y`."""
         linker, names = self.linker, self.linker.dialects[unit.language].runs
-        for scope, start, operation, value in unit.code.runs:
+        for scope, start, operation, value in unit.raw.code.runs:
             home = unit.home(scope)
             if home in kept:
                 continue
@@ -547,13 +550,13 @@ class Resolver:
                 meaning = linker.ask(home, lambda methods=methods: self.mean(methods))
                 if meaning.places:
                     yield scope, start, meaning
-        for definition in unit.code.definitions:
+        for definition in unit.raw.code.definitions:
             if definition.kind == "class" and unit.home(definition.scope) not in kept:
                 places = self._define(unit, definition) if definition.bases or definition.keywords else []
                 held = linker.ask(unit.home(definition.scope), lambda d=definition: self._find_held(unit, d))
                 for place in dict.fromkeys([*places, *held]):
                     yield definition.scope, definition.start, Meaning("resolved", "mro", (place,))
-        for scope, start, value in unit.code.raises:
+        for scope, start, value in unit.raw.code.raises:
             home = unit.home(scope)
             if home not in kept and isinstance(value, (str, Literals)):  # `raise Wrong` makes one
                 made = linker.ask(home, lambda s=scope, v=value, at=start: self._make(linker.evaluate(unit, s, v, at)))
@@ -562,7 +565,7 @@ class Resolver:
     def _make(self, values: Values) -> list[Meaning]:
         return self.construct(values, self.mean(values).status)
 
-    def _define(self, unit: Unit, definition: Definition) -> list[Place]:
+    def _define(self, unit: View, definition: Definition) -> list[Place]:
         """What a class statement runs: methods of its bases and of its metaclass that the language calls."""
         known = self._defined.get((unit, definition.start))
         if known is not None:
@@ -586,18 +589,15 @@ class Resolver:
         found = self._defined[unit, definition.start] = [place for place in places if place is not None]
         return found
 
-    def _find_held(self, unit: Unit, definition: Definition) -> list[Place]:
+    def _find_held(self, unit: View, definition: Definition) -> list[Place]:
         """Methods that run when a class is defined of what its attributes are instances of: `x = Field()`."""
         linker, hooks = self.linker, self.linker.dialects[unit.language].attribute_hooks
         found: list[Place] = []
-        for number in unit.held_sites.get(definition.symbol, ()) if hooks else ():
+        for number in unit.held_sites(definition.symbol) if hooks else ():
             things = linker.link(unit, number)
             kinds = [thing for thing in things if isinstance(thing, Class) and len(things) == 1]
             methods = [self._find_method(kind, hook) for kind in kinds for hook in hooks]
             found += [place for place in methods if place is not None]
-        if hooks and unit.home(definition.scope) != unit.home(definition.symbol):  # in a function
-            for name in ("*", *unit.scopes.get(definition.symbol, ())):
-                linker.record(unit.member_key(definition.symbol, name))
         return found
 
     def construct(self, values: Values, status: str) -> list[Meaning]:
@@ -659,7 +659,7 @@ def _is_disguised(thing: Thing) -> bool:
     if not isinstance(function, Function):
         return False
     unit = function.unit
-    names = [unit.code.sites[unit.site_at[v]].name if v in unit.site_at else "" for v in _numbers(function.definition)]
+    names = [unit.sites[unit.site_at[v]].name if v in unit.site_at else "" for v in _numbers(function.definition)]
     return any(name != "wraps" for name in names)
 
 

@@ -7,21 +7,12 @@ from typing import TYPE_CHECKING
 from cq.model.code import Value
 
 if TYPE_CHECKING:
-    from cq.graph.cells import Cell
     from cq.graph.dialect import Dialect
-    from cq.graph.unit import Unit
+    from cq.graph.engine.view import View
     from cq.model.code import Definition
 
 
 APPLIED = -1000  # `skipped` of `f.apply(receiver, [a, b])`: all arguments are in one
-
-
-class Keys(set["int | Keys | Cell"]):
-    """What an answer that is remembered depends on: parts of the code (see Unit.name_key), cells, other answers."""
-
-    __slots__ = ()
-    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]  as everything here, it is itself alone
-    __eq__ = object.__eq__
 
 
 class Thing:
@@ -31,22 +22,20 @@ class Thing:
 class Function(Thing):
     __slots__ = ("definition", "owner", "unit")
 
-    def __init__(self, unit: Unit, definition: Definition, owner: Class | None) -> None:
+    def __init__(self, unit: View, definition: Definition, owner: Class | None) -> None:
         self.unit, self.definition, self.owner = unit, definition, owner
 
 
 class Class(Thing):
-    __slots__ = ("definition", "instance", "is_line", "keys", "mro", "self_class", "self_instance", "unit")
+    __slots__ = ("definition", "instance", "is_line", "self_class", "self_instance", "unit")
 
-    def __init__(self, unit: Unit, definition: Definition) -> None:
+    def __init__(self, unit: View, definition: Definition) -> None:
         self.unit, self.definition = unit, definition
         self.instance = Instance(self, own=False)
         # `self` and `cls` in a method: of this class or one derived from it, which the caller knows better.
         self.self_instance = Instance(self, own=True)
         self.self_class = OwnClass(self)
-        self.mro: tuple[Class | External | None, ...] | None = None  # None in it: a base nobody knows
         self.is_line = False  # whether the order is that of its first base, behind itself
-        self.keys = Keys()  # what the order depends on
 
 
 class Instance(Thing):
@@ -86,7 +75,7 @@ class Module(Thing):
 
     __slots__ = ("path", "unit")
 
-    def __init__(self, unit: Unit | None, path: str) -> None:
+    def __init__(self, unit: View | None, path: str) -> None:
         self.unit, self.path = unit, path
 
 
@@ -105,7 +94,7 @@ class Container(Thing):
 
     __slots__ = ("kind", "position", "scope", "typed", "unit", "value")
 
-    def __init__(self, kind: str, unit: Unit, scope: int, position: int, value: Value, *, typed: bool) -> None:
+    def __init__(self, kind: str, unit: View, scope: int, position: int, value: Value, *, typed: bool) -> None:
         self.kind, self.unit, self.scope, self.position, self.value, self.typed = (
             kind,
             unit,

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import force_setattr
 
-from cq.graph import cells
 from cq.graph.corpus import MAX_DOCUMENTS, MAX_EMBEDDED, MAX_HOLDERS
+from cq.graph.engine import cells
+from cq.graph.engine.change import find_difference
 from cq.graph.given import find_given
 from cq.graph.link import Linker
 from cq.graph.links import Kept, find_targets, make_links
-from cq.graph.parts import find_difference
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit, find_named
 from cq.indexing.pool import COST, make_pool

@@ -12,7 +12,8 @@ import msgspec
 
 from cq.graph.links import imported_key, is_by_name, name_key, target_key
 from cq.graph.names import Method, find_by_name, find_imported, fits
-from cq.graph.unit import ANYWHERE, ROOT, Unit
+from cq.graph.scopes import ANYWHERE, ROOT
+from cq.graph.unit import Unit
 from cq.language import describe
 from cq.languages.linking import find_dialect
 from cq.model.code import (

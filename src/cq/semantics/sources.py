@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from cq.graph.engine.view import View
 from cq.graph.things import External, Module, Thing
 from cq.graph.unit import Unit
 from cq.languages.linking import make_linker
@@ -29,7 +30,8 @@ class Sources:
 
     def find(self, path: str, language: str, item: Import) -> list[Source] | None:
         """In the order of its names; None in languages whose imports name definitions."""
-        unit = Unit(path, Code(language))  # what else the document says does not matter
+        # What else the document says does not matter.
+        unit = View(Unit(path, Code(language)), self._linker)
         found = self._linker.dialect(unit).find_sources(self._linker, unit, item)
         if found is None:
             return None

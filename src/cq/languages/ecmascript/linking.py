@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from cq.graph.corpus import stored_key
 from cq.graph.dialect import MAX_IMPORTS, Dialect, OwnForm
+from cq.graph.engine.view import View
+from cq.graph.items import Written
+from cq.graph.scopes import ANYWHERE, ROOT, find_defined
 from cq.graph.things import (
     APPLIED,
     UNKNOWN,
@@ -20,7 +22,6 @@ from cq.graph.things import (
     OwnClass,
     Thing,
 )
-from cq.graph.unit import ANYWHERE, ROOT, Unit, Written, find_defined
 from cq.graph.values import ATTRIBUTE, IMPORT, MRO, NOTHING, PARAMETER, Values, join, raised
 from cq.languages.ecmascript.modules import DECLARATIONS, Modules
 from cq.model.code import (
@@ -104,7 +105,7 @@ _CALLING = ("setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requ
 class Alias(NamedTuple):
     """A type that is called by a name: to be read where it stands."""
 
-    unit: Unit
+    unit: View
     scope: int
     type: Value
 
@@ -136,12 +137,12 @@ class TypeScriptDialect(Dialect):
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._modules = Modules(paths)
-        self._made_up: dict[tuple[Unit, int], Choice] = {}
+        self._made_up: dict[tuple[View, int], Choice] = {}
         self._left = MAX_LOOKUPS
 
     # -- modules ---------------------------------------------------------------------------------
 
-    def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
+    def resolve_import(self, linker: Linker, unit: View, level: int, module: str, name: str) -> Values:
         path = self._modules.find(linker, unit.path, module)
         if path is None:
             return linker.unknown
@@ -155,7 +156,7 @@ class TypeScriptDialect(Dialect):
         found = self._export(linker, source.unit, name, {source.unit})
         return linker.unknown if found is None else raised(found, IMPORT)
 
-    def find_origin(self, linker: Linker, unit: Unit, value: Imported) -> Thing | None:
+    def find_origin(self, linker: Linker, unit: View, value: Imported) -> Thing | None:
         name = value.name
         path = self._modules.find(linker, unit.path, value.module)
         source = linker.module(path).unit if path else None
@@ -169,13 +170,12 @@ class TypeScriptDialect(Dialect):
         home = found.unit if isinstance(found, Alias) else self._find_home(linker, source, name, {source}, MAX_IMPORTS)
         return None if home is None or home.document else linker.module(home.path)
 
-    def _find_home(self, linker: Linker, unit: Unit, name: str, seen: set[Unit], steps: int) -> Unit | None:
+    def _find_home(self, linker: Linker, unit: View, name: str, seen: set[View], steps: int) -> View | None:
         """The module that binds an exported name to a value, along exports of it under the same name."""
-        for bind in self._exports(linker, unit, name) if steps else ():
+        for bind in self._exports(unit, name) if steps else ():
             value = bind.value
             if isinstance(value, str) and bind.name.startswith("export ") and value.isidentifier():
-                linker.record(unit.name_key(value))
-                inner = unit.scopes[ROOT].get(value, ())
+                inner = unit.bound(ROOT, value)
                 value = inner[0].value if len(inner) == 1 and value == name else None
             if not isinstance(value, Imported):
                 return None if value is None else unit
@@ -188,7 +188,7 @@ class TypeScriptDialect(Dialect):
                 return found
         return None
 
-    def find_sources(self, linker: Linker, unit: Unit, item: Import) -> list[tuple[Thing, bool]] | None:
+    def find_sources(self, linker: Linker, unit: View, item: Import) -> list[tuple[Thing, bool]] | None:
         path = self._modules.find(linker, unit.path, item.module)
         if path is None:
             return []
@@ -214,12 +214,12 @@ class TypeScriptDialect(Dialect):
         self._left = saved
         return _is_erased(found) and (valued is None or _is_erased(valued))
 
-    def find_exported(self, linker: Linker, unit: Unit, name: str) -> Values | None:
+    def find_exported(self, linker: Linker, unit: View, name: str) -> Values | None:
         found = self._export(linker, unit, name, {unit})
         return None if found is None else raised(found, IMPORT)
 
-    def _export(self, linker: Linker, unit: Unit, name: str, seen: set[Unit]) -> Values | None:
-        binds = self._exports(linker, unit, name)
+    def _export(self, linker: Linker, unit: View, name: str, seen: set[View]) -> Values | None:
+        binds = self._exports(unit, name)
         if binds:
             found = NOTHING
             for bind in binds:
@@ -236,40 +236,30 @@ class TypeScriptDialect(Dialect):
                 return found
         return None
 
-    def _whole(self, linker: Linker, unit: Unit) -> Values | None:
+    def _whole(self, linker: Linker, unit: View) -> Values | None:
         """`module.exports = …`."""
-        linker.record(unit.name_key("export ="))
-        binds = unit.scopes[ROOT].get("export =")
-        if binds is None:
+        binds = unit.bound(ROOT, "export =")
+        if not binds:
             return None
         found = NOTHING
         for bind in binds:
             found = join(found, linker.bound(unit, bind))
         return found
 
-    def _exports(self, linker: Linker, unit: Unit, name: str, *, as_type: bool = False) -> list[Bind]:
+    def _exports(self, unit: View, name: str, *, as_type: bool = False) -> Sequence[Bind]:
         """The bindings that leave a module under a name."""
-        linker.record(unit.name_key(f"export {name}"))
-        names = unit.scopes[ROOT]
-        found = list(names.get(f"export {name}", ()))
-        if not found:
-            linker.record(unit.name_key("__all__"))
-            if unit.code.public is not None and name in unit.code.public:
-                if as_type:
-                    linker.record(unit.name_key(f"<{name}>"))
-                    found = list(names.get(f"<{name}>", ()))
-                if not found:
-                    linker.record(unit.name_key(name))
-                    found = [bind for bind in names.get(name, ()) if not bind.inner]
+        found = unit.bound(ROOT, f"export {name}")
+        if not found and name in (unit.public() or ()):
+            found = unit.bound(ROOT, f"<{name}>") if as_type else ()
+            found = found or [bind for bind in unit.bound(ROOT, name) if not bind.inner]
         return found
 
-    def _starred(self, linker: Linker, unit: Unit, name: str, seen: set[Unit]) -> Iterator[Unit | External]:
+    def _starred(self, linker: Linker, unit: View, name: str, seen: set[View]) -> Iterator[View | External]:
         """Where `export * from` may find a name; packages last, since nobody knows what they have."""
-        linker.record(unit.name_key("export *"))
         outside: list[External] = []
         if name == "default":
             return
-        for source in [bind.value for bind in unit.scopes[ROOT].get("export *", ())]:
+        for source in [bind.value for bind in unit.bound(ROOT, "export *")]:
             path = self._modules.find(linker, unit.path, source.module) if isinstance(source, Imported) else None
             inner = linker.module(path).unit if path else None
             if inner is not None and inner not in seen:
@@ -281,7 +271,7 @@ class TypeScriptDialect(Dialect):
 
     # -- names without flow ----------------------------------------------------------------------
 
-    def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
+    def find_static(self, linker: Linker, unit: View, scope: int, value: Value, position: int) -> Thing | None:
         saved, self._left = self._left, MAX_LOOKUPS
         found = self._find(linker, unit, scope, value, as_type=True)
         if isinstance(found, Alias):
@@ -290,7 +280,7 @@ class TypeScriptDialect(Dialect):
         return None if isinstance(found, Alias) else found
 
     def _find(
-        self, linker: Linker, unit: Unit, scope: int, value: Value, *, as_type: bool, steps: int = MAX_STEPS
+        self, linker: Linker, unit: View, scope: int, value: Value, *, as_type: bool, steps: int = MAX_STEPS
     ) -> Thing | Alias | None:
         """What a name leads to by declarations, imports and aliases alone."""
         self._left -= 1
@@ -318,13 +308,12 @@ class TypeScriptDialect(Dialect):
                 return None
 
     def _find_path(
-        self, linker: Linker, unit: Unit, scope: int, path: list[str], *, as_type: bool, steps: int
+        self, linker: Linker, unit: View, scope: int, path: list[str], *, as_type: bool, steps: int
     ) -> Thing | Alias | None:
         found: Thing | Alias | None = None
         names = (f"<{path[0]}>", path[0]) if as_type and len(path) == 1 else (path[0],)
         for name in names:
             binds = unit.find(scope, name, ANYWHERE)
-            linker.record(unit.scope_key(binds[0].scope if binds else ROOT, name))
             for bind in binds:
                 found = self._find(linker, unit, bind.scope, bind.value, as_type=as_type, steps=steps - 1)
                 if found is not None:
@@ -337,7 +326,7 @@ class TypeScriptDialect(Dialect):
         return self._find_inner(linker, found, path[1:], as_type=as_type, steps=steps - 1)
 
     def _find_imported(
-        self, linker: Linker, unit: Unit, value: Imported, *, as_type: bool, steps: int
+        self, linker: Linker, unit: View, value: Imported, *, as_type: bool, steps: int
     ) -> Thing | Alias | None:
         module, name = value.module, value.name
         path = self._modules.find(linker, unit.path, module)
@@ -353,18 +342,17 @@ class TypeScriptDialect(Dialect):
             return source if found is None else found
         return self._find_member(linker, source.unit, name, {source.unit}, as_type=as_type, steps=steps)
 
-    def _find_whole(self, linker: Linker, unit: Unit, *, as_type: bool, steps: int) -> Thing | Alias | None:
-        linker.record(unit.name_key("export ="))
-        for bind in unit.scopes[ROOT].get("export =", ()):
+    def _find_whole(self, linker: Linker, unit: View, *, as_type: bool, steps: int) -> Thing | Alias | None:
+        for bind in unit.bound(ROOT, "export ="):
             return self._find(linker, unit, ROOT, bind.value, as_type=as_type, steps=steps - 1)
         return None
 
     def _find_member(
-        self, linker: Linker, unit: Unit, name: str, seen: set[Unit], *, as_type: bool, steps: int
+        self, linker: Linker, unit: View, name: str, seen: set[View], *, as_type: bool, steps: int
     ) -> Thing | Alias | None:
         if steps <= 0:
             return None
-        for bind in self._exports(linker, unit, name, as_type=as_type):
+        for bind in self._exports(unit, name, as_type=as_type):
             found = self._find(linker, unit, ROOT, bind.value, as_type=as_type, steps=steps - 1)
             if found is not None:
                 return found
@@ -392,8 +380,7 @@ class TypeScriptDialect(Dialect):
                 unit, symbol = found.unit, found.definition.symbol
                 found = None
                 for label in (f"<{name}>", name) if as_type else (name,):
-                    linker.record(unit.member_key(symbol, label))
-                    for bind in unit.scopes.get(symbol, {}).get(label, ()):
+                    for bind in unit.bound(symbol, label):
                         found = found or self._find(linker, unit, symbol, bind.value, as_type=as_type, steps=steps - 1)
             else:
                 return None
@@ -406,9 +393,7 @@ class TypeScriptDialect(Dialect):
         saved, self._left = self._left, MAX_LOOKUPS
         unit, definition = kind.unit, kind.definition
         order: dict[Thing | None, None] = {kind: None}
-        label = f"<{definition.name}>"
-        linker.record(unit.scope_key(definition.scope, label))
-        for start in find_defined(unit.scopes.get(definition.scope, {}).get(label, ())):
+        for start in find_defined(unit.bound(definition.scope, f"<{definition.name}>")):
             merged = linker.thing(unit, start)
             if isinstance(merged, Class) and merged is not kind:
                 order[merged] = None
@@ -420,9 +405,9 @@ class TypeScriptDialect(Dialect):
         return tuple(order)
 
     def _add_bases(
-        self, linker: Linker, order: dict[Thing | None, None], unit: Unit, scope: int, value: Value, *, as_type: bool
+        self, linker: Linker, order: dict[Thing | None, None], unit: View, scope: int, value: Value, *, as_type: bool
     ) -> None:
-        todo: list[tuple[Unit, int, Value]] = [(unit, scope, value)]
+        todo: list[tuple[View, int, Value]] = [(unit, scope, value)]
         for _ in range(MAX_STEPS):
             if not todo:
                 return
@@ -472,7 +457,7 @@ class TypeScriptDialect(Dialect):
         found: dict[Class, None] = {}
         todo = [kind]
         while todo:
-            for unit, definition in linker.find_entries("heir", todo.pop().definition.name) or ():
+            for unit, definition in linker.documents.entries("heir", todo.pop().definition.name) or ():
                 derived = linker.thing(unit, definition.start)
                 if isinstance(derived, Class) and derived not in found and self._implements(linker, derived, kind):
                     found[derived] = None
@@ -494,13 +479,13 @@ class TypeScriptDialect(Dialect):
 
     # -- types -----------------------------------------------------------------------------------
 
-    def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
+    def make(self, linker: Linker, unit: View, scope: int, kind: Value, position: int) -> Values:
         saved, self._left = self._left, MAX_LOOKUPS
         found = self._make(linker, unit, scope, kind, position, MAX_STEPS)
         self._left = saved
         return found
 
-    def _make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int, steps: int) -> Values:
+    def _make(self, linker: Linker, unit: View, scope: int, kind: Value, position: int, steps: int) -> Values:
         self._left -= 1
         if kind is None or isinstance(kind, int) or steps <= 0 or self._left < 0:
             return linker.unknown
@@ -543,14 +528,14 @@ class TypeScriptDialect(Dialect):
                 return linker.unknown
 
     def _make_each(
-        self, linker: Linker, unit: Unit, scope: int, kinds: Iterable[Value], position: int, steps: int
+        self, linker: Linker, unit: View, scope: int, kinds: Iterable[Value], position: int, steps: int
     ) -> Values:
         found = NOTHING
         for kind in kinds:
             found = join(found, self._make(linker, unit, scope, kind, position, steps - 1))
         return found
 
-    def _make_named(self, linker: Linker, unit: Unit, scope: int, name: Name, position: int, steps: int) -> Values:
+    def _make_named(self, linker: Linker, unit: View, scope: int, name: Name, position: int, steps: int) -> Values:
         thing = self._find(linker, unit, scope, name, as_type=True)
         if isinstance(thing, Alias):
             return self._make(linker, thing.unit, thing.scope, thing.type, ANYWHERE, steps - 1)
@@ -560,7 +545,7 @@ class TypeScriptDialect(Dialect):
             return {thing.instance: 0}
         return {linker.external(f"{thing.name}()"): 0} if isinstance(thing, External) else linker.unknown
 
-    def _make_generic(self, linker: Linker, unit: Unit, scope: int, kind: Element, position: int, steps: int) -> Values:
+    def _make_generic(self, linker: Linker, unit: View, scope: int, kind: Element, position: int, steps: int) -> Values:
         name, given = kind.base, kind.keys
         thing = self._find(linker, unit, scope, name, as_type=True) if isinstance(name, str) else None
         if not isinstance(thing, External) or not given:
@@ -577,8 +562,7 @@ class TypeScriptDialect(Dialect):
                 if isinstance(inner, Class) and label == "InstanceType":
                     found = join(found, {inner.instance: 0})
                 elif isinstance(inner, Function) and label == "ReturnType":
-                    definition = inner.definition
-                    linker.record(inner.unit.home_of(definition))
+                    definition = inner.unit.contents(inner.definition)
                     made = self._make(linker, inner.unit, definition.scope, definition.type, ANYWHERE, steps - 1)
                     found = join(found, made)
                 else:
@@ -607,7 +591,7 @@ class TypeScriptDialect(Dialect):
 
     # -- operations ------------------------------------------------------------------------------
 
-    def operate(self, linker: Linker, unit: Unit, scope: int, form: OwnForm, position: int) -> Values:
+    def operate(self, linker: Linker, unit: View, scope: int, form: OwnForm, position: int) -> Values:
         match form:
             case ReturnOf():
                 found = NOTHING
@@ -624,7 +608,7 @@ class TypeScriptDialect(Dialect):
             case _:
                 return linker.unknown
 
-    def _super(self, linker: Linker, unit: Unit, scope: int, form: SuperObject) -> Values:
+    def _super(self, linker: Linker, unit: View, scope: int, form: SuperObject) -> Values:
         holder = unit.find_class(scope)
         kind = None if holder is None else linker.thing(unit, holder.start)
         if not isinstance(kind, Class):
@@ -670,15 +654,12 @@ class TypeScriptDialect(Dialect):
         for inner in spread:
             values = linker.evaluate(unit, container.scope, inner, container.position)
             found = join(found, linker.attribute(values, name))
-        linker.record(stored_key(name))
-        stores = unit.stores_by_name.get(name, ())
+        stores = unit.stores(name)
         for store in stores:
             if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
-        linker.record(unit.item_key(key))
-        put = [store for stores in unit.item_stores.values() for store in stores if store.key == key]
+        put = unit.items_under(key)
         for store in put[:MAX_STORES]:
-            linker.record(unit.name_key(f"[]{unit.find_base(store.base).rpartition('.')[2]}"))
             if container in linker.store_base(unit, store):
                 found = join(found, linker.stored(unit, store))
         if not (written or spread or stores or put) or _ANY_TEXT in value.keys:
@@ -706,34 +687,30 @@ class TypeScriptDialect(Dialect):
         if name == "prototype" and isinstance(thing, Class):
             return {thing.instance: 0}  # it has the methods of its instances
         unit, start = thing.unit, thing.definition.start
-        merged = self._find_merged(linker, thing, name)
+        merged = self._find_merged(thing, name)
         if merged is not None:
             return linker.bound(unit, merged)
-        linker.record(unit.name_key("export ="))
-        for bind in unit.scopes[ROOT].get("export =", ()):
+        for bind in unit.bound(ROOT, "export ="):
             value = bind.value
             if isinstance(value, str):  # `module.exports = f`
-                linker.record(unit.name_key(value))
-                named = unit.scopes[ROOT].get(value, ())
+                named = unit.bound(ROOT, value)
                 value = named[0].value if len(named) == 1 else None
             if isinstance(value, (Defined, Lambda)) and value.start == start:
-                binds = self._exports(linker, unit, name)
+                binds = self._exports(unit, name)
                 return linker.bound(unit, binds[0]) if binds else None
         return None
 
-    def _find_merged(self, linker: Linker, thing: Function | Class, name: str) -> Bind | None:
+    def _find_merged(self, thing: Function | Class, name: str) -> Bind | None:
         """Of a name that is declared as a class, function or enum and as a namespace too: what the other one has."""
         unit, definition = thing.unit, thing.definition
-        binds = unit.scopes.get(definition.scope, {}).get(definition.name, ()) if definition.name else ()
+        binds = unit.bound(definition.scope, definition.name) if definition.name else ()
         if len(binds) < 2:
             return None
         others = [unit.definitions[at] for at in find_defined(binds)]
         if len(others) < len(binds) or not any(other.kind == "namespace" for other in others):
             return None
-        linker.record(unit.scope_key(definition.scope, definition.name))
         for other in sorted(others, key=lambda other: other is not definition):
-            linker.record(unit.member_key(other.symbol, name))
-            for bind in unit.scopes.get(other.symbol, {}).get(name, ()):
+            for bind in unit.bound(other.symbol, name):
                 return bind if other is not definition else None
         return None
 
@@ -745,8 +722,8 @@ class TypeScriptDialect(Dialect):
 
     # -- what the language's own functions do -----------------------------------------------------
 
-    def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
-        site = unit.code.sites[number]
+    def call_external(self, linker: Linker, thing: External, unit: View, number: int) -> Values | None:
+        site = unit.sites[number]
         name = thing.name
         if thing.owner is not None:
             return self._call_method(linker, thing.owner, name.rpartition(".")[2], unit, number)
@@ -798,9 +775,9 @@ class TypeScriptDialect(Dialect):
             case _:
                 return None
 
-    def _bind(self, linker: Linker, unit: Unit, number: int) -> Values:
+    def _bind(self, linker: Linker, unit: View, number: int) -> Values:
         """`f.bind(receiver, a)` is f with its first parameters given."""
-        site = unit.code.sites[number]
+        site = unit.sites[number]
         found: Values = {}
         for thing, level in linker.evaluate(unit, site.scope, _base(site.callee), site.start).items():
             if isinstance(thing, Function):
@@ -809,8 +786,8 @@ class TypeScriptDialect(Dialect):
                 found[thing] = level
         return found
 
-    def _call_method(self, linker: Linker, owner: Container, name: str, unit: Unit, number: int) -> Values | None:
-        site = unit.code.sites[number]
+    def _call_method(self, linker: Linker, owner: Container, name: str, unit: View, number: int) -> Values | None:
+        site = unit.sites[number]
         first = site.args[0] if site.args else None
         if owner.kind == "promise":
             if name == "then":
@@ -835,7 +812,7 @@ class TypeScriptDialect(Dialect):
 
     def find_passed(self, linker: Linker, function: Function, number: int) -> Values | None:
         unit = function.unit
-        place = unit.handed.get(function.definition.start)
+        place = unit.handed(function.definition)
         if place is None:
             return None
         site, at = place
@@ -866,8 +843,7 @@ class TypeScriptDialect(Dialect):
             thing, skipped = thing.function, thing.skipped if thing.receiver is None else 1
         if not isinstance(thing, Function):
             return linker.unknown
-        unit, definition = thing.unit, thing.definition
-        linker.record(unit.home_of(definition))
+        unit, definition = thing.unit, thing.unit.contents(thing.definition)
         if at + skipped >= len(definition.parameters):
             return linker.unknown
         parameter = definition.parameters[at + skipped]
@@ -877,8 +853,8 @@ class TypeScriptDialect(Dialect):
             if isinstance(made, Container) and isinstance(kind, FunctionType) and len(kind.parameters) > number:
                 found = join(found, linker.make(made.unit, made.scope, kind.parameters[number], made.position))
         if parameter.type is None:
-            for place in unit.sites_by_name.get(parameter.name, ()):
-                site = unit.code.sites[place]
+            for place in unit.calls(parameter.name):
+                site = unit.sites[place]
                 binds = unit.find(site.scope, parameter.name, site.start) if site.callee == parameter.name else ()
                 passed = site.args[number] if number < len(site.args) else None
                 if any(bind.value == ParameterOf(definition.start, at + skipped) for bind in binds):

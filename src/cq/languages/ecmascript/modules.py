@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from cq.graph.unit import ROOT, Unit
+from cq.graph.engine.cells import Remembered
+from cq.graph.scopes import ROOT
 from cq.model.code import Dictionary, Listing, Text, Value
 
 if TYPE_CHECKING:
@@ -38,25 +39,21 @@ class Modules:
                     self._configs[folder] = path
                 elif name == "package.json":
                     self._packages[folder] = path
-        self._known: dict[tuple[str, str], tuple[str | None, tuple[int, ...]]] = {}
-        self._read: list[int] = []
+        self._known: dict[tuple[str, str], Remembered[str | None]] = {}
 
     def find(self, linker: Linker, path: str, module: str) -> str | None:
         """The path of the file; "" for what is outside the repository, None where there should be one and is none."""
         folder = path.rpartition("/")[0]
         known = self._known.get((folder, module))
         if known is None:
-            self._read = []
-            found = self._find(linker, folder, module)
-            known = self._known[folder, module] = (found, tuple(dict.fromkeys(self._read)))
-        for key in known[1]:
-            linker.record(key)
-        if known[0] and path.endswith(DECLARATIONS):
-            stem, dot, ending = known[0].rpartition(".")
+            known = self._known[folder, module] = linker.remember(self._find, linker, folder, module)
+        found = linker.recall(known)
+        if found and path.endswith(DECLARATIONS):
+            stem, dot, ending = found.rpartition(".")
             declared = stem + _DECLARED_AS.get(dot + ending, "")
             if declared in self._files:  # `./a.js` in a.d.ts's folder: types know types
                 return declared
-        return known[0]
+        return found
 
     def _find(self, linker: Linker, folder: str, module: str) -> str | None:
         module = module.partition("?")[0]
@@ -87,13 +84,9 @@ class Modules:
 
     def _setting(self, linker: Linker, path: str, name: str) -> Value:
         """What a JSON document has under a name at its root."""
-        unit: Unit | None = linker.corpus.unit(path)
-        if unit is None:
-            return None
-        self._read.append(unit.name_key(name))
-        for bind in unit.scopes[ROOT].get(name, ()):
-            return bind.value
-        return None
+        unit = linker.documents.get(path)
+        binds = () if unit is None else unit.bound(ROOT, name)
+        return binds[0].value if binds else None
 
     def _find_mapped(self, linker: Linker, folder: str, module: str) -> str | None:
         """`paths` and `baseUrl` of the nearest tsconfig.json."""

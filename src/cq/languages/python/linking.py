@@ -9,9 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cq.graph.callers import MAX_CALLERS
-from cq.graph.cells import Cell
-from cq.graph.corpus import called_key
 from cq.graph.dialect import Dialect
+from cq.graph.engine.cells import Cell, Remembered
+from cq.graph.engine.view import View
+from cq.graph.items import Written
+from cq.graph.scopes import ANYWHERE, ROOT
 from cq.graph.things import (
     UNKNOWN,
     Bound,
@@ -20,11 +22,9 @@ from cq.graph.things import (
     External,
     Function,
     Instance,
-    Keys,
     Module,
     Thing,
 )
-from cq.graph.unit import ANYWHERE, ROOT, Unit, Written
 from cq.graph.values import EVERYTHING, IMPORT, NOTHING, PARAMETER, Values, join
 from cq.model.code import (
     NULL,
@@ -133,12 +133,13 @@ class PythonDialect(Dialect):
         self._projects = {"", "src", "lib", "python"}  # folders that modules are named from, wherever they are imported
         self._found: dict[tuple[str, str], str | None] = {}
         self._strings: dict[str, Value] = {}
-        self._metaclasses: dict[Class, tuple[Class | None, Keys]] = {}
-        self._records: dict[Class, tuple[bool, Keys]] = {}
+        self._metaclasses: dict[Class, Remembered[Class | None]] = {}
+        self._records: dict[Class, Remembered[bool]] = {}
         self._filled: dict[tuple[Class, str], Cell] = {}  # fields of records
-        self._factories: dict[Class, tuple[list[Thing], Keys]] = {}
-        self._made_up: dict[tuple[Unit, int], Each] = {}
-        self._handed: dict[tuple[Unit, int, int | str], Site | None] = {}
+        self._factories: dict[Class, Remembered[list[Thing]]] = {}
+        self._made_up: dict[tuple[View, int], Each] = {}
+        self._handed: dict[tuple[View, int, int | str], Site | None] = {}
+        self._looked_up: dict[tuple[View, str], Thing | None] = {}  # in one lookup, None while it is being made
         for path in paths:
             folder, _, name = path.rpartition("/")
             if name.endswith((".py", ".pyi")):
@@ -152,7 +153,7 @@ class PythonDialect(Dialect):
 
     # -- modules ---------------------------------------------------------------------------------
 
-    def find_module(self, linker: Linker, unit: Unit, dotted: str) -> Thing | None:
+    def find_module(self, linker: Linker, unit: View, dotted: str) -> Thing | None:
         """The module of that name as the unit would import it; an External when the repository has none."""
         here = unit.path.rpartition("/")[0]
         key = (here, dotted)
@@ -205,7 +206,7 @@ class PythonDialect(Dialect):
                 return linker.module(path)
         return linker.module(stem) if stem in self._folders else None
 
-    def find_source(self, linker: Linker, unit: Unit, level: int, module: str) -> Thing | None:
+    def find_source(self, linker: Linker, unit: View, level: int, module: str) -> Thing | None:
         if not level:
             return self.find_module(linker, unit, module)
         folder = unit.path.rpartition("/")[0]
@@ -223,7 +224,7 @@ class PythonDialect(Dialect):
             folder = found.path.removesuffix("/__init__.py")
         return found
 
-    def find_sources(self, linker: Linker, unit: Unit, item: Import) -> list[tuple[Thing, bool]] | None:
+    def find_sources(self, linker: Linker, unit: View, item: Import) -> list[tuple[Thing, bool]] | None:
         source = self.find_source(linker, unit, item.level, item.module)
         if source is None or isinstance(source, External):
             return [] if source is None else [(source, False)]
@@ -231,13 +232,13 @@ class PythonDialect(Dialect):
         found: list[Thing] = [] if item.kind == "from" else [source]
         for bound in item.bindings if item.kind == "from" else ():
             inner = self.find_submodule(linker, source.path, bound.imported)
-            own = source.unit.scopes[ROOT].get(bound.imported, ()) if inner and source.unit is not None else ()
+            own = source.unit.bound(ROOT, bound.imported) if inner and source.unit is not None else ()
             # `from pkg import name`: what the package itself has under the name comes first, unless it imports it.
             is_own = any(not isinstance(bind.value, Imported) for bind in own)
             found.append(source if inner is None or is_own else inner)
         return [(thing, False) for thing in found if isinstance(thing, Module) and thing.path in self._files]
 
-    def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
+    def resolve_import(self, linker: Linker, unit: View, level: int, module: str, name: str) -> Values:
         source = self.find_source(linker, unit, level, module)
         if source is None:
             return linker.unknown
@@ -272,12 +273,8 @@ class PythonDialect(Dialect):
     def find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
         known = self._metaclasses.get(kind)
         if known is None:
-            keys = Keys()
-            with linker.recording(keys):
-                known = self._metaclasses[kind] = (self._find_metaclass(linker, kind), keys)
-        else:
-            linker.record(known[1])
-        return known[0]
+            known = self._metaclasses[kind] = linker.remember(self._find_metaclass, linker, kind)
+        return linker.recall(known)
 
     def _find_metaclass(self, linker: Linker, kind: Class) -> Class | None:
         for holder in linker.members.order(kind):
@@ -290,7 +287,7 @@ class PythonDialect(Dialect):
         return None
 
     def find_static(
-        self, linker: Linker, unit: Unit, scope: int, value: Value, position: int, steps: int = MAX_ALIASES
+        self, linker: Linker, unit: View, scope: int, value: Value, position: int, steps: int = MAX_ALIASES
     ) -> Thing | None:
         """A class by names, imports and aliases alone: what bases are made of. None: nobody knows."""
         if steps <= 0:
@@ -301,7 +298,7 @@ class PythonDialect(Dialect):
             number = unit.site_at.get(value)
             if number is None:
                 return None
-            callee = self.find_static(linker, unit, scope, unit.code.sites[number].callee, position, steps - 1)
+            callee = self.find_static(linker, unit, scope, unit.sites[number].callee, position, steps - 1)
             return linker.external(f"{callee.name}()") if isinstance(callee, External) else None
         match value:
             case Element():
@@ -319,11 +316,10 @@ class PythonDialect(Dialect):
                 return None
 
     def _find_named(
-        self, linker: Linker, unit: Unit, scope: int, path: list[str], position: int, steps: int
+        self, linker: Linker, unit: View, scope: int, path: list[str], position: int, steps: int
     ) -> Thing | None:
         found: Thing | None = None
         binds = unit.find(scope, path[0], position)
-        linker.record(unit.scope_key(binds[0].scope if binds else ROOT, path[0]))
         for bind in binds:
             if bind.value is not None:
                 found = self.find_static(linker, unit, bind.scope, bind.value, bind.start - 1, steps - 1)
@@ -343,10 +339,8 @@ class PythonDialect(Dialect):
                 found = self._find_exported(linker, found, name, steps)
             elif isinstance(found, Class):
                 unit, scope = found.unit, found.definition.symbol
-                linker.record(unit.member_key(scope, name))
-                binds = unit.scopes.get(scope, {}).get(name, ())
                 found = None
-                for bind in binds:
+                for bind in unit.bound(scope, name):
                     found = self.find_static(linker, unit, scope, bind.value, bind.start, steps - 1)
             else:
                 return None
@@ -355,25 +349,34 @@ class PythonDialect(Dialect):
     def _find_exported(self, linker: Linker, module: Module, name: str, steps: int) -> Thing | None:
         if steps <= 0:
             return None
-        unit = module.unit
-        if unit is not None:
-            linker.record(unit.name_key(name))
+        found = None if module.unit is None else self._look_up(linker, module.unit, name, steps)
+        return self.find_submodule(linker, module.path, name) if found is None else found
+
+    def _look_up(self, linker: Linker, unit: View, name: str, steps: int) -> Thing | None:
+        """What a module itself has under a name. Modules may import all of one another: in one lookup each is asked
+        once, lest they be gone through in every order."""
+        known, is_first = self._looked_up, not self._looked_up
+        if (unit, name) in known:
+            return known[unit, name]
+        known[unit, name] = None
+        try:
             found: Thing | None = None
-            binds: Sequence[Bind] = unit.scopes[ROOT].get(name, ())
-            for bind in unit.reach(list(binds), ANYWHERE, is_own=False) if binds else ():
+            binds = unit.bound(ROOT, name)
+            for bind in unit.reach(binds, ANYWHERE, is_own=False) if binds else ():
                 if bind.value is not None:
                     found = self.find_static(linker, unit, ROOT, bind.value, bind.start - 1, steps - 1)
                 if isinstance(found, (Class, Module)):
                     break
             if found is None and not binds:
                 found = self._find_starred(linker, unit, name, steps - 1)
-            if found is not None:
-                return found
-        return self.find_submodule(linker, module.path, name)
+            known[unit, name] = found
+            return found
+        finally:
+            if is_first:
+                known.clear()
 
-    def _find_starred(self, linker: Linker, unit: Unit, name: str, steps: int) -> Thing | None:
-        linker.record(unit.name_key("*"))
-        for _, star in reversed(unit.stars):
+    def _find_starred(self, linker: Linker, unit: View, name: str, steps: int) -> Thing | None:
+        for _, star in reversed(unit.stars()):
             source = self.find_source(linker, unit, star.level, star.module)
             if isinstance(source, Module) and source.unit is not unit:
                 found = self._find_exported(linker, source, name, steps - 1)
@@ -381,7 +384,7 @@ class PythonDialect(Dialect):
                     return found
         return None
 
-    def _find_imported(self, linker: Linker, unit: Unit, value: Imported, steps: int) -> Thing | None:
+    def _find_imported(self, linker: Linker, unit: View, value: Imported, steps: int) -> Thing | None:
         name = value.name
         source = self.find_source(linker, unit, value.level, value.module)
         if name == "*" or source is None:
@@ -433,30 +436,26 @@ class PythonDialect(Dialect):
         """Whether the language writes a constructor that takes the fields of a class."""
         known = self._records.get(kind)
         if known is None:
-            keys, unit, definition = Keys(), kind.unit, kind.definition
-            with linker.recording(keys):
-                linker.record(unit.member_key(definition.symbol, "@"))
-                given = [
-                    self.find_static(linker, unit, definition.scope, value, definition.start)
-                    for value in (*definition.decorators, *definition.bases)
-                ]
-            is_record = any(type(thing) is External and thing.name in _RECORDS for thing in given)
-            known = self._records[kind] = is_record, keys
-        else:
-            linker.record(known[1])
-        return known[0]
+            known = self._records[kind] = linker.remember(self._find_record, linker, kind)
+        return linker.recall(known)
+
+    def _find_record(self, linker: Linker, kind: Class) -> bool:
+        unit, definition = kind.unit, kind.unit.contents(kind.definition)
+        given = [
+            self.find_static(linker, unit, definition.scope, value, definition.start)
+            for value in (*definition.decorators, *definition.bases)
+        ]
+        return any(type(thing) is External and thing.name in _RECORDS for thing in given)
 
     def _find_filled(self, linker: Linker, holder: Class, name: str) -> Values:
         """What calls that make a record pass for one of its fields. It is no method of the record."""
         found = NOTHING
         heirs = linker.callers.find_heirs(holder)
         for kind in (holder, *heirs):
-            label = kind.definition.name
-            linker.record(called_key(label))
-            places = [(unit, n) for unit in linker.corpus.calling(label) or () for n in unit.sites_by_name[label]]
+            places = linker.documents.calls(kind.definition.name) or ()
             fields = self._find_fields(linker, kind)
             for unit, number in places if len(places) <= MAX_CALLERS and name in fields else ():
-                site = unit.code.sites[number]
+                site = unit.sites[number]
                 at = fields.index(name)
                 given = dict(site.keywords).get(name, site.args[at] if at < len(site.args) else None)
                 if given is not None and kind in linker.link(unit, number):
@@ -470,29 +469,24 @@ class PythonDialect(Dialect):
         found: dict[str, None] = {}
         for holder in reversed(linker.members.order(kind)):
             if isinstance(holder, Class) and self._is_record(linker, holder):
-                found |= dict.fromkeys(holder.unit.find_fields(holder.definition.symbol))
+                found |= dict.fromkeys(holder.unit.fields(holder.definition.symbol))
         return list(found)
 
     def find_factories(self, linker: Linker, kind: Class) -> list[Thing]:
         """`items: list = field(default_factory=make)`."""
         known = self._factories.get(kind)
         if known is None:
-            keys = Keys()
-            with linker.recording(keys):
-                known = self._factories[kind] = self._find_factories(linker, kind), keys
-        else:
-            linker.record(known[1])
-        return known[0]
+            known = self._factories[kind] = linker.remember(self._find_factories, linker, kind)
+        return linker.recall(known)
 
     def _find_factories(self, linker: Linker, kind: Class) -> list[Thing]:
         found: list[Thing | None] = []
         for holder in linker.members.order(kind):
             if isinstance(holder, Class) and self._is_record(linker, holder):
                 unit, symbol = holder.unit, holder.definition.symbol
-                for name in unit.find_fields(symbol):
-                    linker.record(unit.member_key(symbol, name))
-                    ends = [bind.value for bind in unit.scopes[symbol][name] if isinstance(bind.value, int)]
-                    for site in (unit.code.sites[unit.site_at[end]] for end in ends if end in unit.site_at):
+                for name in unit.fields(symbol):
+                    ends = [bind.value for bind in unit.bound(symbol, name) if isinstance(bind.value, int)]
+                    for site in (unit.sites[unit.site_at[end]] for end in ends if end in unit.site_at):
                         found += [
                             self.find_static(linker, unit, site.scope, value, site.start)
                             for key, value in site.keywords
@@ -500,10 +494,10 @@ class PythonDialect(Dialect):
                         ]
         return [thing for thing in found if thing is not None]
 
-    def find_handed(self, thing: External, unit: Unit, number: int, at: int | str) -> Site | None:
+    def find_handed(self, thing: External, unit: View, number: int, at: int | str) -> Site | None:
         key = (unit, number, at)
         if key not in self._handed:
-            site = unit.code.sites[number]
+            site = unit.sites[number]
             passed, keywords = self._find_passed(thing.name, site, at)
             self._handed[key] = Site(site.scope, site.start, -1, None, passed, keywords) if passed or keywords else None
         return self._handed[key]
@@ -537,19 +531,17 @@ class PythonDialect(Dialect):
         return True
 
     def give_decorated(
-        self, linker: Linker, thing: External, unit: Unit, definition: Definition, found: Values
+        self, linker: Linker, thing: External, unit: View, definition: Definition, found: Values
     ) -> Values:
         """`@singledispatch` runs one of those that are registered with it."""
         if thing.name not in _DISPATCHERS:
             return {}
         given = dict(found)
         registering = f"{definition.name}.register"
-        for other in unit.code.definitions:
-            for value in other.decorators:
-                number = unit.site_at.get(value) if isinstance(value, int) else None
-                callee = value if number is None else unit.code.sites[number].callee
-                if callee == registering and other.scope == definition.scope:
-                    given[linker.bind(linker.thing(unit, other.start), None)] = PARAMETER
+        for site in (unit.sites[number] for number in unit.calls("register")):
+            other = unit.decorated_at(site.end)
+            if other is not None and site.callee == registering and other[0].scope == definition.scope:
+                given[linker.bind(linker.thing(unit, other[0].start), None)] = PARAMETER
         return given
 
     def function_member(self, linker: Linker, function: Function | Class, name: str) -> Values | None:
@@ -559,7 +551,7 @@ class PythonDialect(Dialect):
 
     # -- annotations -----------------------------------------------------------------------------
 
-    def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
+    def make(self, linker: Linker, unit: View, scope: int, kind: Value, position: int) -> Values:
         if isinstance(kind, str):
             return self._instances(linker, unit, scope, self.find_static(linker, unit, scope, kind, position))
         match kind:
@@ -581,14 +573,14 @@ class PythonDialect(Dialect):
             case _:
                 return linker.unknown
 
-    def _make_all(self, linker: Linker, unit: Unit, scope: int, kinds: Sequence[Value], position: int) -> Values:
+    def _make_all(self, linker: Linker, unit: View, scope: int, kinds: Sequence[Value], position: int) -> Values:
         found = NOTHING
         for kind in kinds:
             found = join(found, self.make(linker, unit, scope, kind, position))
         return found
 
     def _make_generic(
-        self, linker: Linker, unit: Unit, scope: int, base: External, kinds: Sequence[Value], position: int
+        self, linker: Linker, unit: View, scope: int, base: External, kinds: Sequence[Value], position: int
     ) -> Values:
         name = base.name.rpartition(".")[2]
         if name in _UNIONS:
@@ -613,7 +605,7 @@ class PythonDialect(Dialect):
             return linker.unknown
         return {linker.external(f"{base.name}()"): 0}
 
-    def _instances(self, linker: Linker, unit: Unit, scope: int, thing: Thing | None) -> Values:
+    def _instances(self, linker: Linker, unit: View, scope: int, thing: Thing | None) -> Values:
         if isinstance(thing, Class):
             return {thing.instance: 0}
         if not isinstance(thing, External):
@@ -637,8 +629,8 @@ class PythonDialect(Dialect):
 
     # -- builtins --------------------------------------------------------------------------------
 
-    def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
-        site = unit.code.sites[number]
+    def call_external(self, linker: Linker, thing: External, unit: View, number: int) -> Values | None:
+        site = unit.sites[number]
         if thing.owner is not None:
             return self._call_container(linker, thing, thing.owner, unit, number)
         name, args = thing.name, list(site.args)
@@ -737,13 +729,13 @@ class PythonDialect(Dialect):
             return linker.unknown
         return None
 
-    def _find_made(self, linker: Linker, unit: Unit, site: Site) -> list[Class]:
+    def _find_made(self, linker: Linker, unit: View, site: Site) -> list[Class]:
         """The classes that `super().__call__()` in a metaclass makes instances of."""
         method = linker.callers.method_around(unit, site.scope)
         return [] if method is None or method.owner is None else linker.callers.find_instances(method.owner)
 
-    def find_ran(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values:
-        found, site = NOTHING, unit.code.sites[number]
+    def find_ran(self, linker: Linker, thing: External, unit: View, number: int) -> Values:
+        found, site = NOTHING, unit.sites[number]
         for kind in self._find_made(linker, unit, site) if thing.name == _MAKING else ():
             for name in self.constructors:
                 found = join(found, linker.member(kind.instance, name, PARAMETER))
@@ -755,11 +747,10 @@ class PythonDialect(Dialect):
             found = join(found, linker.members.find_begun(held, name) if is_begun else linker.attribute(held, name))
         return {method: PARAMETER for method in found if isinstance(method, (Bound, Function))}
 
-    def _find_begin(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> str:
+    def _find_begin(self, linker: Linker, unit: View, scope: int, value: Value, position: int) -> str:
         """How a text begins that is put together: `"visit_" + kind`, also under a name."""
         if isinstance(value, str) and "." not in value:
             binds = unit.find(scope, value, position)
-            linker.record(unit.scope_key(binds[0].scope if binds else ROOT, value))
             value = binds[0].value if len(binds) == 1 else None
         match value:
             case Operated(operator="+", left=Text(value=begin)):
@@ -767,13 +758,13 @@ class PythonDialect(Dialect):
             case _:
                 return ""
 
-    def _is_mapping(self, linker: Linker, unit: Unit, number: int) -> bool:
+    def _is_mapping(self, linker: Linker, unit: View, number: int) -> bool:
         """Whether `dict(x)` copies a dictionary; else x has pairs."""
-        site = unit.code.sites[number]
+        site = unit.sites[number]
         given = linker.evaluate(unit, site.scope, site.args[0], site.start)
         return not any(isinstance(thing, Container) and thing.kind != "dict" for thing in given)
 
-    def _held(self, linker: Linker, unit: Unit, number: int, value: Written) -> Values:
+    def _held(self, linker: Linker, unit: View, number: int, value: Written) -> Values:
         return {linker.held(unit, number, value): 0}
 
     def _partial(self, linker: Linker, values: Values, skipped: int) -> Values:
@@ -789,8 +780,8 @@ class PythonDialect(Dialect):
                 found[thing] = level
         return found
 
-    def _super(self, linker: Linker, unit: Unit, number: int) -> Values:
-        site = unit.code.sites[number]
+    def _super(self, linker: Linker, unit: View, number: int) -> Values:
+        site = unit.sites[number]
         method = unit.by_symbol.get(site.scope)
         while method is not None:
             holder = unit.by_symbol.get(method.scope)
@@ -810,10 +801,10 @@ class PythonDialect(Dialect):
         return {linker.super_of(kind, receiver, function): 2}
 
     def _call_container(
-        self, linker: Linker, thing: External, owner: Container, unit: Unit, number: int
+        self, linker: Linker, thing: External, owner: Container, unit: View, number: int
     ) -> Values | None:
         name = thing.name.rpartition(".")[2]
-        site = unit.code.sites[number]
+        site = unit.sites[number]
         if name in ("get", "pop", "setdefault", "popleft", "__getitem__", "__next__"):
             key = site.args[0] if owner.kind == "dict" and site.args else None
             found = NOTHING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cq.graph.unit import ROOT
+from cq.graph.scopes import ROOT
 from cq.model.code import Bind, Text
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ class Crates:
         return self._placed
 
     def _read(self, linker: Linker, manifest: str, name: str) -> Iterator[str]:
-        unit = linker.corpus.unit(manifest) if manifest in self._manifests else None
-        binds: Sequence[Bind] = unit.scopes[ROOT].get(name, ()) if unit is not None else ()
+        unit = linker.documents.get(manifest) if manifest in self._manifests else None
+        binds: Sequence[Bind] = unit.bound(ROOT, name) if unit is not None else ()
         yield from (bind.value.value for bind in binds if isinstance(bind.value, Text))
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cq.graph.corpus import MAX_HOLDERS, entry_key
+from cq.graph.corpus import MAX_HOLDERS
 from cq.graph.dialect import Dialect, OwnForm
-from cq.graph.things import UNKNOWN, Bound, Class, External, Function, Instance, Keys, Module, Native, OwnClass, Thing
-from cq.graph.unit import ROOT, Unit, Written, find_defined, get_kind
+from cq.graph.engine.cells import Remembered
+from cq.graph.engine.view import View
+from cq.graph.items import Written, get_kind
+from cq.graph.scopes import ROOT, find_defined
+from cq.graph.things import UNKNOWN, Bound, Class, External, Function, Instance, Module, Native, OwnClass, Thing
 from cq.graph.values import (
     ANNOTATION,
     ATTRIBUTE,
@@ -100,7 +103,7 @@ class Variable(Native):
 
     __slots__ = ("bound", "name", "scope", "unit")
 
-    def __init__(self, dialect: Dialect, unit: Unit, scope: int, name: str, bound: Value) -> None:
+    def __init__(self, dialect: Dialect, unit: View, scope: int, name: str, bound: Value) -> None:
         super().__init__(dialect)
         self.unit, self.scope, self.name, self.bound = unit, scope, name, bound
 
@@ -122,14 +125,14 @@ class RustDialect(Dialect):
     def __init__(self, paths: Iterable[str]) -> None:
         self._crates = Crates(paths)
         self._applied: dict[tuple[Class | str, tuple[Type, ...]], Applied] = {}
-        self._variables: dict[tuple[Unit, int, str], Variable] = {}
+        self._variables: dict[tuple[View, int, str], Variable] = {}
         self._methods: dict[tuple[Thing, str], StdMethod] = {}
-        self._found: dict[tuple[Unit, int, str, str], tuple[tuple[Thing, ...], Keys]] = {}
-        self._sources: dict[tuple[Unit, int], tuple[list[Thing], Keys]] = {}
-        self._known: dict[tuple[Thing, str, bool], tuple[Values, Keys]] = {}
-        self._impls: dict[tuple[str, str], tuple[list[Class], bool]] = {}
-        self._targets: dict[Class, tuple[Type, Keys]] = {}
-        self._traits: dict[Class, tuple[Type, Keys]] = {}
+        self._found: dict[tuple[View, int, str, str], Remembered[tuple[Thing, ...]]] = {}
+        self._sources: dict[tuple[View, int], Remembered[list[Thing]]] = {}
+        self._known: dict[tuple[Thing, str, bool], Remembered[Values]] = {}
+        self._impls: dict[tuple[str, str], Remembered[tuple[list[Class], bool]]] = {}
+        self._targets: dict[Class, Remembered[Type]] = {}
+        self._traits: dict[Class, Remembered[Type]] = {}
         self._open: set[object] = set()  # lookups that are being made
         self._cuts = 0  # how often a lookup met itself, or went too deep: what it gave then is not remembered
         self._depth = 0  # of types being read
@@ -142,10 +145,10 @@ class RustDialect(Dialect):
         module = linker.module(path)
         return [module] if module.unit is not None else []
 
-    def _crate(self, linker: Linker, unit: Unit, name: str) -> list[Thing]:
+    def _crate(self, linker: Linker, unit: View, name: str) -> list[Thing]:
         return self._module(linker, self._crates.find(linker, unit.path, name))
 
-    def _home(self, unit: Unit, scope: int) -> int:
+    def _home(self, unit: View, scope: int) -> int:
         """The inline module around a scope, ROOT for the file itself."""
         while scope != ROOT:
             definition = unit.by_symbol.get(scope)
@@ -156,7 +159,7 @@ class RustDialect(Dialect):
             scope = definition.scope
         return ROOT
 
-    def _here(self, linker: Linker, unit: Unit, scope: int) -> Thing:
+    def _here(self, linker: Linker, unit: View, scope: int) -> Thing:
         return linker.module(unit.path) if scope == ROOT else linker.thing(unit, unit.by_symbol[scope].start)
 
     def _above(self, linker: Linker, thing: Thing) -> list[Thing]:
@@ -164,11 +167,11 @@ class RustDialect(Dialect):
             return [self._here(linker, thing.unit, self._home(thing.unit, thing.definition.scope))]
         return self._module(linker, self._crates.parent(linker, thing.path)) if isinstance(thing, Module) else []
 
-    def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
+    def resolve_import(self, linker: Linker, unit: View, level: int, module: str, name: str) -> Values:
         found = self._import(linker, unit, ROOT, module, name, "")
         return dict.fromkeys(found, IMPORT) if found else linker.unknown
 
-    def _import(self, linker: Linker, unit: Unit, scope: int, module: str, name: str, space: str) -> list[Thing]:
+    def _import(self, linker: Linker, unit: View, scope: int, module: str, name: str, space: str) -> list[Thing]:
         if module.startswith("mod "):
             return self._module(linker, self._crates.child(linker, unit.path, module[4:]))
         if module.startswith("path "):
@@ -182,7 +185,7 @@ class RustDialect(Dialect):
 
     # -- paths -----------------------------------------------------------------------------------
 
-    def _path(self, linker: Linker, unit: Unit, scope: int, segments: Sequence[str], space: str) -> list[Thing]:
+    def _path(self, linker: Linker, unit: View, scope: int, segments: Sequence[str], space: str) -> list[Thing]:
         """What a path names, in the space of types, values or macros ("" for any)."""
         if len(segments) > MAX_STEPS:
             return []
@@ -200,7 +203,7 @@ class RustDialect(Dialect):
         return found
 
     def _head(
-        self, linker: Linker, unit: Unit, scope: int, head: str, rest: list[str], space: str
+        self, linker: Linker, unit: View, scope: int, head: str, rest: list[str], space: str
     ) -> list[Thing] | None:
         if head == "crate" or head == "$crate":
             return self._module(linker, self._crates.root(linker, unit.path))
@@ -240,11 +243,11 @@ class RustDialect(Dialect):
         in the text behind them."""
         return [
             linker.thing(unit, definition.start)
-            for unit, definition in linker.find_entries("macro", name, MAX_HOLDERS) or ()
+            for unit, definition in linker.documents.entries("macro", name, MAX_HOLDERS) or ()
             if self._crates.root(linker, unit.path) == root and definition.kind in ("macro", "function")
         ]
 
-    def _outside(self, unit: Unit, scope: int, name: str, space: str, *, is_head: bool) -> str:
+    def _outside(self, unit: View, scope: int, name: str, space: str, *, is_head: bool) -> str:
         """What needs no binding, and crates that the repository does not hold."""
         if name in STD_CRATES:
             return name
@@ -255,7 +258,7 @@ class RustDialect(Dialect):
         # Nothing of that name is in scope, so a path that begins with it begins with a crate.
         return name if is_head and space == "type" and name[:1].islower() else ""
 
-    def _lookup(self, linker: Linker, unit: Unit, scope: int, name: str, space: str) -> list[Thing]:
+    def _lookup(self, linker: Linker, unit: View, scope: int, name: str, space: str) -> list[Thing]:
         """A name as seen from a scope: items and imports of the functions around it, then those of its module."""
         while scope != ROOT:
             definition = unit.by_symbol.get(scope)
@@ -265,7 +268,7 @@ class RustDialect(Dialect):
             if definition.kind == "mod":
                 break
             if space == "type":
-                linker.record(_key_of(unit, definition))
+                unit.contents(definition)
                 for known, bound in definition.keywords:
                     if known == name:
                         return [self._variable(unit, scope, name, bound)]
@@ -276,34 +279,27 @@ class RustDialect(Dialect):
             scope = definition.scope
         return list(self._scope_items(linker, unit, scope, name, space))
 
-    def _scope_items(self, linker: Linker, unit: Unit, scope: int, name: str, space: str) -> tuple[Thing, ...]:
+    def _scope_items(self, linker: Linker, unit: View, scope: int, name: str, space: str) -> tuple[Thing, ...]:
         """Items and imports of one module or function, then what its globs bring."""
         key = (unit, scope, name, space)
         known = self._found.get(key)
-        if known is not None:
-            linker.record(known[1])
-            return known[0]
-        if key in self._open or len(self._open) > MAX_OPEN:
-            self._cuts += 1
-            return ()
-        cuts, keys = self._cuts, Keys()
-        self._open.add(key)
-        with linker.recording(keys):
-            definition = unit.by_symbol.get(scope)
-            if definition is not None and definition.kind == "function":
-                linker.record(unit.home_of(definition))
-            else:
-                linker.record(unit.name_key(name) if scope == ROOT else unit.member_key(scope, name))
-            found = tuple(self._find_items(linker, unit, scope, name, space))
-        self._open.discard(key)
-        if self._cuts == cuts:
-            self._found[key] = (found, keys)
-        return found
+        if known is None:
+            if key in self._open or len(self._open) > MAX_OPEN:
+                self._cuts += 1
+                return ()
+            cuts = self._cuts
+            self._open.add(key)
+            known = linker.remember(self._find_items, linker, unit, scope, name, space)
+            self._open.discard(key)
+            if self._cuts == cuts:
+                self._found[key] = known
+        return linker.recall(known)
 
-    def _find_items(self, linker: Linker, unit: Unit, scope: int, name: str, space: str) -> list[Thing]:
+    def _find_items(self, linker: Linker, unit: View, scope: int, name: str, space: str) -> tuple[Thing, ...]:
         found = self._find_bound(linker, unit, scope, name, space)
-        if found is not None:
-            return found
+        return tuple(self._find_globbed(linker, unit, scope, name, space) if found is None else found)
+
+    def _find_globbed(self, linker: Linker, unit: View, scope: int, name: str, space: str) -> list[Thing]:
         # Modules may import all of one another: each is asked once, the nearest first.
         outside = ""
         seen = [(unit, scope)]
@@ -322,7 +318,6 @@ class RustDialect(Dialect):
                     inner = (source.unit, source.definition.symbol)
                 if inner is not None and inner not in seen and len(seen) < MAX_GLOBS:
                     seen.append(inner)
-                    linker.record(inner[0].scope_key(inner[1], name))
                     found = self._find_bound(linker, *inner, name, space)
                     if found and not _is_below(*module, *inner):
                         found = [thing for thing in found if not _is_private(thing, *inner)]
@@ -332,11 +327,11 @@ class RustDialect(Dialect):
         is_free = name[:1].isupper() and not self._outside(unit, scope, name, space, is_head=False)
         return [linker.external(f"{outside}::{name}")] if outside and is_free else []
 
-    def _find_bound(self, linker: Linker, unit: Unit, scope: int, name: str, space: str) -> list[Thing] | None:
+    def _find_bound(self, linker: Linker, unit: View, scope: int, name: str, space: str) -> list[Thing] | None:
         """What a module or function defines or imports by name; None: globs may bring it."""
         own: list[Thing] = []
         imported: list[Thing] | None = None
-        for bind in unit.scopes.get(scope, {}).get(name, ()):
+        for bind in unit.bound(scope, name):
             value = bind.value
             if isinstance(value, Defined) and _is_in(unit.definitions[value.start].kind, space):
                 own.append(self._thing(linker, unit, value.start))
@@ -346,9 +341,8 @@ class RustDialect(Dialect):
                 imported += [thing for thing in found if thing not in imported and _fits(thing, space)]
         return own or imported
 
-    def _globs(self, linker: Linker, unit: Unit, scope: int) -> list[Thing]:
-        linker.record(unit.scope_key(scope, "*"))
-        if not unit.stars:
+    def _globs(self, linker: Linker, unit: View, scope: int) -> list[Thing]:
+        if not unit.stars():
             return []
         key = (unit, scope)
         known = self._sources.get(key)
@@ -357,22 +351,22 @@ class RustDialect(Dialect):
                 self._cuts += 1
                 return []
             self._open.add(key)
-            cuts, keys = self._cuts, Keys()
-            with linker.recording(keys):
-                sources = [
-                    source
-                    for at, star in unit.stars
-                    if at == scope
-                    for source in self._import(linker, unit, scope, star.module, "*", "type")
-                ]
+            cuts = self._cuts
+            known = linker.remember(self._find_globs, linker, unit, scope)
             self._open.discard(key)
-            known = (sources, keys)
             if self._cuts == cuts:
                 self._sources[key] = known
-        linker.record(known[1])
-        return known[0]
+        return linker.recall(known)
 
-    def _thing(self, linker: Linker, unit: Unit, start: int) -> Class | Function:
+    def _find_globs(self, linker: Linker, unit: View, scope: int) -> list[Thing]:
+        return [
+            source
+            for at, star in unit.stars()
+            if at == scope
+            for source in self._import(linker, unit, scope, star.module, "*", "type")
+        ]
+
+    def _thing(self, linker: Linker, unit: View, start: int) -> Class | Function:
         thing = linker.thing(unit, start)
         if isinstance(thing, Class) and thing.definition.kind == "variant" and thing.instance.type is thing:
             holder = linker.thing(unit, unit.by_symbol[thing.definition.scope].start)
@@ -418,13 +412,12 @@ class RustDialect(Dialect):
         return list(self._find_own_method(linker, thing, name, dotted=False))
 
     def _variant(self, linker: Linker, kind: Class, name: str) -> Thing | None:
-        linker.record(kind.unit.member_key(kind.definition.symbol, name))
-        starts = find_defined(kind.unit.scopes.get(kind.definition.symbol, {}).get(name, ()))
+        starts = find_defined(kind.unit.bound(kind.definition.symbol, name))
         return self._thing(linker, kind.unit, starts[0]) if starts else None
 
     # -- names in expressions --------------------------------------------------------------------
 
-    def find_name(self, linker: Linker, unit: Unit, scope: int, name: str, position: int) -> Values:
+    def find_name(self, linker: Linker, unit: View, scope: int, name: str, position: int) -> Values:
         if "::" in name:
             path = name.split("::")
             found = self._path(linker, unit, scope, path, "value") or self._path(linker, unit, scope, path, "type")
@@ -434,11 +427,10 @@ class RustDialect(Dialect):
             definition = unit.by_symbol.get(at)
             if definition is None or definition.kind == "mod":
                 break
-            binds = unit.scopes.get(at, {}).get(name) if definition.kind == "function" else None
+            binds = unit.bound(at, name) if definition.kind == "function" else ()
             if binds:
                 reached = [bind for bind in unit.reach(binds, position, at == scope) if _is_local(bind)]
                 if reached:
-                    linker.record(unit.home(at))
                     found = NOTHING
                     for bind in reached:
                         found = join(found, linker.bound(unit, bind))
@@ -453,7 +445,7 @@ class RustDialect(Dialect):
             found = [linker.external(outside)] if outside else []
         return self._as_values(linker, unit, found)
 
-    def _find_item(self, linker: Linker, unit: Unit, scope: int, form: Item) -> Values:
+    def _find_item(self, linker: Linker, unit: View, scope: int, form: Item) -> Values:
         path, is_literal = form.path.split("::"), form.namespace == "literal"
         found = self._path(linker, unit, scope, path, "type" if is_literal else "macro")
         if is_literal and not found:
@@ -462,14 +454,13 @@ class RustDialect(Dialect):
             return {linker.external(f"std::{path[-1]}"): SCOPE} if path[-1] in ATTRIBUTES else linker.unknown
         return self._as_values(linker, unit, found, literal=is_literal)
 
-    def _as_values(self, linker: Linker, unit: Unit, found: Sequence[Thing], *, literal: bool = False) -> Values:
+    def _as_values(self, linker: Linker, unit: View, found: Sequence[Thing], *, literal: bool = False) -> Values:
         values: Values = {}
         doubt = PARAMETER if len(found) > 1 and any(_is_declared(thing) for thing in found) else SCOPE
         for thing in found:
             level = max(SCOPE if getattr(thing, "unit", None) is unit else IMPORT, doubt)
             if isinstance(thing, Class) and thing.definition.kind in ("const", "alias"):
-                linker.record(thing.unit.member_key(thing.definition.symbol, ""))
-                scope, kind = thing.definition.scope, thing.definition.type
+                scope, kind = thing.definition.scope, thing.unit.contents(thing.definition).type
                 made = self._type(linker, thing.unit, scope, kind, {})
                 if literal and made is not None:
                     made = _class_of(made) or made
@@ -487,12 +478,12 @@ class RustDialect(Dialect):
 
     # -- types -----------------------------------------------------------------------------------
 
-    def find_static(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Thing | None:
+    def find_static(self, linker: Linker, unit: View, scope: int, value: Value, position: int) -> Thing | None:
         found = self._path(linker, unit, scope, value.split("::"), "type") if isinstance(value, str) else []
         thing = found[0] if len(found) == 1 else None
         return _class_of(thing) or thing
 
-    def make(self, linker: Linker, unit: Unit, scope: int, kind: Value, position: int) -> Values:
+    def make(self, linker: Linker, unit: View, scope: int, kind: Value, position: int) -> Values:
         found = self._type(linker, unit, scope, kind, {})
         return linker.unknown if found is None else {found: ANNOTATION}
 
@@ -507,14 +498,14 @@ class RustDialect(Dialect):
             found = self._applied[key] = Applied(self, kind, args)
         return found
 
-    def _variable(self, unit: Unit, scope: int, name: str, bound: Value) -> Variable:
+    def _variable(self, unit: View, scope: int, name: str, bound: Value) -> Variable:
         key = (unit, scope, name)
         found = self._variables.get(key)
         if found is None:
             found = self._variables[key] = Variable(self, unit, scope, name, bound)
         return found
 
-    def _self(self, linker: Linker, unit: Unit, scope: int) -> Type:
+    def _self(self, linker: Linker, unit: View, scope: int) -> Type:
         while scope != ROOT:
             definition = unit.by_symbol.get(scope)
             if definition is None:
@@ -530,7 +521,7 @@ class RustDialect(Dialect):
             scope = definition.scope
         return None
 
-    def _type(self, linker: Linker, unit: Unit, scope: int, kind: Value, env: Env, steps: int = MAX_STEPS) -> Type:
+    def _type(self, linker: Linker, unit: View, scope: int, kind: Value, env: Env, steps: int = MAX_STEPS) -> Type:
         """A type as written, seen from a scope. Static: reads no cell."""
         if kind is None or steps <= 0:
             return None
@@ -543,7 +534,7 @@ class RustDialect(Dialect):
         finally:
             self._depth -= 1
 
-    def _read_type(self, linker: Linker, unit: Unit, scope: int, kind: Value, env: Env, steps: int) -> Type:
+    def _read_type(self, linker: Linker, unit: View, scope: int, kind: Value, env: Env, steps: int) -> Type:
         args: tuple[Value, ...] = ()
         match kind:
             case Listing():
@@ -577,8 +568,7 @@ class RustDialect(Dialect):
                 if not isinstance(part, NamedType)
             )
             if thing.definition.kind == "alias":
-                linker.record(thing.unit.member_key(thing.definition.symbol, ""))
-                names = [name for name, _ in thing.definition.keywords]
+                names = [name for name, _ in thing.unit.contents(thing.definition).keywords]
                 inner_env = dict(zip(names, inner, strict=False))
                 return self._type(
                     linker, thing.unit, thing.definition.symbol, thing.definition.type, inner_env, steps - 1
@@ -591,7 +581,7 @@ class RustDialect(Dialect):
         return thing if isinstance(thing, (Instance, Native)) else None
 
     def _make_std(
-        self, linker: Linker, unit: Unit, scope: int, thing: External, args: Sequence[Value], env: Env, steps: int
+        self, linker: Linker, unit: View, scope: int, thing: External, args: Sequence[Value], env: Env, steps: int
     ) -> Type:
         name = thing.name.rpartition("::")[2]
 
@@ -612,7 +602,7 @@ class RustDialect(Dialect):
             return self.apply(kind, tuple(inner(at) for at in range(ARITIES.get(kind, 1))))
         return linker.external(f"{thing.name}()")
 
-    def _bound(self, linker: Linker, unit: Unit, scope: int, bounds: Iterable[Value], env: Env, steps: int) -> Type:
+    def _bound(self, linker: Linker, unit: View, scope: int, bounds: Iterable[Value], env: Env, steps: int) -> Type:
         """What satisfies all bounds: the trait of the repository among them, or several."""
         found: list[Type] = []
         for bound in bounds:
@@ -632,45 +622,43 @@ class RustDialect(Dialect):
 
     def _find_impls(self, linker: Linker, kind: str, name: str) -> tuple[list[Class], bool]:
         """Impls as they are entered (see ENTRY_KINDS), and whether these are all."""
-        key = (kind, name)
-        known = self._impls.get(key)
+        known = self._impls.get((kind, name))
         if known is None:
-            entered = linker.find_entries(kind, name, MAX_HOLDERS)
-            impls = [linker.thing(unit, d.start) for unit, d in entered or () if d.kind == "impl"]
-            known = self._impls[key] = ([impl for impl in impls if isinstance(impl, Class)], entered is not None)
-        else:
-            linker.record(entry_key(kind, name))
-        return known
+            known = self._impls[kind, name] = linker.remember(self._read_impls, linker, kind, name)
+        return linker.recall(known)
+
+    def _read_impls(self, linker: Linker, kind: str, name: str) -> tuple[list[Class], bool]:
+        entered = linker.documents.entries(kind, name, MAX_HOLDERS)
+        impls = [linker.thing(unit, d.start) for unit, d in entered or () if d.kind == "impl"]
+        return [impl for impl in impls if isinstance(impl, Class)], entered is not None
 
     def _target(self, linker: Linker, impl: Class) -> Type:
         """The type that an impl is for."""
         known = self._targets.get(impl)
         if known is None:
-            self._targets[impl] = (None, Keys())  # `impl Foo<Self::X>`: what it sees of itself
-            keys = Keys()
-            with linker.recording(keys):
-                definition = impl.definition
-                linker.record(impl.unit.member_key(definition.symbol, ""))
-                kind = self._type(linker, impl.unit, definition.symbol, definition.type, {})
-            known = self._targets[impl] = (kind, keys)
-        linker.record(known[1])
-        return known[0]
+            known = self._targets[impl] = Remembered[Type](None)  # `impl Foo<Self::X>`: what it sees of itself
+            linker.fill(known, self._find_target, linker, impl)
+        return linker.recall(known)
+
+    def _find_target(self, linker: Linker, impl: Class) -> Type:
+        definition = impl.unit.contents(impl.definition)
+        return self._type(linker, impl.unit, definition.symbol, definition.type, {})
 
     def _trait(self, linker: Linker, impl: Class) -> Type:
         known = self._traits.get(impl)
         if known is None:
-            keys = Keys()
-            with linker.recording(keys):
-                linker.record(impl.unit.member_key(impl.definition.symbol, ""))
-                kind = impl.definition.bases[0] if impl.definition.bases else None
-                if isinstance(kind, Element):
-                    kind = kind.base
-                found: list[Thing] = []
-                if isinstance(kind, str):
-                    found = self._path(linker, impl.unit, impl.definition.scope, kind.split("::"), "type")
-            known = self._traits[impl] = (found[0] if found else None, keys)
-        linker.record(known[1])
-        return known[0]
+            known = self._traits[impl] = linker.remember(self._find_trait, linker, impl)
+        return linker.recall(known)
+
+    def _find_trait(self, linker: Linker, impl: Class) -> Type:
+        bases = impl.unit.contents(impl.definition).bases
+        kind = bases[0] if bases else None
+        if isinstance(kind, Element):
+            kind = kind.base
+        found: list[Thing] = []
+        if isinstance(kind, str):
+            found = self._path(linker, impl.unit, impl.definition.scope, kind.split("::"), "type")
+        return found[0] if found else None
 
     def _impls_of(self, linker: Linker, kind: Class) -> Iterator[Class]:
         for impl in self._find_impls(linker, "impl of type", kind.definition.name)[0]:
@@ -681,8 +669,7 @@ class RustDialect(Dialect):
         """A trait and those it asks for."""
         found = [trait]
         for known in found:
-            linker.record(known.unit.member_key(known.definition.symbol, ""))
-            for bound in known.definition.bases:
+            for bound in known.unit.contents(known.definition).bases:
                 kind = _class_of(self._type(linker, known.unit, known.definition.symbol, bound, {}))
                 if kind is not None and kind not in found and len(found) < MAX_STEPS:
                     found.append(kind)
@@ -698,8 +685,7 @@ class RustDialect(Dialect):
 
     def _own(self, linker: Linker, holder: Class, name: str, *, dotted: bool) -> Function | None:
         unit, symbol = holder.unit, holder.definition.symbol
-        linker.record(unit.member_key(symbol, name))
-        for start in find_defined(unit.scopes.get(symbol, {}).get(name, ())):
+        for start in find_defined(unit.bound(symbol, name)):
             thing = linker.thing(unit, start)
             if isinstance(thing, Function) and (not dotted or _takes_self(thing.definition)):
                 return thing
@@ -720,11 +706,10 @@ class RustDialect(Dialect):
             holders = self._supers(linker, kind)
         for holder in holders:
             unit, symbol = holder.unit, holder.definition.symbol
-            linker.record(unit.member_key(symbol, name))
-            for start in find_defined(unit.scopes.get(symbol, {}).get(name, ())):
+            for start in find_defined(unit.bound(symbol, name)):
                 definition = unit.definitions[start]
                 if definition.kind == "alias":
-                    linker.record(unit.member_key(definition.symbol, ""))
+                    unit.contents(definition)
                     env = self._env(linker, holder, thing)
                     return self._type(linker, unit, symbol, definition.type, env)
         return None
@@ -732,7 +717,7 @@ class RustDialect(Dialect):
     def _bound_of(self, linker: Linker, variable: Variable) -> Type:
         holder = variable.unit.by_symbol.get(variable.scope)
         if holder is not None:
-            linker.record(_key_of(variable.unit, holder))
+            variable.unit.contents(holder)
         if variable.bound is None or ("bound", variable) in self._open:
             return None
         self._open.add(("bound", variable))
@@ -770,16 +755,14 @@ class RustDialect(Dialect):
                 self._cuts += 1
                 return NOTHING
             self._open.add(key)
-            cuts, keys = self._cuts, Keys()
-            with linker.recording(keys):
-                known = (self._search_method(linker, thing, name, dotted=dotted, derefs=derefs), keys)
+            cuts = self._cuts
+            known = linker.remember(self._search_method, linker, thing, name, dotted, derefs)
             self._open.discard(key)
             if self._cuts == cuts:
                 self._known[key] = known
-        linker.record(known[1])
-        return known[0]
+        return linker.recall(known)
 
-    def _search_method(self, linker: Linker, thing: Thing, name: str, *, dotted: bool, derefs: int) -> Values:
+    def _search_method(self, linker: Linker, thing: Thing, name: str, dotted: bool, derefs: int) -> Values:
         if isinstance(thing, Variable):
             bound = self._bound_of(linker, thing)
             if bound is not None and derefs < MAX_DEREFS:
@@ -842,7 +825,7 @@ class RustDialect(Dialect):
 
     def _find_const(self, linker: Linker, kind: Class, name: str) -> Values:
         for impl in self._impls_of(linker, kind):
-            for start in find_defined(impl.unit.scopes.get(impl.definition.symbol, {}).get(name, ())):
+            for start in find_defined(impl.unit.bound(impl.definition.symbol, name)):
                 return {linker.thing(impl.unit, start): MRO}
         return NOTHING
 
@@ -972,8 +955,7 @@ class RustDialect(Dialect):
         return found
 
     def _field(self, linker: Linker, kind: Class, name: str, receiver: Type) -> Type:
-        definition = kind.definition
-        linker.record(kind.unit.member_key(definition.symbol, ""))
+        definition = kind.unit.contents(kind.definition)
         for parameter in definition.parameters:
             if parameter.name == name:
                 env = self._env(linker, kind, receiver)
@@ -1000,13 +982,12 @@ class RustDialect(Dialect):
 
     # -- calls -----------------------------------------------------------------------------------
 
-    def give(self, linker: Linker, thing: Thing, receiver: Thing | None, unit: Unit | None, number: int) -> Values:
+    def give(self, linker: Linker, thing: Thing, receiver: Thing | None, unit: View | None, number: int) -> Values:
         found: Type = None
         if isinstance(thing, Function):
-            definition = thing.definition
+            definition = thing.unit.contents(thing.definition)
             if definition.type is None:
                 return linker.calls.returned(thing)  # a closure
-            linker.record(thing.unit.home_of(definition))
             env = {} if thing.owner is None else self._env(linker, thing.owner, receiver)
             found = self._type(linker, thing.unit, definition.symbol, definition.type, env)
         elif isinstance(thing, Applied) and thing.kind == "fn":
@@ -1016,8 +997,8 @@ class RustDialect(Dialect):
             found = bound.args[0] if isinstance(bound, Applied) and bound.kind == "fn" else None
         return linker.unknown if found is None else {found: ANNOTATION}
 
-    def call_external(self, linker: Linker, thing: External, unit: Unit, number: int) -> Values | None:
-        site = unit.code.sites[number]
+    def call_external(self, linker: Linker, thing: External, unit: View, number: int) -> Values | None:
+        site = unit.sites[number]
         if isinstance(thing, StdMethod):
             return self._call_method(linker, thing, unit, site)
         holder, _, name = thing.name.rpartition("::")
@@ -1043,7 +1024,7 @@ class RustDialect(Dialect):
             return linker.unknown
         return None
 
-    def _argument(self, linker: Linker, unit: Unit, site: Site, at: int) -> Values:
+    def _argument(self, linker: Linker, unit: View, site: Site, at: int) -> Values:
         if at >= len(site.args):
             return linker.unknown
         return linker.evaluate(unit, site.scope, site.args[at], site.start)
@@ -1056,7 +1037,7 @@ class RustDialect(Dialect):
             found[self.apply(kind, args)] = max(level, INFERRED if inner is not None else SCOPE)
         return EVERYTHING if values is EVERYTHING else found
 
-    def _call_method(self, linker: Linker, thing: StdMethod, unit: Unit, site: Site) -> Values:
+    def _call_method(self, linker: Linker, thing: StdMethod, unit: View, site: Site) -> Values:
         """What a method of the standard library gives, by a table of shapes: see cq.languages.rust.std."""
         receiver = thing.receiver
         kind = receiver.kind if isinstance(receiver, Applied) and isinstance(receiver.kind, str) else ""
@@ -1066,7 +1047,7 @@ class RustDialect(Dialect):
         found = self._shape(linker, rule, receiver, unit, site)
         return found if found is not None else linker.unknown
 
-    def _shape(self, linker: Linker, shape: Shape, receiver: Thing, unit: Unit, site: Site) -> Values | None:
+    def _shape(self, linker: Linker, shape: Shape, receiver: Thing, unit: View, site: Site) -> Values | None:
         if shape == "same":
             return {receiver: SCOPE}
         args = receiver.args if isinstance(receiver, Applied) else ()
@@ -1101,7 +1082,7 @@ class RustDialect(Dialect):
             first = [(*row, inner) for row in first for inner in kinds][:6]
         return {self.apply(kind, row): INFERRED for row in first}
 
-    def _collected(self, linker: Linker, item: Type, unit: Unit, site: Site) -> Values | None:
+    def _collected(self, linker: Linker, item: Type, unit: View, site: Site) -> Values | None:
         """`collect::<Vec<_>>()`: the hole is what is iterated."""
         if not site.args or not isinstance(site.args[0], Typed):
             return {self.apply("Collected", (item,)): INFERRED}
@@ -1118,7 +1099,7 @@ class RustDialect(Dialect):
                 return self.apply(made.kind, (self.apply("Vec", item.args[:1]), *made.args[1:]))
         return made
 
-    def _closure_results(self, linker: Linker, unit: Unit, site: Site) -> Values:
+    def _closure_results(self, linker: Linker, unit: View, site: Site) -> Values:
         found = NOTHING
         for value in site.args:
             if isinstance(value, Lambda):
@@ -1154,7 +1135,7 @@ class RustDialect(Dialect):
 
     # -- operations ------------------------------------------------------------------------------
 
-    def operate(self, linker: Linker, unit: Unit, scope: int, form: OwnForm, position: int) -> Values:
+    def operate(self, linker: Linker, unit: View, scope: int, form: OwnForm, position: int) -> Values:
         match form:
             case MethodOf():
                 return linker.method(linker.evaluate(unit, scope, form.receiver, position), form.name)
@@ -1184,7 +1165,7 @@ class RustDialect(Dialect):
             case _:
                 return linker.unknown
 
-    def cast(self, linker: Linker, unit: Unit, scope: int, form: Typed, position: int) -> Values:
+    def cast(self, linker: Linker, unit: View, scope: int, form: Typed, position: int) -> Values:
         """A type may leave a hole, which the value fills: `let x: Vec<_> = …`."""
         made = self._type(linker, unit, scope, form.kind, {})
         if made is None:
@@ -1196,10 +1177,10 @@ class RustDialect(Dialect):
                     found = join(found, {self._fill(made, thing.args[0]): max(level, INFERRED)})
         return found
 
-    def iterate(self, linker: Linker, unit: Unit, scope: int, value: Value, position: int) -> Values:
+    def iterate(self, linker: Linker, unit: View, scope: int, value: Value, position: int) -> Values:
         return self._items(linker, linker.evaluate(unit, scope, value, position))
 
-    def _run_operator(self, linker: Linker, unit: Unit, scope: int, form: OperatorMethod, position: int) -> Values:
+    def _run_operator(self, linker: Linker, unit: View, scope: int, form: OperatorMethod, position: int) -> Values:
         found = NOTHING
         for thing, level in linker.evaluate(unit, scope, form.receiver, position).items():
             if isinstance(thing, External):
@@ -1224,14 +1205,14 @@ class RustDialect(Dialect):
             found = join(found, linker.unknown if inner is None else {inner: max(level, INFERRED)})
         return found
 
-    def contain(self, linker: Linker, unit: Unit, scope: int, form: Written, position: int) -> Values:
+    def contain(self, linker: Linker, unit: View, scope: int, form: Written, position: int) -> Values:
         kinds: list[Type] = []
         for part in find_inner(form):
             known = [t for t in linker.evaluate(unit, scope, part, position) if t is not UNKNOWN]
             kinds.append(_as_type(known[0]) if len(known) == 1 else None)
         return {self.apply("tuple" if get_kind(form) == "tuple" else "Vec", tuple(kinds)): INFERRED}
 
-    def _part(self, linker: Linker, unit: Unit, scope: int, form: PartOf, position: int) -> Values:
+    def _part(self, linker: Linker, unit: View, scope: int, form: PartOf, position: int) -> Values:
         inner, path = form.value, form.path
         if path is None:
             return linker.unknown
@@ -1259,13 +1240,13 @@ class RustDialect(Dialect):
                     found = join(found, {part: ANNOTATION})
         return found or linker.unknown
 
-    def _closure(self, linker: Linker, unit: Unit, form: ClosureParameter) -> Values:
+    def _closure(self, linker: Linker, unit: View, form: ClosureParameter) -> Values:
         """What a closure's parameter is: the callee that it is passed to says so."""
         number, at = form.argument, form.number
         site_number = unit.site_at.get(form.call) if isinstance(form.call, int) else None
         if site_number is None:
             return linker.unknown
-        site = unit.code.sites[site_number]
+        site = unit.sites[site_number]
         found = NOTHING
         for thing, level in linker.link(unit, site_number).items():
             kind: Type = None
@@ -1314,11 +1295,6 @@ class RustDialect(Dialect):
         return not isinstance(site.callee, (str, Item, Attribute)) and site.name not in STD_METHODS
 
 
-def _key_of(unit: Unit, definition: Definition) -> int:
-    """Of what a head says: signature, fields, type parameters."""
-    return unit.home_of(definition) if definition.kind == "function" else unit.member_key(definition.symbol, "")
-
-
 def _takes_self(definition: Definition) -> bool:
     return bool(definition.parameters) and definition.parameters[0].name == "self"
 
@@ -1354,7 +1330,7 @@ def _is_declared(thing: Thing) -> bool:
     return isinstance(thing, Function) and thing.owner is not None
 
 
-def _is_private(thing: Thing, unit: Unit, scope: int) -> bool:
+def _is_private(thing: Thing, unit: View, scope: int) -> bool:
     """Whether a module's own item is for it and the modules inside it alone."""
     if not isinstance(thing, (Class, Function)) or thing.unit is not unit or thing.definition.scope != scope:
         return False
@@ -1362,7 +1338,7 @@ def _is_private(thing: Thing, unit: Unit, scope: int) -> bool:
     return thing.definition.kind != "macro" and not any(word.startswith("pub") for word in words)
 
 
-def _is_below(unit: Unit, scope: int, other: Unit, around: int) -> bool:
+def _is_below(unit: View, scope: int, other: View, around: int) -> bool:
     """Whether a module stands inside another, or may do so: then it sees what is private there."""
     if unit is not other:
         folder, _, name = other.path.rpartition("/")

@@ -14,8 +14,9 @@ import msgspec
 
 from cq.graph.corpus import MAX_HOLDERS
 from cq.graph.dialect import Dialect, OwnForm
+from cq.graph.engine.view import View
+from cq.graph.scopes import ROOT, find_defined
 from cq.graph.things import Class, Function, Thing
-from cq.graph.unit import ROOT, Unit, find_defined
 from cq.graph.values import IMPORT, MRO, NAME, PARAMETER, SCOPE, Values
 from cq.language import all_languages, describe, load_table
 from cq.model.code import Bind, Defined, Definition, Imported, OnReceiver, Site
@@ -76,11 +77,10 @@ class TablesDialect(Dialect):
 
     # -- names -----------------------------------------------------------------------------------
 
-    def find_name(self, linker: Linker, unit: Unit, scope: int, name: str, position: int) -> Values:
+    def find_name(self, linker: Linker, unit: View, scope: int, name: str, position: int) -> Values:
         at = scope
         while True:
-            linker.record(unit.name_key(name) if at == ROOT else unit.member_key(at, name))
-            binds = unit.scopes.get(at, {}).get(name, ())
+            binds = unit.bound(at, name)
             holder = unit.by_symbol.get(at)
             is_class = holder is not None and holder.kind != "function"
             if holder is not None and not is_class and not _rules(unit.language).is_hoisting:
@@ -92,7 +92,7 @@ class TablesDialect(Dialect):
             if at == ROOT:
                 break
             at = ROOT if holder is None else holder.scope
-        for _, star in unit.stars:
+        for _, star in unit.stars():
             found = self._imported(linker, unit, star.module, name)
             if found:
                 return dict.fromkeys(found, PARAMETER)
@@ -102,7 +102,7 @@ class TablesDialect(Dialect):
                 return dict.fromkeys(found, IMPORT if len(found) == 1 else PARAMETER)
         return self._by_name(linker, unit, name, on_receiver=False)
 
-    def _bound(self, linker: Linker, unit: Unit, holder: Definition | None, binds: Sequence[Bind], name: str) -> Values:
+    def _bound(self, linker: Linker, unit: View, holder: Definition | None, binds: Sequence[Bind], name: str) -> Values:
         defined = [linker.thing(unit, start) for start in find_defined(binds)]
         imports = [bind.value for bind in binds if isinstance(bind.value, Imported)]
         if len(defined) + len(imports) < len(binds):
@@ -114,7 +114,7 @@ class TablesDialect(Dialect):
         certain = len(defined) == 1 and self._is_certain(unit, holder, defined[0])
         return dict.fromkeys(defined, SCOPE if certain else PARAMETER)
 
-    def _is_certain(self, unit: Unit, holder: Definition | None, thing: Class | Function) -> bool:
+    def _is_certain(self, unit: View, holder: Definition | None, thing: Class | Function) -> bool:
         rules = _rules(unit.language)
         if "local" in thing.definition.modifiers:
             return True
@@ -128,10 +128,10 @@ class TablesDialect(Dialect):
             return not rules.has_function_values
         return rules.has_plain_members and (not holder.bases or rules.hides_inherited)
 
-    def operate(self, linker: Linker, unit: Unit, scope: int, form: OwnForm, position: int) -> Values:
+    def operate(self, linker: Linker, unit: View, scope: int, form: OwnForm, position: int) -> Values:
         return self._find_on(linker, unit, scope, form) if isinstance(form, OnReceiver) else linker.unknown
 
-    def _find_on(self, linker: Linker, unit: Unit, scope: int, form: OnReceiver) -> Values:
+    def _find_on(self, linker: Linker, unit: View, scope: int, form: OnReceiver) -> Values:
         receiver, name = form.receiver, form.name
         holder = unit.find_class(scope)
         if receiver in _SELF and holder is not None:
@@ -146,8 +146,7 @@ class TablesDialect(Dialect):
         at = scope
         binds: Sequence[Bind] = ()
         while not binds:
-            linker.record(unit.name_key(head) if at == ROOT else unit.member_key(at, head))
-            binds = unit.scopes.get(at, {}).get(head, ())
+            binds = unit.bound(at, head)
             if at == ROOT:
                 break
             inner = unit.by_symbol.get(at)
@@ -163,7 +162,7 @@ class TablesDialect(Dialect):
                 return dict.fromkeys(found, SCOPE if certain else PARAMETER)
         return self._by_name(linker, unit, name, on_receiver=True)
 
-    def _on_import(self, linker: Linker, unit: Unit, bound: Imported, is_direct: bool, name: str) -> Values:
+    def _on_import(self, linker: Linker, unit: View, bound: Imported, is_direct: bool, name: str) -> Values:
         """A name of something imported: of a module's file or folder, or of a class."""
         module, imported = bound.module, bound.name
         files = self._find_files(unit, module if imported == "*" else f"{module}/{imported}")
@@ -180,7 +179,7 @@ class TablesDialect(Dialect):
 
     # -- imports ---------------------------------------------------------------------------------
 
-    def resolve_import(self, linker: Linker, unit: Unit, level: int, module: str, name: str) -> Values:
+    def resolve_import(self, linker: Linker, unit: View, level: int, module: str, name: str) -> Values:
         if name == "*":
             found: dict[Thing, int] = {}
             for path in self._find_files(unit, module)[:1]:
@@ -190,7 +189,7 @@ class TablesDialect(Dialect):
             return found or linker.unknown
         return self._import(linker, unit, module, name, name)
 
-    def _import(self, linker: Linker, unit: Unit, module: str, imported: str, name: str) -> Values:
+    def _import(self, linker: Linker, unit: View, module: str, imported: str, name: str) -> Values:
         found = self._imported(linker, unit, module, imported if imported != "*" else name)
         if found:
             certain = len(found) == 1 and not _rules(unit.language).is_replaceable
@@ -199,12 +198,12 @@ class TablesDialect(Dialect):
             return {linker.external(f"{module}.{imported}" if imported != "*" else module): IMPORT}
         return self._by_name(linker, unit, name, on_receiver=False)
 
-    def _imported(self, linker: Linker, unit: Unit, module: str, name: str) -> list[Thing]:
+    def _imported(self, linker: Linker, unit: View, module: str, name: str) -> list[Thing]:
         files = self._find_files(unit, f"{module}/{name}") or self._find_files(unit, module)
         found = [thing for path in files for thing in self._defined_in(linker, path, name, inside=False)]
         return found or [thing for path in files for thing in self._defined_in(linker, path, name, inside=True)]
 
-    def _find_files(self, unit: Unit, module: str) -> list[str]:
+    def _find_files(self, unit: View, module: str) -> list[str]:
         """Files of the repository that a module's name can mean: its path, or all of a folder."""
         rules, suffixes = _rules(unit.language), _suffixes(describe(unit.language).family)
         if rules.includes_paths:
@@ -245,16 +244,14 @@ class TablesDialect(Dialect):
         unit = module.unit
         if unit is None or "candidates" not in describe(unit.language).offers:
             return []
-        linker.record(unit.name_key(name))
         found: list[Thing] = []
-        for definition in unit.code.definitions:
-            if definition.name == name:
-                holder = unit.by_symbol.get(definition.scope)
-                if definition.scope == ROOT or (inside and holder is not None and holder.kind != "function"):
-                    found.append(linker.thing(unit, definition.start))
+        for definition in unit.defined(name):
+            holder = unit.by_symbol.get(definition.scope)
+            if definition.scope == ROOT or (inside and holder is not None and holder.kind != "function"):
+                found.append(linker.thing(unit, definition.start))
         return found
 
-    def _in_package(self, linker: Linker, unit: Unit, name: str) -> list[Thing]:
+    def _in_package(self, linker: Linker, unit: View, name: str) -> list[Thing]:
         """The other files of the folder are one package."""
         folder = unit.path.rpartition("/")[0]
         found: list[Thing] = []
@@ -269,17 +266,15 @@ class TablesDialect(Dialect):
 
     # -- members and candidates ------------------------------------------------------------------
 
-    def _members(self, linker: Linker, unit: Unit, holder: Definition, name: str) -> list[Class | Function]:
-        linker.record(unit.member_key(holder.symbol, name))
-        binds = unit.scopes.get(holder.symbol, {}).get(name, ())
-        return [linker.thing(unit, start) for start in find_defined(binds)]
+    def _members(self, linker: Linker, unit: View, holder: Definition, name: str) -> list[Class | Function]:
+        return [linker.thing(unit, start) for start in find_defined(unit.bound(holder.symbol, name))]
 
-    def _by_name(self, linker: Linker, unit: Unit, name: str, *, on_receiver: bool) -> Values:
+    def _by_name(self, linker: Linker, unit: View, name: str, *, on_receiver: bool) -> Values:
         """Everything of that name that could be called so; near ones first, never a single link."""
         family = describe(unit.language).family
         folder = unit.path.rpartition("/")[0]
         found: Values = {}
-        for other, definition in linker.find_entries("definition", name, MAX_HOLDERS) or ():
+        for other, definition in linker.documents.entries("definition", name, MAX_HOLDERS) or ():
             if describe(other.language).family == family and _may_mean(
                 unit, other, definition, on_receiver=on_receiver
             ):
@@ -291,7 +286,7 @@ class TablesDialect(Dialect):
         return False  # `_by_name` has said what there is
 
 
-def _may_mean(unit: Unit, other: Unit, definition: Definition, *, on_receiver: bool) -> bool:
+def _may_mean(unit: View, other: View, definition: Definition, *, on_receiver: bool) -> bool:
     holder = other.by_symbol.get(definition.scope)
     is_member = "member" in definition.modifiers or (holder is not None and holder.kind != "function")
     if holder is not None and holder.kind == "function":
@@ -303,7 +298,7 @@ def _may_mean(unit: Unit, other: Unit, definition: Definition, *, on_receiver: b
     return not ("static" in definition.modifiers and _rules(unit.language).has_static_files and other is not unit)
 
 
-def _are_functions(unit: Unit, binds: Sequence[Bind]) -> bool:
+def _are_functions(unit: View, binds: Sequence[Bind]) -> bool:
     starts = find_defined(binds)
     return len(starts) == len(binds) and all(unit.definitions[start].kind == "function" for start in starts)
 

@@ -7,21 +7,39 @@ steps only ever add values, so the result is the same in whatever order they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar, TypeVarTuple
 
-from cq.graph.things import Keys
 from cq.graph.values import EVERYTHING, NOTHING, Values, join
 from cq.model.edge import Mistake, find_mistake
 
 _Answer = TypeVar("_Answer")
+_Given = TypeVarTuple("_Given")
 
 MAX_VALUES = 24  # of one cell; more are as good as anything
 _FEW = 4
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
 
 is_strict = False  # whether a mistake ends everything, as in the tests
+
+
+class Keys(set["int | Keys | Cell"]):
+    """What an answer that is remembered depends on: rows of documents (see cq.graph.engine.view), cells, other
+    answers."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]  as everything here, it is itself alone
+    __eq__ = object.__eq__
+
+
+class Remembered(Generic[_Answer]):
+    """An answer with all that was read to find it: whoever recalls it depends on that."""
+
+    __slots__ = ("answer", "keys")
+
+    def __init__(self, answer: _Answer) -> None:
+        self.answer = answer
+        self.keys = Keys()
 
 
 class Cell:
@@ -42,7 +60,7 @@ class Cell:
 
 
 class Cells:
-    """Computes cells, and records which parts of the code they depend on."""
+    """Computes cells, and notes which parts of the code they depend on."""
 
     def __init__(self) -> None:
         self._current: Cell | None = None
@@ -146,8 +164,9 @@ class Cells:
             work = self._work
         self._askers.clear()
 
-    def record(self, key: int | Keys) -> None:
-        """The cell being computed, or what is being remembered for many, depends on what the key stands for."""
+    def note(self, key: int | Keys) -> None:
+        """The cell being computed, or what is being remembered for many, depends on what the key stands for. For views
+        of documents alone: what others read is noted by the way they read it."""
         current = self._current
         if self._recording:
             keys, asker = self._recording[-1]
@@ -168,25 +187,32 @@ class Cells:
                 if len(known) > _FEW:
                     current.keys = set(known)
 
-    def start_recording(self, keys: Keys) -> None:
-        """Until it is stopped, everything that is recorded is put into `keys`."""
+    def remember(self, find: Callable[[*_Given], _Answer], *given: *_Given) -> Remembered[_Answer]:
+        """Finds an answer that many will ask for."""
+        keys = Keys()
         self.nesting += 1
         self._recording.append((keys, self._current))
-
-    def stop_recording(self) -> None:
-        self.nesting -= 1
-        self._recording.pop()
-
-    @contextmanager
-    def recording(self, keys: Keys) -> Iterator[None]:
-        """Everything that is recorded meanwhile is put into `keys`, for an answer that is remembered: whoever gets it
-        records those."""
-        self.start_recording(keys)
         try:
-            yield
+            found = Remembered(find(*given))
         finally:
-            self.stop_recording()
-            self.record(keys)
+            self.nesting -= 1
+            self._recording.pop()
+        found.keys = keys
+        return found
+
+    def fill(self, known: Remembered[_Answer], find: Callable[[*_Given], _Answer], *given: *_Given) -> None:
+        """Finds an answer that is asked for while it is being found; until then it is what it was made with."""
+        self.nesting += 1
+        self._recording.append((known.keys, self._current))
+        try:
+            known.answer = find(*given)
+        finally:
+            self.nesting -= 1
+            self._recording.pop()
+
+    def recall(self, known: Remembered[_Answer]) -> _Answer:
+        self.note(known.keys)
+        return known.answer
 
     def find_keys(self, home: int) -> set[int] | None:
         """Everything that the meaning of the code of one home depends on; None where nothing was asked for it. Once

@@ -366,7 +366,7 @@ class _View:
         """As it stands; the first lines of a long one, and how many more there are."""
         whole = [Piece(*self._widen(start, end))]
         mark = self.language.remark.encode()
-        if care or mark is None or self.text.count(b"\n", start, end) < _SHORT_LINES:
+        if care or not mark or self.text.count(b"\n", start, end) < _SHORT_LINES:
             return whole
         found = self._find_brackets(start, end)
         entries = self._find_entries(found[0]) if found else []

@@ -35,7 +35,14 @@ WALKING = {
     "next_sibling", "prev_sibling", "next_named_sibling", "prev_named_sibling", "child_with_descendant",
     "descendant_for_byte_range", "named_descendant_for_byte_range",
 }  # fmt: skip
-_HAVE_PARENTS = {"draft", "d", "s", "symbol", "piece", "holder"}  # that are no nodes
+GOES_ON = ["child_with_descendant"]  # asked of the last node of a path, it looks at the children of that one alone
+TREE_MODULE = Path("syntax/tree.py")
+# What only nodes, trees and cursors of tree-sitter have.
+OF_NODES = WALKING | {
+    "start_byte", "end_byte", "byte_range", "child_by_field_name", "children_by_field_name", "named_child",
+    "named_children", "named_child_count", "kind_id", "root_node", "field_name_for_named_child", "is_extra",
+    "is_missing", "has_error", "goto_first_child", "goto_next_sibling", "goto_parent", "id_for_node_kind",
+}  # fmt: skip
 BANNED_MODULES = {"utils", "common", "shared", "helpers", "base", "manager", "runtime", "contracts", "types"}
 BANNED_CLASSES = re.compile(r"(V\d+|Dto|Payload|Impl|Factory|Manager)$")
 
@@ -255,15 +262,19 @@ def test_nothing_that_crashes_the_binding():
     assert _offenders(path for path, node in _nodes(ast.Attribute, ast.keyword) if name(node) in CRASHING) == []
 
 
-def test_no_language_asks_a_node_for_what_is_around_it():
-    """`exports.a = exports.a = … = 1` cost the cube of its length; cq.syntax.ancestors is how to ask."""
+def test_one_module_knows_trees():
+    """The type checker sees no attributes on a Node; this sees those that are asked of something it cannot type."""
+    others = [(path, node) for path, node in _nodes(ast.Attribute) if path != TREE_MODULE]
+    assert _offenders(path for path, node in others if node.attr in OF_NODES) == []
+    imports = [(path, node) for path, node in _nodes(ast.Import, ast.ImportFrom) if "tree_sitter" in _imported(node)]
+    assert _offenders(path for path, _ in imports) == [str(TREE_MODULE)]
 
-    def is_of_a_node(value: ast.expr) -> bool:
-        return not isinstance(value, ast.Subscript) and getattr(value, "id", "") not in _HAVE_PARENTS
 
-    attributes = [(path, node) for path, node in _nodes(ast.Attribute) if path.parts[0] == "syntax"]
-    assert _offenders(path for path, node in attributes if node.attr in WALKING) == []
-    assert _offenders(path for path, node in attributes if node.attr == "parent" and is_of_a_node(node.value)) == []
+def test_no_node_is_asked_for_what_is_around_it():
+    """`exports.a = exports.a = … = 1` cost the cube of its length; `Ancestors` and `find_path` are how to ask."""
+    inside = [node for path, node in _nodes(ast.Attribute) if path == TREE_MODULE]
+    assert [node.attr for node in inside if node.attr in WALKING] == ["descendant_for_byte_range", *GOES_ON]
+    assert "parent" not in {node.attr for node in inside}
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

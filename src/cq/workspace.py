@@ -1126,12 +1126,12 @@ class Workspace:
         return {f"{self.root}/{folder}".rstrip("/") or "/" for folder in folders} | listed.watched.keys()
 
     def _find_outside(self) -> list[str]:
-        """The files that decide what is listed and lie beside the tree."""
+        """The files that decide what is listed and lie beside the tree, or may: what a link leads to."""
         if not self._has_tree():
             return []
         with self._reading() as (_, tree):
             watched = msgspec.msgpack.decode(tree.listing, type=_Listed).watched
-        return [path for path in watched if not path.startswith(f"{self.root}/")]
+        return [path for path in watched if not path.startswith(f"{self.root}/") or os.path.islink(path)]  # noqa: PTH114
 
     def _is_recent(self) -> bool:
         import time

@@ -19,7 +19,7 @@ import pytest
 from cq.model.history import Change
 from cq.source.checkout import GitError
 from cq.source.files import find_files
-from cq.source.git import find_changes, find_commits
+from cq.source.git import _check_in, find_changes, find_commits
 from cq.surfaces.cli import COMMANDS, main
 
 pytestmark = pytest.mark.slow
@@ -371,6 +371,18 @@ def test_line_ends_and_pointers_that_a_checkout_makes_are_no_change(trap: Trap):
         "a.py": Change((2,), (), (b"    return 2\n",)),
         ".gitattributes": Change((4,)),
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "rot13", "zip", "x\0"]
+)
+def test_an_encoding_that_no_text_has_is_not_tried(trap: Trap, name: str):
+    """Some of Python's own cost the square of the text: 400 kB kept `cq impact --changed` busy for seconds."""
+    (trap.root / ".gitattributes").write_bytes(b"*.py working-tree-encoding=" + name.encode() + b"\n")
+    (trap.root / "a.py").write_text("x-\\x41-9a\n")
+    assert find_changes(trap.root, "HEAD")["a.py"].lines == (1,)
+    for text in (b"x-\\x41-9a\n", b"maana-pta", b"xn--maana-pta"):
+        assert _check_in(text, {"working-tree-encoding": name}) == text
 
 
 def test_sparse_staged_and_nested_files_count_as_they_lie(trap: Trap, tmp_path: Path):

@@ -23,7 +23,7 @@ from cq.languages.linking import link_units
 from cq.languages.registry import get_language
 from cq.source.segments import find_segments
 from cq.store.codec import encode_facts, flatten
-from cq.syntax import language as languages
+from cq.syntax import tree
 from tests.support.growth import TEXTS, Text, find_texts
 from tests.support.work import CountedText, count_steps
 
@@ -44,11 +44,11 @@ def no_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a slow machine would not parse in time is no small piece of work."""
     parsed = [get_language(language) for language in LANGUAGES]
     for language in parsed:
-        vars(language).pop("parsers", None)
-    monkeypatch.setattr(languages, "SMALL_MICROS", 10**9)
+        vars(language).pop("grammar", None)
+    monkeypatch.setattr(tree, "SMALL_MICROS", 10**9)
     yield
     for language in parsed:
-        vars(language).pop("parsers", None)
+        vars(language).pop("grammar", None)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -164,6 +165,41 @@ def test_excludes_that_a_setting_names(root: Path, home: Path, where: str):
     assert ("a.py" in indexed(root), "b.py" in indexed(root)) == (True, False)
 
 
+@pytest.mark.parametrize("where", ["excludes of the user", "excludes of the repository", "settings"])
+def test_rules_that_lie_elsewhere(root: Path, home: Path, tmp_path: Path, where: str):
+    """Many people keep their settings in a repository of their own, and links to it where programs look."""
+    git(root, "init", "-q")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    kept = folder / "kept"
+    kept.write_text("")
+    link = {
+        "excludes of the user": home / ".config" / "git" / "ignore",
+        "excludes of the repository": root / ".git" / "info" / "exclude",
+        "settings": home / ".gitconfig",
+    }[where]
+    link.unlink(missing_ok=True)
+    link.symlink_to(kept)
+    if where != "settings":
+        check(root, kept)
+        return
+    for name, text in (("one", FIRST), ("two", SECOND)):
+        (folder / name).write_text(text)
+    check(root, kept, *(f"[core]\nexcludesFile = {folder}/{name}\n" for name in ("one", "two")))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its files have no time that nobody sets")
+def test_rules_whose_time_is_set_back(root: Path):
+    path = root / ".gitignore"
+    path.write_text(FIRST)
+    settle(root)
+    assert "a.py" not in indexed(root)
+    before = path.stat()
+    edit(path, SECOND)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert ("a.py" in indexed(root), "b.py" in indexed(root)) == (True, False)
+
+
 def test_rules_of_a_nested_repository_and_of_a_submodule(root: Path, tmp_path: Path):
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -212,6 +248,10 @@ def test_a_repository_that_comes_and_goes_around_the_root(root: Path):
 def test_a_process_that_lives_on_is_told(root: Path, home: Path, monkeypatch: pytest.MonkeyPatch):
     git(root, "init", "-q")
     (home / ".gitconfig").write_text(f"[core]\n\texcludesFile = {home}/named\n")
+    (home / "kept").mkdir()
+    (home / "kept" / "rules").write_text("#\n")
+    (root / ".git" / "info" / "exclude").unlink()
+    (root / ".git" / "info" / "exclude").symlink_to(home / "kept" / "rules")
     monkeypatch.setattr(events, "enabled", True)
     monkeypatch.setattr(events, "TRUST_SECONDS", 3600.0)
 
@@ -220,6 +260,7 @@ def test_a_process_that_lives_on_is_told(root: Path, home: Path, monkeypatch: py
             return {row.path for row in workspace.files()} & {"a.py", "b.py"}
 
     paths = [root / ".gitignore", root / ".git" / "info" / "exclude", home / "named", root / ".cqignore"]
+    paths.append(home / "kept" / "rules")
     try:
         for path in paths:
             for text, left in ((FIRST, {"b.py"}), (SECOND, {"a.py"}), (FIRST, {"b.py"}), ("#\n", {"a.py", "b.py"})):
@@ -238,6 +279,9 @@ def watching(root: Path, home: Path) -> Iterator[Callable[[], Report]]:
     """Waits for the next report of `cq watch`."""
     git(root, "init", "-q")
     (home / "named").write_text("#\n")
+    (home / "kept").write_text("#\n")
+    (root / ".git" / "info" / "exclude").unlink()
+    (root / ".git" / "info" / "exclude").symlink_to(home / "kept")
     (home / ".gitconfig").write_text(f"[core]\n\texcludesFile = {home}/named\n")
     stop, arrived = threading.Event(), threading.Condition()
     reports: list[Report] = []
@@ -264,7 +308,7 @@ def watching(root: Path, home: Path) -> Iterator[Callable[[], Report]]:
 
 def test_watching_sees_rules_inside_and_outside_of_the_tree(root: Path, home: Path, watching: Callable[[], Report]):
     assert watching().added
-    rules = (root / ".gitignore", root / ".git" / "info" / "exclude", home / "named", root / "cq.toml")
+    rules = (root / ".gitignore", home / "kept", home / "named", root / "cq.toml")
     for path in rules:
         time.sleep(0.3)
         edit(path, FIRST if path != rules[-1] else '[index]\nexclude = ["a.py"]\n')

@@ -471,6 +471,18 @@ def test_a_recursive_function_says_so(workspace: Workspace):
     assert callees.edges[0].metadata["cycle"]
 
 
+def test_text_shows_as_many_as_are_asked_for_where_the_budget_has_room(tmp_path: Path):
+    (tmp_path / "a.py").write_text("class A:\n" + "".join(f"    def m{n}(self): pass\n" for n in range(60)))
+    shown: dict[int, int] = {}
+    with Workspace.open(tmp_path) as workspace:
+        for top_k in (10, 30, 200):
+            answer = ask(workspace, "A", top_k=top_k, slices=("children",), page=Page(0, 3500))
+            (children,) = bundle_of(answer).slices
+            shown[top_k] = len(children.preview)
+    assert (shown[10], shown[30]) == (10, 30)
+    assert 30 < shown[200] < 60
+
+
 def test_counts_are_true_and_the_rest_is_an_artifact(workspace: Workspace):
     answer = ask(workspace, "app/store.py", top_k=1)
     children = {part.kind: part for part in bundle_of(answer).slices}["children"]

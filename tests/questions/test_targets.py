@@ -138,6 +138,14 @@ def test_every_question_takes_the_same_of_several(workspace: Workspace, ask: str
     assert place_of(ASK[ask](workspace, target)) == place
 
 
+@pytest.mark.parametrize("name", ["send", "close", "write", "pick", "run"])
+def test_search_and_find_begin_with_the_same(workspace: Workspace, name: str):
+    path, line = place_of(workspace.read(ReadOptions(name)))
+    assert place_of(workspace.search(name)) == (path, line)
+    first = workspace.find(f"symbol = {name}").results[0]
+    assert (first.file, first.start_line) == (path, line)
+
+
 @pytest.mark.parametrize(
     ("target", "name", "line"),
     [

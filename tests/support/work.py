@@ -1,8 +1,8 @@
 """Counts what a piece of work costs, the same on every machine: steps, not seconds.
 
-Calls of Python functions alone say little: a loop makes none, `node.parent` is one and walks down from the root,
-`text[a:b]` copies. So lines are counted (a loop runs its line again), every access to a node counts what the binding
-goes through for it (its children, its depth), every slice and search of the text the bytes it goes over, every method
+Calls of Python functions alone say little: a loop makes none, `text[a:b]` copies. So lines are counted (a loop runs its
+line again), every question to a node (the verbs of `cq.syntax.tree`) counts what the binding goes through for it, such
+as its children, every slice and search of the text the bytes it goes over, every method
 of a list or a string that goes through all of it its length. What the grammars and the query engine do inside is not
 seen: both have budgets of their own (`PARSE_MICROS`).
 """
@@ -16,14 +16,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-import tree_sitter
+from cq.syntax import tree
 
 # Methods of lists, tuples, strings and sets that go through all of what they belong to.
 _LONG = frozenset(
     ["sort", "index", "remove", "insert", "count", "copy", "split", "splitlines", "replace", "strip", "rstrip",
      "lstrip", "join", "translate", "decode", "encode", "partition", "rpartition"]
 )  # fmt: skip
-_MODULES = ("cq.syntax", "cq.source.segments", "cq.graph")
+_MODULES = ("cq.syntax", "cq.languages", "cq.source.segments", "cq.graph")
 _steps = 0
 
 
@@ -125,67 +125,42 @@ class _Pattern:
         return run
 
 
-def _depth(node: Any) -> int:
-    count, parent = 0, _PARENT.__get__(node)
-    while parent is not None and count < 1000:
-        count, parent = count + 1, _PARENT.__get__(parent)
-    return count
-
-
-_PARENT = tree_sitter.Node.__dict__["parent"]
-_CHILDREN = tree_sitter.Node.__dict__["child_count"]
+_COUNT, _TEXT = tree.all_child_count_of, tree.text_of
+# What the verbs of cq.syntax.tree go through; one that is not here goes through a single node.
 _COSTS: dict[str, Callable[..., int]] = {
-    **dict.fromkeys(("type", "kind_id", "start_byte", "end_byte", "is_named", "has_error"), lambda node: 1),
-    **dict.fromkeys(("children", "named_children"), lambda node: 1 + _CHILDREN.__get__(node)),
-    **dict.fromkeys(("child_by_field_name", "children_by_field_name"), lambda node, *_: 1 + _CHILDREN.__get__(node)),
-    **dict.fromkeys(("child", "named_child"), lambda node, at: 1 + at),
     **dict.fromkeys(
-        ("parent", "next_sibling", "prev_sibling", "next_named_sibling", "prev_named_sibling",
-         "descendant_for_byte_range", "named_descendant_for_byte_range", "child_with_descendant"),
-        lambda node, *_: 1 + _depth(node),
+        ("start_of", "end_of", "kind_of", "kind_id_of", "is_named", "has_error", "is_missing", "is_error", "is_extra"),
+        lambda node: 1,
     ),
-    "text": lambda node: 1 + len(_TEXT.__get__(node) or b"") // 8,
+    **dict.fromkeys(("children_of", "all_children_of"), lambda node: 1 + _COUNT(node)),
+    **dict.fromkeys(("field_of", "fields_of", "child_field_of"), lambda node, _: 1 + _COUNT(node)),
+    "child_at": lambda node, at: 1 + abs(at),
+    "text_of": lambda node: 1 + len(_TEXT(node) or b"") // 8,
 }  # fmt: skip
-_TEXT = tree_sitter.Node.__dict__["text"]
 
 
-def _watch(name: str, cost: Callable[..., int], known: Any) -> Any:
-    if type(known).__name__ == "getset_descriptor":
-
-        def get(node: Any) -> Any:
-            global _steps
-            _steps += cost(node)
-            return known.__get__(node)
-
-        return property(get)
-
-    def call(node: Any, *args: Any) -> Any:
+def _watch(cost: Callable[..., int], verb: Any) -> Any:
+    def ask(*args: Any) -> Any:
         global _steps
-        _steps += cost(node, *args)
-        return known(node, *args)
+        _steps += cost(*args)
+        return verb(*args)
 
-    return call
+    return ask
 
 
 @contextmanager
 def _watching() -> Iterator[None]:
-    nodes: Any = tree_sitter.Node
-    known = {name: nodes.__dict__[name] for name in _COSTS}
-    patterns = [
-        (module, name, value)
-        for title, module in list(sys.modules.items())
-        if title.startswith(_MODULES)
-        for name, value in list(vars(module).items())
-        if isinstance(value, re.Pattern)
-    ]
-    for name, cost in _COSTS.items():
-        setattr(nodes, name, _watch(name, cost, known[name]))
-    for module, name, value in patterns:
+    modules = [module for title, module in list(sys.modules.items()) if title.startswith(_MODULES)]
+    known = [(module, name, value) for module in modules for name, value in list(vars(module).items())]
+    verbs = {id(getattr(tree, name)): _watch(cost, getattr(tree, name)) for name, cost in _COSTS.items()}
+    watched = [(module, name, value) for module, name, value in known if isinstance(value, re.Pattern)]
+    asked = [(module, name, value) for module, name, value in known if id(value) in verbs]
+    for module, name, value in watched:
         setattr(module, name, _Pattern(value))
+    for module, name, value in asked:
+        setattr(module, name, verbs[id(value)])
     try:
         yield
     finally:
-        for name, value in known.items():
-            setattr(nodes, name, value)
-        for module, name, value in patterns:
+        for module, name, value in (*watched, *asked):
             setattr(module, name, value)

@@ -22,6 +22,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import ListRootsResult, PromptReference, ResourceTemplateReference, Root
 
 from cq.model.errors import REGISTRY, CqError
+from cq.questions.lsp import ABOUT
 from cq.surfaces.cli import COMMANDS
 from cq.surfaces.mcp import server
 from cq.surfaces.mcp.content import count_tokens
@@ -63,6 +64,7 @@ def test_the_tools_are_the_ones_published():
     now = {"schema_version": SCHEMA_VERSION, "tools": describe_tools()}
     assert json.loads(SNAPSHOT.read_text()) == now
     assert len(TOOLS) <= 6
+    assert [plane for plane in ABOUT if plane not in " ".join((CodebaseContext.__doc__ or "").split())] == []
     assert set(get_args(get_type_hints(CodebaseContext)["what"])) <= set(COMMANDS)
     assert count_tokens(json.dumps(describe_tools(), separators=(",", ":"))) <= 1500
 
@@ -143,11 +145,18 @@ def test_all_that_is_sent_is_within_the_budget():
         ("codebase_context", {"what": "sig-impact", "target": "UsageError", "to": "UsageError(self, a, b, c)"}),
         ("index_status", {}),
     ]
+    calls += [
+        (
+            "codebase_context",
+            {"what": "lsp", "target": {"all": ".", "file": "cq/surfaces/daemon.py"}.get(about, "Daemon"), "to": plane},
+        )
+        for plane, (_, about) in ABOUT.items()
+    ]
     whats: tuple[str, ...] = get_args(get_type_hints(CodebaseContext)["what"])
     calls += [
         ("codebase_context", {"what": what, "target": target})
         for what in whats
-        if what not in ("path", "sig-impact")
+        if what not in ("path", "sig-impact", "lsp")
         for target in ("UsageError", "Daemon")
     ]
 
@@ -192,6 +201,7 @@ def test_nothing_found_is_an_answer(root: Path):
         ("codebase_search", {"query": "x", "path": ["a"] * 21}, "path: "),
         ("codebase_search", {"query": "symbol = x", "page": 2}, "takes no page"),
         ("codebase_context", {"target": "x", "what": "sig-impact"}, "what=sig-impact needs `to`: the new signature"),
+        ("codebase_context", {"target": "x", "what": "lsp"}, "what=lsp needs `to`: what is asked"),
         ("codebase_search", {"query": "how is it done", "page": 2}, "takes no page"),
         ("codebase_context", {"what": "callers", "target": "x"}, "what: "),
         ("codebase_context", {"target": "x", "path": ["a"]}, "what=neighborhood takes no path"),

@@ -10,7 +10,7 @@ import pytest
 from cq.languages.facts import extract_facts
 from cq.languages.registry import get_language
 from cq.model.source import Segment
-from cq.syntax import language
+from cq.syntax import tree
 
 
 def test_embedded_and_whole_documents_at_once():
@@ -32,13 +32,13 @@ def test_a_machine_that_is_busy_stops_no_parse(monkeypatch: pytest.MonkeyPatch):
     text = b"def f(a):\n    return [x for x in a if x > 1]\n" * 3000
     python = get_language("python")
     whole = python.parse(text)
-    monkeypatch.setattr(language, "SMALL_MICROS", 500)
-    monkeypatch.delitem(vars(python), "parsers")
-    monkeypatch.setattr(language, "time", SimpleNamespace(thread_time=lambda: 0.0))
+    monkeypatch.setattr(tree, "SMALL_MICROS", 500)
+    monkeypatch.delitem(vars(python), "grammar")
+    monkeypatch.setattr(tree, "time", SimpleNamespace(thread_time=lambda: 0.0))
     stopped = python.parse(text)
     assert whole is not None
     assert stopped is not None
     assert str(stopped.root_node) == str(whole.root_node)
-    monkeypatch.setattr(language, "time", SimpleNamespace(thread_time=iter(range(9)).__next__))
+    monkeypatch.setattr(tree, "time", SimpleNamespace(thread_time=iter(range(9)).__next__))
     assert python.parse(text) is None
-    monkeypatch.delitem(vars(python), "parsers")
+    monkeypatch.delitem(vars(python), "grammar")

@@ -20,6 +20,7 @@ TRUST_SECONDS = 30.0
 _MOST = 4  # trees
 # MODIFY ATTRIB MOVED_FROM MOVED_TO CREATE DELETE DELETE_SELF MOVE_SELF
 _MASK = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
+_DONT_FOLLOW = 0x02000000
 _LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
 
 enabled = False  # a process that lives on sets it
@@ -106,7 +107,9 @@ def _set_watches(key: Key, paths: set[str]) -> _Watch | None:
     for path in paths:
         while not os.path.lexists(path):  # what is missing appears in the nearest directory that is there
             path = os.path.dirname(path) or "/"  # noqa: PTH120
-        if libc.inotify_add_watch(handle, os.fsencode(path), _MASK) < 0:
+        # A link by itself, and what it leads to: people keep such files elsewhere.
+        masks = (_MASK | _DONT_FOLLOW, _MASK) if os.path.islink(path) else (_MASK,)  # noqa: PTH114
+        if any(libc.inotify_add_watch(handle, os.fsencode(path), mask) < 0 for mask in masks):
             os.close(handle)
             return None
     return watch

@@ -238,11 +238,14 @@ def _look(reader: Reader, root: Path, tree: Tree | None, settings: Settings) -> 
             todo.append(_make_entry(path, os_path, status))
     for path, known in reader.skips(tree.id).items():
         _, size, mtime_ns = known
-        if mtime_ns and stat_file(base + path) != (size, mtime_ns):
-            try:
-                todo.append(_make_entry(path, path, os.lstat(base + path)))
-            except OSError:
-                return None
+        if not mtime_ns:
+            continue
+        try:
+            entry = _make_entry(path, path, os.lstat(base + path))
+        except OSError:
+            return None
+        if (entry.size, entry.mtime_ns) != (size, mtime_ns):
+            todo.append(entry)
             changes.known_skips[path] = known
     return msgspec.structs.replace(changes, todo=sorted(todo, key=lambda entry: entry.path))
 

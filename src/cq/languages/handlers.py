@@ -7,21 +7,26 @@ A `Guard` protects a span of one function: the body of `try`, of `with`, or, whe
 from __future__ import annotations
 
 import re
-import warnings
 from functools import cache
-from typing import TYPE_CHECKING
 
 import msgspec
-from tree_sitter import Query, QueryCursor
 
 from cq.language import load_table
 from cq.languages.registry import get_language
-from cq.syntax.ancestors import Ancestors
-from cq.syntax.language import CALLEE_TEXT, PARSE_MICROS
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
+from cq.syntax.language import CALLEE_TEXT
+from cq.syntax.tree import (
+    Ancestors,
+    Node,
+    Query,
+    all_children_of,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    kind_of,
+    root_of,
+    start_of,
+)
 
 _DOTTED = re.compile(rb"[^\W\d][\w$]*(?:\s*\.\s*[^\W\d][\w$]*)*")
 _PANICS = frozenset({"panic", "unreachable", "todo", "unimplemented", "assert", "assert_eq", "assert_ne"})
@@ -108,19 +113,17 @@ def find_handlers(text: bytes, language: str, ranges: tuple[tuple[int, int], ...
     tree = spoken.parse(text, ranges) if spoken is not None and source else None
     if tree is None:
         return Handlers()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        cursor = QueryCursor(_query(language), match_limit=MAX_STATES, timeout_micros=PARSE_MICROS)
-    found = cursor.captures(tree.root_node)
+    root = root_of(tree)
+    found, _ = _query(language).find_captures(root)
     raised = [*_find_panics(text, found.get("panic", [])), *_find_unwraps(text, found.get("call", []))]
     guards: list[Guard] = []
     again: set[int] = set()  # handlers that raise what they caught, by start
-    ancestors = Ancestors(tree.root_node)
+    ancestors = Ancestors(root)
     for node in found.get("raise", []):
-        handler = _handler_around(ancestors.around(node.start_byte))
+        handler = _handler_around(ancestors.around(start_of(node)))
         raised.append(_read_raise(text, node, handler))
         if handler is not None and raised[-1].kind == "reraise":
-            again.add(handler.start_byte)
+            again.add(start_of(handler))
     for node in found.get("try", []):
         guards += _read_try(text, node, again)
     for node in found.get("with", []):
@@ -128,8 +131,8 @@ def find_handlers(text: bytes, language: str, ranges: tuple[tuple[int, int], ...
     return Handlers(
         tuple(sorted(raised, key=lambda item: (item.start, item.end))),
         tuple(sorted(guards, key=lambda item: (item.start, -item.end))),
-        tuple(sorted(node.start_byte for node in found.get("yield", []))),
-        tuple(sorted(node.start_byte for node in found.get("pass", []))),
+        tuple(sorted(start_of(node) for node in found.get("yield", []))),
+        tuple(sorted(start_of(node) for node in found.get("pass", []))),
     )
 
 
@@ -137,52 +140,52 @@ def find_handlers(text: bytes, language: str, ranges: tuple[tuple[int, int], ...
 def _query(language: str) -> Query:
     spoken = get_language(language)
     assert spoken is not None
-    return Query(spoken.grammar, load_table(language, "exceptions", Table).query)
+    return spoken.grammar.compile(load_table(language, "exceptions", Table).query)
 
 
 def _read_raise(text: bytes, node: Node, handler: Node | None) -> Raised:
-    python = node.type == "raise_statement"
-    cause = python and node.child_by_field_name("cause") is not None
-    values = [child for child in node.named_children[:2] if child.type != "comment"]
+    python = kind_of(node) == "raise_statement"
+    cause = python and field_of(node, "cause") is not None
+    values = [child for child in children_of(node)[:2] if kind_of(child) != "comment"]
     value = values[0] if values else None
-    if value is None or value == node.child_by_field_name("cause"):
-        return Raised("raise" if handler is None else "reraise", node.start_byte, node.end_byte)
+    if value is None or value == field_of(node, "cause"):
+        return Raised("raise" if handler is None else "reraise", start_of(node), end_of(node))
     kind = "raise" if python else "throw"
     call_end = -1
     # `raise error.with_traceback(…)` raises what is in front of it.
-    while value is not None and value.type in ("call", "call_expression", "new_expression"):
-        callee = value.child_by_field_name("function") or value.child_by_field_name("constructor")
+    while value is not None and kind_of(value) in ("call", "call_expression", "new_expression"):
+        callee = field_of(value, "function") or field_of(value, "constructor")
         if (
             callee is not None
-            and callee.type == "attribute"
-            and text.endswith(b".with_traceback", callee.start_byte, callee.end_byte)
+            and kind_of(callee) == "attribute"
+            and text.endswith(b".with_traceback", start_of(callee), end_of(callee))
         ):
-            value = callee.child_by_field_name("object")
+            value = field_of(callee, "object")
             continue
-        call_end, value = value.end_byte, callee
+        call_end, value = end_of(value), callee
         break
     named = _name(text, value)
-    name, start = (named.name, named.start) if named else ("", node.start_byte)
+    name, start = (named.name, named.start) if named else ("", start_of(node))
     if call_end < 0 and name and name == _alias(text, handler):
         kind = "reraise"
-    return Raised(kind, node.start_byte, node.end_byte, name, start, call_end, cause)
+    return Raised(kind, start_of(node), end_of(node), name, start, call_end, cause)
 
 
 def _name(text: bytes, node: Node | None) -> Named | None:
-    if node is None or node.type not in ("identifier", "attribute", "member_expression", "dotted_name"):
+    if node is None or kind_of(node) not in ("identifier", "attribute", "member_expression", "dotted_name"):
         return None
-    piece = text[node.start_byte : node.end_byte][:CALLEE_TEXT]
+    piece = text[start_of(node) : end_of(node)][:CALLEE_TEXT]
     if not _DOTTED.fullmatch(piece):
         return None
-    return Named("".join(piece.decode("utf-8", "replace").split()), node.start_byte)
+    return Named("".join(piece.decode("utf-8", "replace").split()), start_of(node))
 
 
 def _handler_around(around: list[Node]) -> Node | None:
     """The innermost handler of the same function."""
     for at in around[: -MAX_UP - 1 : -1]:
-        if at.type in _FUNCTIONS:
+        if kind_of(at) in _FUNCTIONS:
             return None
-        if at.type in ("except_clause", "catch_clause"):
+        if kind_of(at) in ("except_clause", "catch_clause"):
             return at
     return None
 
@@ -191,75 +194,75 @@ def _alias(text: bytes, handler: Node | None) -> str:
     """The name that a handler gives to what it caught."""
     if handler is None:
         return ""
-    value = handler.child_by_field_name("value")
-    if value is not None and value.type == "as_pattern":
-        alias = value.child_by_field_name("alias")
+    value = field_of(handler, "value")
+    if value is not None and kind_of(value) == "as_pattern":
+        alias = field_of(value, "alias")
     else:
-        alias = handler.child_by_field_name("parameter")
-    return "" if alias is None else text[alias.start_byte : alias.end_byte].decode("utf-8", "replace")
+        alias = field_of(handler, "parameter")
+    return "" if alias is None else text[start_of(alias) : end_of(alias)].decode("utf-8", "replace")
 
 
 def _read_try(text: bytes, node: Node, again: set[int]) -> list[Guard]:
-    body = node.child_by_field_name("body")
+    body = field_of(node, "body")
     if body is None:
         return []
     handlers: list[Handler] = []
     last: Node | None = None
-    for child in node.named_children:
-        if child.type == "except_clause":
+    for child in children_of(node):
+        if kind_of(child) == "except_clause":
             handlers.append(_read_except(text, child, again))
-        elif child.type == "catch_clause":
-            block = child.child_by_field_name("body")
+        elif kind_of(child) == "catch_clause":
+            block = field_of(child, "body")
             handlers.append(_make_handler(child, "catch", (), block, again))
-        elif child.type == "finally_clause":
+        elif kind_of(child) == "finally_clause":
             last = child
-    guards = [Guard("try", body.start_byte, body.end_byte, tuple(handlers))] if handlers else []
+    guards = [Guard("try", start_of(body), end_of(body), tuple(handlers))] if handlers else []
     if last is not None and _leaves(last):
         # `try: g() finally: return 1`: whatever g raised is gone.
-        swallow = Handler("finally", last.start_byte, last.end_byte)
-        guards.append(Guard("finally", node.start_byte, last.start_byte, (swallow,)))
+        swallow = Handler("finally", start_of(last), end_of(last))
+        guards.append(Guard("finally", start_of(node), start_of(last), (swallow,)))
     return guards
 
 
 def _read_except(text: bytes, node: Node, again: set[int]) -> Handler:
-    value = node.child_by_field_name("value")
-    block = node.named_children[-1] if node.named_child_count else None
-    if value is not None and value.type == "as_pattern":
-        value = value.named_children[0] if value.named_child_count else None
+    value = field_of(node, "value")
+    block = children_of(node)[-1] if child_count_of(node) else None
+    if value is not None and kind_of(value) == "as_pattern":
+        value = children_of(value)[0] if child_count_of(value) else None
     types: list[Named] = []
     if value is not None:
-        parts = value.named_children if value.type in ("tuple", "parenthesized_expression") else [value]
+        parts = children_of(value) if kind_of(value) in ("tuple", "parenthesized_expression") else [value]
         for part in parts:
-            if part.type != "comment":
-                excerpt = text[part.start_byte : part.end_byte][:80].decode("utf-8", "replace")
-                types.append(_name(text, part) or Named(" ".join(excerpt.split()), part.start_byte))
-    star = any(child.type in ("*", "except*") for child in node.children[:2])
+            if kind_of(part) != "comment":
+                excerpt = text[start_of(part) : end_of(part)][:80].decode("utf-8", "replace")
+                types.append(_name(text, part) or Named(" ".join(excerpt.split()), start_of(part)))
+    star = any(kind_of(child) in ("*", "except*") for child in all_children_of(node)[:2])
     return _make_handler(node, "except*" if star else "except", tuple(types), block, again)
 
 
 def _make_handler(node: Node, kind: str, types: tuple[Named, ...], block: Node | None, again: set[int]) -> Handler:
-    inside = block.named_children if block is not None else []
+    inside = children_of(block) if block is not None else []
     empty = all(_is_nothing(child) for child in inside)
-    return Handler(kind, node.start_byte, node.end_byte, types, empty, node.start_byte in again)
+    return Handler(kind, start_of(node), end_of(node), types, empty, start_of(node) in again)
 
 
 def _is_nothing(node: Node) -> bool:
     """`pass`, `...`, a comment, a lone string."""
-    if node.type == "expression_statement" and node.named_child_count == 1:
-        return node.named_children[0].type in ("ellipsis", "string")
-    return node.type in _NOTHING
+    if kind_of(node) == "expression_statement" and child_count_of(node) == 1:
+        return kind_of(children_of(node)[0]) in ("ellipsis", "string")
+    return kind_of(node) in _NOTHING
 
 
 def _leaves(block: Node) -> bool:
     """Whether a `return` of the same function stands in it."""
-    todo, looked = list(block.named_children), 0
+    todo, looked = list(children_of(block)), 0
     while todo and looked < MAX_NODES:
         node = todo.pop()
         looked += 1
-        if node.type == "return_statement":
+        if kind_of(node) == "return_statement":
             return True
-        if node.type not in _FUNCTIONS and (node.type.endswith(_HOLDERS) or node.type == "block"):
-            todo += node.named_children
+        if kind_of(node) not in _FUNCTIONS and (kind_of(node).endswith(_HOLDERS) or kind_of(node) == "block"):
+            todo += children_of(node)
     return False
 
 
@@ -267,34 +270,34 @@ _HOLDERS = ("_statement", "_clause", "_block", "_case", "_default", "_body")
 
 
 def _read_with(text: bytes, node: Node) -> list[Guard]:
-    body = node.child_by_field_name("body")
+    body = field_of(node, "body")
     if body is None:
         return []
     guards: list[Guard] = []
-    items = [item for child in node.named_children if child.type == "with_clause" for item in child.named_children]
+    items = [item for child in children_of(node) if kind_of(child) == "with_clause" for item in children_of(child)]
     for item in items:
-        value = item.child_by_field_name("value") if item.type == "with_item" else None
-        if value is not None and value.type == "as_pattern":
-            value = value.named_children[0] if value.named_child_count else None
-        if value is None or value.type != "call":
+        value = field_of(item, "value") if kind_of(item) == "with_item" else None
+        if value is not None and kind_of(value) == "as_pattern":
+            value = children_of(value)[0] if child_count_of(value) else None
+        if value is None or kind_of(value) != "call":
             continue
-        arguments = value.child_by_field_name("arguments")
+        arguments = field_of(value, "arguments")
         names: list[Named] = []
-        for part in arguments.named_children if arguments is not None else []:
-            pieces = part.named_children if part.type in ("tuple", "parenthesized_expression") else [part]
+        for part in children_of(arguments) if arguments is not None else []:
+            pieces = children_of(part) if kind_of(part) in ("tuple", "parenthesized_expression") else [part]
             names += [named for piece in pieces if (named := _name(text, piece)) is not None]
-        span = (value.start_byte, value.end_byte)
-        guards.append(Guard("with", body.start_byte, body.end_byte, (), span, tuple(names)))
+        span = (start_of(value), end_of(value))
+        guards.append(Guard("with", start_of(body), end_of(body), (), span, tuple(names)))
     return guards
 
 
 def _find_panics(text: bytes, nodes: list[Node]) -> list[Raised]:
     found: list[Raised] = []
     for node in nodes:
-        macro = node.child_by_field_name("macro")
+        macro = field_of(node, "macro")
         name = _word(text, macro)
         if macro is not None and name in _PANICS:
-            found.append(Raised("panic", node.start_byte, node.end_byte, f"{name}!", macro.start_byte))
+            found.append(Raised("panic", start_of(node), end_of(node), f"{name}!", start_of(macro)))
     return found
 
 
@@ -302,21 +305,21 @@ def _find_unwraps(text: bytes, nodes: list[Node]) -> list[Raised]:
     """`x.unwrap()`, which panics, and `Err(…)`, which a caller may pass on."""
     found: list[Raised] = []
     for node in nodes:
-        callee = node.child_by_field_name("function")
+        callee = field_of(node, "function")
         if callee is None:
             continue
-        field = callee.child_by_field_name("field")
+        field = field_of(callee, "field")
         word = _word(text, field) if field is not None else ""
         if word in _UNWRAPS:
-            found.append(Raised("unwrap", callee.start_byte, node.end_byte, f".{word}()", callee.end_byte - len(word)))
-        elif callee.type == "identifier" and _word(text, callee) == "Err":
-            inside = text[callee.end_byte : node.end_byte][:81].decode("utf-8", "replace").strip("()")
-            found.append(Raised("error", node.start_byte, node.end_byte, " ".join(inside.split()), callee.end_byte + 1))
+            found.append(Raised("unwrap", start_of(callee), end_of(node), f".{word}()", end_of(callee) - len(word)))
+        elif kind_of(callee) == "identifier" and _word(text, callee) == "Err":
+            inside = text[end_of(callee) : end_of(node)][:81].decode("utf-8", "replace").strip("()")
+            found.append(Raised("error", start_of(node), end_of(node), " ".join(inside.split()), end_of(callee) + 1))
     return found
 
 
 def _word(text: bytes, node: Node | None) -> str:
     """The last name of a path."""
-    if node is None or node.end_byte - node.start_byte > CALLEE_TEXT:
+    if node is None or end_of(node) - start_of(node) > CALLEE_TEXT:
         return ""
-    return text[node.start_byte : node.end_byte].rpartition(b"::")[2].decode("utf-8", "replace")
+    return text[start_of(node) : end_of(node)].rpartition(b"::")[2].decode("utf-8", "replace")

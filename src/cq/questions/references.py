@@ -138,7 +138,7 @@ def find_references(relations: Relations, servers: Servers, options: ReferencesO
         },
         found=len(ranked),
         insight=Insight(
-            describe_target(targets),
+            describe_target(every),
             slices,
             confidence=Confidence("resolved" if certain == len(ranked) else "heuristic", score, bucket(score)),
             degradation=Degradation(lsp=servers.status),

@@ -93,11 +93,15 @@ def _hash_names(names: list[tuple[str, bool]]) -> int:
 
 
 def stat_file(path: str) -> tuple[int, int]:
+    """The size, and when somebody last wrote to it or to a link that leads there. Who sets the time of a file back
+    sets that of its inode anew."""
     try:
-        status = os.lstat(path)
+        found = [os.lstat(path)]
+        if stat.S_ISLNK(found[0].st_mode):
+            found.append(os.stat(path))  # noqa: PTH116
     except OSError:
         return -1, -1
-    return status.st_size, status.st_mtime_ns
+    return found[-1].st_size, max(max(each.st_mtime_ns, each.st_ctime_ns) for each in found)
 
 
 def parse_globs(option: str, globs: Sequence[str]) -> Rules:

@@ -23,7 +23,7 @@ from cq.source.checkout import DIRECTORY, LINK, SUBMODULE, Checkout, GitError, T
 from cq.source.files import FileEntry, find_files
 from cq.source.ignore import Rules
 from cq.source.program import find_in_path
-from cq.source.read import read_bytes, real_path, show_path
+from cq.source.read import find_codec, read_bytes, real_path, show_path
 from cq.source.repository import find_common_dir, find_top, read_line
 
 if TYPE_CHECKING:
@@ -245,9 +245,9 @@ def _is_binary(text: bytes) -> bool:
 
 def _check_in(text: bytes, attributes: dict[str, str]) -> bytes:
     """As git would store it, where no program is needed for that."""
-    if encoding := attributes.get("working-tree-encoding", ""):
+    if codec := find_codec(attributes.get("working-tree-encoding", "")):
         try:
-            text = text.decode(encoding).encode()
+            text = text.decode(codec).encode()
         except (LookupError, UnicodeError, ValueError):
             return text
     if "ident" in attributes:

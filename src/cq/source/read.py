@@ -195,6 +195,15 @@ _REFUSED_CODECS = frozenset({"idna", "punycode", "undefined", "unicode_escape", 
                              "raw-unicode-escape"})  # fmt: skip
 
 
+def find_codec(name: str) -> str:
+    """What Python calls an encoding that a repository names; "" for one that is not known or not for text."""
+    try:
+        codec = codecs.lookup(name).name
+    except (LookupError, ValueError, ImportError):
+        return ""
+    return "" if codec in _REFUSED_CODECS else codec
+
+
 def _decode_marked(raw: bytes) -> _Decoded | None:
     if raw.startswith(codecs.BOM_UTF8):
         text = raw[3:]
@@ -301,14 +310,11 @@ def _decode_declared(raw: bytes) -> _Decoded | Problem | None:
     if not match:
         return None
     name = match[1].decode("ascii").lower()
-    try:
-        codec = codecs.lookup(name).name
-    except (LookupError, ValueError, ImportError):
-        codec = ""
+    codec = find_codec(name)
     if codec in ("utf-8", "utf-8-sig"):
         return None
     where = match.span(1)
-    if codec and codec not in _REFUSED_CODECS:
+    if codec:
         decoded = _decode_as(raw, codec)
         # A codec that loses its own declaration (UTF-16 over ASCII) is not the one the file is written in.
         if decoded and not decoded[2] and match[1] in decoded[0][: 3 * match.end()]:

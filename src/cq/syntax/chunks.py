@@ -19,10 +19,9 @@ from cq.model.facts import ROLES, Chunk, FileFacts, Import, References
 from cq.syntax.code import ANONYMOUS
 from cq.syntax.excerpt import ELLIPSIS, clip
 from cq.syntax.language import Draft, Language
+from cq.syntax.tree import Node, end_of, is_error, is_named, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 # 32,000 tokens at four characters each; a part stays well below, so that a small edit does not re-cut it.
@@ -110,7 +109,7 @@ def _root_pieces(
     modules = {item.start: item.module for item in reversed(imports)}
     at = 0
     for node in language.root_nodes(root):
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         if end > start and text[end - 1] == 10:
             # Some grammars give line comments and headings their line end.
             end = start + len(text[start:end].rstrip())
@@ -128,7 +127,7 @@ def _root_pieces(
             scan += 1
         if kind == "comment" and not inside:
             _add_comment(text, pieces, start, end)
-        elif not node.is_named and pieces and not inside:
+        elif not is_named(node) and pieces and not inside:
             if text.find(b"\n", pieces[-1].end, start) < 0:
                 pieces[-1].end = end
             else:
@@ -138,7 +137,7 @@ def _root_pieces(
     for piece in pieces:
         if piece.kind == "attribute":
             piece.kind = "statement"
-    return _join_rubble(text, pieces) if root.is_error else pieces
+    return _join_rubble(text, pieces) if is_error(root) else pieces
 
 
 def _join_rubble(text: bytes, pieces: list[Piece]) -> list[Piece]:

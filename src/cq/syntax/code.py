@@ -40,12 +40,10 @@ from cq.model.code import (
     replace_values,
     split_receiver,
 )
-from cq.syntax.ancestors import Ancestors
 from cq.syntax.language import Draft
+from cq.syntax.tree import Ancestors, Node, kind_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector, Scopes
     from cq.syntax.language import Language
 
@@ -413,7 +411,7 @@ class Blocks:
     def is_direct(self, statement: int, body: int) -> bool:
         """Whether a statement always runs when a body does."""
         block = self._find_turn(statement)[1]
-        return block is not None and block.start_byte == body and self.find_end(statement) != 0
+        return block is not None and start_of(block) == body and self.find_end(statement) != 0
 
     def find_turn(self, statement: int) -> Node | None:
         """The innermost node around a statement that is no part of a straight line; None for the document itself."""
@@ -425,7 +423,7 @@ class Blocks:
         turns, straight = self._turns, self._language.straight_kinds
         del turns[self._ancestors.kept :]
         for node in path[len(turns) :]:
-            kind = node.type
+            kind = kind_of(node)
             turn, block = turns[-1] if turns else (node, None)
             turns.append((turn if kind in straight else node, node if kind in _BLOCKS else block))
         return turns[-1]

@@ -7,18 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import repeat
-from typing import TYPE_CHECKING
 
 from cq.model.code import Value
 from cq.model.facts import Argument
 from cq.model.source import Problem
-from cq.syntax.ancestors import Ancestors
 from cq.syntax.code import CodeDraft
 from cq.syntax.excerpt import clip, fold_lines
 from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Draft, Language
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cq.syntax.tree import Ancestors, Node, Span, child_count_of, children_of, end_of, has_error, kind_of, start_of
 
 _GAP = 64  # bytes before a definition that are looked at first
 _NEWLINE = ord("\n")
@@ -42,7 +38,7 @@ class Collector:
     def __init__(self, text: bytes, span: tuple[int, int], root: Node) -> None:
         self.text = text
         self.span = span  # the document; the text is the whole file's, also for an embedded one
-        self.clean = not root.has_error  # no syntax error anywhere
+        self.clean = not has_error(root)  # no syntax error anywhere
         self.ancestors = Ancestors(root)
         self.symbols: list[Draft] = []
         self.calls: list[LooseCall] = []
@@ -113,15 +109,19 @@ class Collector:
         kind: str,
         start: int,
         end: int,
-        callee: Node,
+        callee: Node | Span,
         args: Node | None,
         site: LooseSite = NO_SITE,
     ) -> None:
-        if callee.type == "parenthesized_expression" and callee.named_child_count == 1:
-            inner = callee.named_children[0]
-            if inner.type in _NAMES:  # `(a.f)(x)` calls f
+        if (
+            kind_of(callee) == "parenthesized_expression"
+            and not isinstance(callee, Span)
+            and child_count_of(callee) == 1
+        ):
+            inner = children_of(callee)[0]
+            if kind_of(inner) in _NAMES:  # `(a.f)(x)` calls f
                 callee = inner
-        text, last = self.text, callee.end_byte
+        text, last = self.text, end_of(callee)
         raw, name, receiver, name_start = self.split_callee(language, callee)
         if name_start >= 0:
             self.marks[name_start] = _CALL
@@ -130,7 +130,7 @@ class Collector:
         else:
             # The summary follows from the text alone, and the same few arguments are passed again and again. Around
             # a syntax error equal text may be parsed differently, and facts must not depend on what was read before.
-            known, first, last = language.known_arguments, args.start_byte, args.end_byte
+            known, first, last = language.known_arguments, start_of(args), end_of(args)
             written = text[first:last] if self.clean and last - first <= ARG_TEXT else b""
             summary = known.get(written)
             if summary is None:
@@ -141,9 +141,9 @@ class Collector:
                     known[written] = summary
             self.calls.append((start, end, name_start, kind, raw, name, receiver, *summary, *site))
 
-    def split_callee(self, language: Language, callee: Node) -> tuple[str, str, str, int]:
+    def split_callee(self, language: Language, callee: Node | Span) -> tuple[str, str, str, int]:
         """Its text, its last name, what stands before that, and where the name begins."""
-        text, first, last = self.text, callee.start_byte, callee.end_byte
+        text, first, last = self.text, start_of(callee), end_of(callee)
         raw = text[first:last].decode("utf-8", "replace") if last - first <= CALLEE_TEXT else ""
         if not raw or "\n" in raw:
             raw = clip(text, first, last, CALLEE_TEXT)
@@ -157,15 +157,15 @@ class Collector:
             receiver = _JOINT.sub("", before)
         return raw, name, receiver, name_start
 
-    def _last_name(self, language: Language, callee: Node, first: int, last: int) -> tuple[str, int]:
+    def _last_name(self, language: Language, callee: Node | Span, first: int, last: int) -> tuple[str, int]:
         """The identifier the callee ends with: `a.b` -> b, `a::b::<T>` -> by the language, `f()[0]` -> none."""
         found = _LAST_NAME.search(self.text, max(first, last - 256), last)
         if found is not None:
             return found[0].decode("utf-8", "replace"), found.start()
-        node = language.callee_name(self, callee)
-        if node is None or node.start_byte == node.end_byte:  # nothing, or a name that the parser made up
+        node = None if isinstance(callee, Span) else language.callee_name(self, callee)
+        if node is None or start_of(node) == end_of(node):  # nothing, or a name that the parser made up
             return "", -1
-        return self.slice(node.start_byte, node.end_byte), node.start_byte
+        return self.slice(start_of(node), end_of(node)), start_of(node)
 
     def add_import(
         self,
@@ -185,13 +185,13 @@ class Collector:
         value_kind, value_text, value_start = "", "", -1
         if value is not None:
             value_kind = language.value_kind(value)
-            value_start = value.start_byte
+            value_start = start_of(value)
             if value_kind in ("name", "attribute"):
-                value_text = clip(self.text, value_start, value.end_byte, CALLEE_TEXT)
+                value_text = clip(self.text, value_start, end_of(value), CALLEE_TEXT)
             elif value_kind == "call":
                 value_text = language.call_target(self, value)
-        target_text = "" if target is None else clip(self.text, target.start_byte, target.end_byte, CALLEE_TEXT)
-        self.flows.append((node.start_byte, node.end_byte, kind, target_text, value_text, value_kind, value_start))
+        target_text = "" if target is None else clip(self.text, start_of(target), end_of(target), CALLEE_TEXT)
+        self.flows.append((start_of(node), end_of(node), kind, target_text, value_text, value_kind, value_start))
 
     def find_leads(self) -> dict[int, tuple[int, int, bool]]:
         """Comments and attributes as (start, end, is a comment), by where their text ends."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, compress, groupby, repeat
-from operator import add, attrgetter, itemgetter, le, lt, sub
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from itertools import accumulate, compress, groupby, islice, repeat
+from operator import add, itemgetter, le, lt, sub
+from typing import ParamSpec, TypeVar
 
 from cq.language import describe
 from cq.model.code import Site
@@ -18,11 +17,23 @@ from cq.model.source import Problem, Segment
 from cq.syntax.chunks import build_chunks
 from cq.syntax.code import ANONYMOUS
 from cq.syntax.collect import DEFINED, Collector, Scopes
-from cq.syntax.language import AT_ROOT, IN_CLASS, PARSE_MICROS, ROLE_NUMBER, Captures, Draft, Language
+from cq.syntax.language import AT_ROOT, IN_CLASS, ROLE_NUMBER, Draft, Language
 from cq.syntax.table_code import build_table_code
-
-if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    Tree,
+    all_child_count_of,
+    all_children_of,
+    child_count_of,
+    end_of,
+    find_errors,
+    has_error,
+    is_missing,
+    kind_of,
+    root_of,
+    start_of,
+)
 
 MAX_PROBLEMS = 20
 MAX_TOKENS = 20_000  # loose tokens in one node: the query's cost is their square
@@ -57,7 +68,7 @@ def extract_facts(
         return FileFacts(language, chunks=chunks, problems=problems, segment=segment, embedded=embedded)
 
     steps = Steps(span)
-    root = tree.root_node
+    root = root_of(tree)
     collector = collect(text, spoken, tree, span, steps)
     steps.run("definitions", None, spoken.on_root, collector, root)
     steps.run("definitions", None, spoken.finish, collector)
@@ -129,11 +140,11 @@ def extract_facts(
 
 def _is_rubble(tree: Tree) -> bool:
     """Whether the tree is one heap of loose tokens, as for a megabyte of brackets."""
-    root = tree.root_node
-    if not root.has_error:
+    root = root_of(tree)
+    if not has_error(root):
         return False
-    heaps = [root, *(child for child in root.children[:100] if child.has_error)]
-    return any(node.child_count - node.named_child_count > MAX_TOKENS for node in heaps)
+    heaps = [root, *(child for child in all_children_of(root)[:100] if has_error(child))]
+    return any(all_child_count_of(node) - child_count_of(node) > MAX_TOKENS for node in heaps)
 
 
 _FAILED = object()
@@ -174,56 +185,51 @@ class Steps:
 
 def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int], steps: Steps) -> Collector:
     """Runs the language's query once; simple matches first, so that comments are known when signatures are cut."""
-    root = tree.root_node
+    root = root_of(tree)
     collector = Collector(text, span, root)
-    cursor = language.take_cursor()
     plan: list[tuple[str, str, list[Node], list[Captures]]]
-    began = time.monotonic()
     if language.flat:
-        by_name = cursor.captures(root)
+        by_name, left_out = language.query.find_captures(root)
         plan = [(what, kind, by_name[capture], []) for what, kind, capture in language.plan if capture in by_name]
     else:
+        found, left_out = language.query.find_matches(root)
         by_pattern: list[list[Captures]] = [[] for _ in language.plan]
-        for pattern, captures in cursor.matches(root):
+        for pattern, captures in found:
             by_pattern[pattern].append(captures)
         plan = [
             (what, kind, [captures[capture][0] for captures in matches], matches)
             for (what, kind, capture), matches in zip(language.plan, by_pattern, strict=True)
             if matches
         ]
-    if cursor.did_exceed_match_limit:
-        collector.problems.append(Problem("depth", "nested too deeply: some facts are left out", *span))
-    elif (time.monotonic() - began) * 1_000_000 >= PARSE_MICROS:
-        # The cursor stops without a word.
-        collector.problems.append(Problem("depth", "it takes too long to read: some facts are left out", *span))
-    language.give_cursor(cursor)
+    if left_out:
+        collector.problems.append(Problem("depth", f"{left_out}: some facts are left out", *span))
     for what, kind, nodes, _ in plan:
         # One pattern at a time, and the frequent ones in comprehensions: there are millions of matches.
         if what not in _SIMPLE:
             continue
         if what == "ref":
-            starts = [node.start_byte for node in nodes]
+            starts = [start_of(node) for node in nodes]
             collector.ref_starts += starts
-            collector.ref_ends += [node.end_byte for node in nodes]
+            collector.ref_ends += [end_of(node) for node in nodes]
             if kind:
                 collector.marks.update(dict.fromkeys(starts, ROLE_NUMBER[kind]))
         elif what == "role":
-            collector.marks.update(dict.fromkeys([node.start_byte for node in nodes], ROLE_NUMBER[kind]))
+            collector.marks.update(dict.fromkeys([start_of(node) for node in nodes], ROLE_NUMBER[kind]))
         elif what == "comment":
             # None lies in another, so that starts and ends can be sorted apart: numbers sort faster than pairs.
-            starts, ends = sorted([node.start_byte for node in nodes]), sorted([node.end_byte for node in nodes])
+            starts, ends = sorted([start_of(node) for node in nodes]), sorted([end_of(node) for node in nodes])
             collector.comments += zip(starts, ends, strict=True)
         elif what == "attribute":
-            collector.attributes += [(node.start_byte, node.end_byte) for node in nodes]
+            collector.attributes += [(start_of(node), end_of(node)) for node in nodes]
         elif what == "span":
             role = ROLE_NUMBER[kind]
-            collector.spans += [(node.start_byte, node.end_byte, role) for node in nodes]
+            collector.spans += [(start_of(node), end_of(node), role) for node in nodes]
         elif what == "token":
-            collector.marks.update(dict.fromkeys([node.start_byte for node in nodes], DEFINED))
+            collector.marks.update(dict.fromkeys([start_of(node) for node in nodes], DEFINED))
         else:
             _sort_nodes(nodes)
             hole = what == "hole"
-            collector.opaque += [(node.start_byte, -node.end_byte, hole) for node in nodes]
+            collector.opaque += [(start_of(node), -end_of(node), hole) for node in nodes]
     collector.comments.sort()
     collector.attributes.sort()
     for what, kind, nodes, matches in plan:
@@ -237,14 +243,14 @@ def collect(text: bytes, language: Language, tree: Tree, span: tuple[int, int], 
             try:
                 each(collector, kind, nodes)
             except Exception as error:  # noqa: BLE001  as in Steps.run, with a span
-                steps.note(error, _FACTS.get(what, "facts"), nodes[0].start_byte, nodes[-1].end_byte)
+                steps.note(error, _FACTS.get(what, "facts"), start_of(nodes[0]), end_of(nodes[-1]))
             continue
         handler = getattr(language, f"on_{what}")
         for node, captures in zip(nodes, matches, strict=False):
             try:
                 handler(collector, kind, node, captures)
             except Exception as error:  # noqa: BLE001  as above; where nothing fails it costs nothing
-                steps.note(error, _FACTS.get(what, "facts"), node.start_byte, node.end_byte)
+                steps.note(error, _FACTS.get(what, "facts"), start_of(node), end_of(node))
     return collector
 
 
@@ -253,12 +259,11 @@ _FACTS = {"symbol": "definitions", "call": "calls", "import": "imports", "export
 
 def _sort_nodes(nodes: list[Node]) -> None:
     """In the order of the text, outer before inner; two sorts of numbers cost half of one of pairs."""
-    nodes.sort(key=_END, reverse=True)
-    nodes.sort(key=_START)
+    nodes.sort(key=end_of, reverse=True)
+    nodes.sort(key=start_of)
 
 
 _NONE: Captures = {}
-_START, _END = attrgetter("start_byte"), attrgetter("end_byte")
 _SIMPLE = frozenset({"ref", "role", "comment", "attribute", "span", "opaque", "hole", "token"})
 
 
@@ -557,23 +562,9 @@ _NOT_DEFINED = bytes(byte != DEFINED for byte in range(256))
 def _find_problems(collector: Collector, root: Node) -> tuple[Problem, ...]:
     """Syntax errors with their spans; the first few, since one slip can make a thousand."""
     problems = collector.problems
-    if not root.has_error:
-        return tuple(problems)
-    cursor = root.walk()
-    # Only nodes that hold an error are entered, so the walk is short; no recursion, depth counted by the cursor itself.
-    while len(problems) < MAX_PROBLEMS:
-        node = cursor.node
-        if node is None:
-            break
-        if node.is_missing:
-            problems.append(Problem("syntax", f"missing {node.type}", node.start_byte, node.end_byte))
-        elif node.is_error:
-            problems.append(Problem("syntax", "could not be parsed", node.start_byte, node.end_byte))
-        elif node.has_error and cursor.goto_first_child():
-            continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return tuple(problems)
+    for node in islice(find_errors(root), max(0, MAX_PROBLEMS - len(problems))):
+        message = f"missing {kind_of(node)}" if is_missing(node) else "could not be parsed"
+        problems.append(Problem("syntax", message, start_of(node), end_of(node)))
     return tuple(problems)
 
 

@@ -14,45 +14,44 @@ pattern stands last and names what the pattern is about:
     @opaque @hole    strings and the code inside them; @token a word that is a keyword only in this place
     @comment         any comment; @attribute: decorators and attributes that stand before a definition
     @span.<role>     every identifier inside has this role (`type`, `import`, `decorator`)
-
-Unknown predicates filter nothing in this binding, so queries use none but `#eq?`, `#match?` and `#any-of?`.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
-import time
-import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
-from tree_sitter import Language as Grammar
-from tree_sitter import Parser, Query, QueryCursor, Range
 
 from cq.model.facts import ROLES, Argument
 from cq.syntax.excerpt import clip
+from cq.syntax.tree import (
+    Captures,
+    Grammar,
+    Node,
+    Query,
+    Tree,
+    all_children_of,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    kind_id_of,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
-
     from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
 
-# A parse is bounded by the size of its text; the clock only stops what no size explains: error recovery can
-# cost the square of a text, and memory with it. A real file needs a tenth of this.
-PARSE_MICROS = 10_000_000
-SMALL_BYTES = 200_000
-SMALL_MICROS = 2_000_000
-MAX_STATES = 1024  # matches of one query that may be open at once; only pathological nesting needs more
 MAX_ARGS = 8
 ARG_TEXT = 80
 CALLEE_TEXT = 200
 
-Captures = dict[str, list["Node"]]
 _DOC_EDGE = re.compile(r"^[ \t]*(?:/\*\*?!?|///?!?|//|\*+/|\*|#+!?|--+|;+)?[ \t]?|[ \t]*\*+/[ \t]*$")
 
 
@@ -124,10 +123,7 @@ class Language:
 
     @cached_property
     def grammar(self) -> Grammar:
-        module = importlib.import_module(self.grammar_module)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # a few grammars hand over an int
-            return Grammar(getattr(module, self.grammar_function)())
+        return Grammar(self.grammar_module, self.grammar_function)
 
     @property
     def folder(self) -> str:
@@ -143,36 +139,18 @@ class Language:
 
     @cached_property
     def query(self) -> Query:
-        return Query(self.grammar, self.query_source)
+        return self.grammar.compile(self.query_source)
 
     @cached_property
     def plan(self) -> list[tuple[str, str, str]]:
         """For every pattern: (what, kind, capture), read off its last capture."""
-        source = self.query_source.encode()
         plan = []
-        count: int = self.query.pattern_count  # pyright: ignore[reportAssignmentType]  the stub calls it a method
-        for index in range(count):
-            pattern = source[self.query.start_byte_for_pattern(index) : self.query.end_byte_for_pattern(index)]
+        for pattern in self.query.list_patterns():
             pattern = re.sub(rb"(?m);.*$|\"(?:[^\"\\]|\\.)*\"|\(#[^()]*\)", b"", pattern)
             capture = re.findall(rb"@([\w.]+)", pattern)[-1].decode()
             what, _, kind = capture.partition(".")
             plan.append((what, kind, capture))
         return list(dict.fromkeys(plan)) if self.flat else plan
-
-    @cached_property
-    def _cursors(self) -> list[QueryCursor]:
-        return []
-
-    def take_cursor(self) -> QueryCursor:
-        """One that no other thread uses; `give_cursor` it back."""
-        with suppress(IndexError):
-            return self._cursors.pop()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return QueryCursor(self.query, match_limit=MAX_STATES, timeout_micros=PARSE_MICROS)
-
-    def give_cursor(self, cursor: QueryCursor) -> None:
-        self._cursors.append(cursor)
 
     @cached_property
     def word_tables(self) -> tuple[bytes, bytes]:
@@ -192,51 +170,19 @@ class Language:
     def argument_ids(self) -> dict[int, str]:
         kinds = {}
         for name, kind in self.argument_kinds.items():
-            number = self.grammar.id_for_node_kind(name, True)
+            number = self.grammar.find_kind(name)
             if number is None:
                 raise ValueError(f"{self.id}: no node kind {name!r}")
             kinds[number] = kind
         for name in self.comment_kinds:
-            number = self.grammar.id_for_node_kind(name, True)
+            number = self.grammar.find_kind(name)
             if number is not None:
                 kinds[number] = "comment"
         return kinds
 
-    @cached_property
-    def parsers(self) -> tuple[Parser, Parser]:
-        """For small and for large texts. Never given ranges: threads may share them, since a parse is one step."""
-        return self._make_parser(SMALL_MICROS), self._make_parser(PARSE_MICROS)
-
-    def _make_parser(self, micros: int) -> Parser:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return Parser(self.grammar, timeout_micros=micros)
-
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
-        """The tree, or None when the parse had to be stopped. With ranges, only those are read, at the same offsets."""
-        small = len(text) <= SMALL_BYTES
-        micros = SMALL_MICROS if small else PARSE_MICROS
-        began = time.thread_time()
-        if not ranges:
-            parser = self.parsers[not small]
-            try:
-                return parser.parse(text)
-            except ValueError:
-                # Without this the next parse would go on with this one's text.
-                parser.reset()
-                if _is_spent(began, micros):
-                    return None
-        # The binding's clock is that of the wall. On a machine that does something else it stops what costs little,
-        # and the same text would have other facts: a parse ends when it has used the processor for that long.
-        own = self._make_parser(micros)
-        if ranges:
-            own.included_ranges = [Range((0, start), (0, end), start, end) for start, end in ranges]
-        while True:
-            try:
-                return own.parse(text)  # after a stop it goes on where it was
-            except ValueError:
-                if _is_spent(began, micros):
-                    return None
+        """As Grammar.parse."""
+        return self.grammar.parse(text, ranges)
 
     # -- what each kind of match means -----------------------------------------------------------
 
@@ -245,20 +191,20 @@ class Language:
         body = captures.get("body")
         draft = Draft(
             kind,
-            collector.slice(name.start_byte, name.end_byte),
-            node.start_byte,
-            node.end_byte,
-            name.start_byte,
-            name.end_byte,
+            collector.slice(start_of(name), end_of(name)),
+            start_of(node),
+            end_of(node),
+            start_of(name),
+            end_of(name),
         )
-        signature_end = node.end_byte
+        signature_end = end_of(node)
         if body:
-            draft.body_start, draft.body_end = body[0].start_byte, body[0].end_byte
-            draft.scope_start = node.start_byte
-            signature_end = body[0].start_byte
-        draft.signature = self.trim_signature(collector.fold(node.start_byte, signature_end))
-        draft.bases = tuple(collector.fold(base.start_byte, base.end_byte) for base in captures.get("base", ()))
-        draft.modifiers = self.find_modifiers(collector.text[node.start_byte : name.start_byte])
+            draft.body_start, draft.body_end = start_of(body[0]), end_of(body[0])
+            draft.scope_start = start_of(node)
+            signature_end = start_of(body[0])
+        draft.signature = self.trim_signature(collector.fold(start_of(node), signature_end))
+        draft.bases = tuple(collector.fold(start_of(base), end_of(base)) for base in captures.get("base", ()))
+        draft.modifiers = self.find_modifiers(collector.text[start_of(node) : start_of(name)])
         draft.exported = self.is_exported(draft)
         collector.symbols.append(draft)
         for parameters in captures.get("params", ()):
@@ -283,27 +229,27 @@ class Language:
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         callee = captures["callee"][0]
         args = captures.get("args")
-        collector.add_call(self, kind or "call", node.start_byte, node.end_byte, callee, args[0] if args else None)
+        collector.add_call(self, kind or "call", start_of(node), end_of(node), callee, args[0] if args else None)
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         for module in captures.get("module", ()):
-            name = collector.slice(module.start_byte, module.end_byte).strip("\"'`<>")
+            name = collector.slice(start_of(module), end_of(module)).strip("\"'`<>")
             bindings = [
                 (
-                    collector.slice(local.start_byte, local.end_byte),
-                    collector.slice(local.start_byte, local.end_byte),
-                    local.start_byte,
-                    local.end_byte,
+                    collector.slice(start_of(local), end_of(local)),
+                    collector.slice(start_of(local), end_of(local)),
+                    start_of(local),
+                    end_of(local),
                     False,
                 )
                 for local in captures.get("local", ())
             ]
-            collector.add_import(kind or "import", name, node.start_byte, node.end_byte, bindings)
+            collector.add_import(kind or "import", name, start_of(node), end_of(node), bindings)
 
     def on_export(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         for name in captures.get("name", ()):
-            text = collector.slice(name.start_byte, name.end_byte)
-            collector.exports.append((name.start_byte, text, text, node.end_byte, "", False))
+            text = collector.slice(start_of(name), end_of(name))
+            collector.exports.append((start_of(name), text, text, end_of(node), "", False))
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         value = captures.get("value")
@@ -338,8 +284,8 @@ class Language:
         summaries: list[Argument] = []
         keywords: tuple[str, ...] = ()
         positional = 0
-        for child in node.named_children:
-            kind, name = kinds.get(child.kind_id, "other"), ""
+        for child in children_of(node):
+            kind, name = kinds.get(kind_id_of(child), "other"), ""
             if kind == "comment":
                 continue
             if kind == "keyword":
@@ -347,11 +293,11 @@ class Language:
                 keywords += (name,)
                 if value is not None:
                     child = value
-                kind = kinds.get(child.kind_id, "other")
+                kind = kinds.get(kind_id_of(child), "other")
             else:
                 positional += 1
             if len(summaries) < MAX_ARGS:
-                start, end = child.start_byte, child.end_byte
+                start, end = start_of(child), end_of(child)
                 piece = text[start:end] if end - start <= ARG_TEXT else b"\n"
                 # Most arguments are short and on one line: no folding to do.
                 excerpt = clip(text, start, end, ARG_TEXT) if b"\n" in piece else piece.decode("utf-8", "replace")
@@ -360,19 +306,19 @@ class Language:
         return tuple(summaries), positional, keywords
 
     def split_keyword(self, collector: Collector, node: Node) -> tuple[str, Node | None]:
-        children = node.named_children
-        name = collector.slice(children[0].start_byte, children[0].end_byte) if children else ""
+        children = children_of(node)
+        name = collector.slice(start_of(children[0]), end_of(children[0])) if children else ""
         return name.rstrip(":="), children[-1] if len(children) > 1 else None
 
     def shape_depth(self, node: Node) -> int:
         """1 for a flat call, list or object, 2 for one with another inside; deeper is not looked at."""
-        for child in node.named_children:
-            kind = self.argument_ids.get(child.kind_id)
+        for child in children_of(node):
+            kind = self.argument_ids.get(kind_id_of(child))
             if kind in _NESTED:
                 return 2
-            if child.named_child_count and kind is None:
-                for inner in child.named_children[:64]:
-                    if self.argument_ids.get(inner.kind_id) in _NESTED:
+            if child_count_of(child) and kind is None:
+                for inner in children_of(child)[:64]:
+                    if self.argument_ids.get(kind_id_of(inner)) in _NESTED:
                         return 2
         return 1
 
@@ -382,19 +328,19 @@ class Language:
 
     def call_target(self, collector: Collector, call: Node) -> str:
         """The callee of a call that is a value, as written."""
-        callee = call.child_by_field_name("function") or call.child_by_field_name("constructor") or first_child(call)
-        return "" if callee is None else clip(collector.text, callee.start_byte, callee.end_byte, CALLEE_TEXT)
+        callee = field_of(call, "function") or field_of(call, "constructor") or child_at(call, 0)
+        return "" if callee is None else clip(collector.text, start_of(callee), end_of(callee), CALLEE_TEXT)
 
     def value_kind(self, node: Node) -> str:
-        return self.argument_ids.get(node.kind_id, "other")
+        return self.argument_ids.get(kind_id_of(node), "other")
 
     def root_nodes(self, root: Node) -> Sequence[Node]:
         """What stands at root level, in the order of the text."""
-        return root.children
+        return all_children_of(root)
 
     def chunk_kind(self, node: Node) -> str:
         """What a node at root level is. `attribute` joins what stands behind it."""
-        kind = node.type
+        kind = kind_of(node)
         return "comment" if kind in self.comment_kinds else self.root_kinds.get(kind, "statement")
 
     def is_doc_comment(self, comment: bytes) -> bool:
@@ -408,13 +354,3 @@ class Language:
 
 _NESTED = frozenset({"call", "array", "object"})
 ROLE_NUMBER: dict[str, int] = {role: number for number, role in enumerate(ROLES)}
-
-
-def _is_spent(began: float, micros: int) -> bool:
-    """Whether this thread has used about as much of the processor as the clock has counted."""
-    return (time.thread_time() - began) * 1_000_000 >= micros * 0.9
-
-
-def first_child(node: Node) -> Node | None:
-    """The first named child; the binding raises where there is none."""
-    return node.named_child(0) if node.named_child_count else None

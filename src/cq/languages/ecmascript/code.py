@@ -54,12 +54,11 @@ from cq.model.code import (
     replace_inner,
 )
 from cq.syntax.code import MAX_ELEMENTS, MAX_NESTED
-from cq.syntax.language import Draft, Language, first_child
+from cq.syntax.language import Draft, Language
+from cq.syntax.tree import Node, child_at, children_of, end_of, field_of, kind_id_of, kind_of, start_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from tree_sitter import Node
 
     from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
@@ -145,16 +144,16 @@ class EcmaScriptCode(Language):
         node = blocks.find_turn(start)
         if node is None:
             return -1
-        return node.end_byte if node.type == "statement_block" else 0
+        return end_of(node) if kind_of(node) == "statement_block" else 0
 
     # -- expressions -----------------------------------------------------------------------------
 
     def value(self, collector: Collector, node: Node, depth: int = 0) -> Value:
         """See cq.model.code. What nests too deeply is unknown."""
-        number = node.kind_id
+        number = kind_id_of(node)
         walk = self.value_walks.get(number)
         if walk is None or number == self.member_id:
-            start, end = node.start_byte, node.end_byte
+            start, end = start_of(node), end_of(node)
             found = read_path(collector.text[start:end]) if end - start <= _PATH_TEXT else NO_PATH
             if found is not NO_PATH:
                 return found
@@ -164,23 +163,23 @@ class EcmaScriptCode(Language):
 
     @cached_property
     def call_id(self) -> int | None:
-        return self.grammar.id_for_node_kind("call_expression", True)
+        return self.grammar.find_kind("call_expression")
 
     @cached_property
     def member_id(self) -> int | None:
-        return self.grammar.id_for_node_kind("member_expression", True)
+        return self.grammar.find_kind("member_expression")
 
     @cached_property
     def annotation_id(self) -> int | None:
-        return self.grammar.id_for_node_kind("type_annotation", True)
+        return self.grammar.find_kind("type_annotation")
 
     @cached_property
     def comment_id(self) -> int | None:
-        return self.grammar.id_for_node_kind("comment", True)
+        return self.grammar.find_kind("comment")
 
     @cached_property
     def arrow_id(self) -> int | None:
-        return self.grammar.id_for_node_kind("arrow_function", True)
+        return self.grammar.find_kind("arrow_function")
 
     @cached_property
     def value_walks(self) -> dict[int, Callable[[EcmaScriptCode, Collector, Node, int], Value]]:
@@ -193,7 +192,7 @@ class EcmaScriptCode(Language):
     def _by_kind(
         self, table: dict[str, Callable[[EcmaScriptCode, Collector, Node, int], Value]]
     ) -> dict[int, Callable[[EcmaScriptCode, Collector, Node, int], Value]]:
-        numbers = ((self.grammar.id_for_node_kind(name, True), walk) for name, walk in table.items())
+        numbers = ((self.grammar.find_kind(name), walk) for name, walk in table.items())
         return {number: walk for number, walk in numbers if number is not None}
 
     def argument_values(self, collector: Collector, nodes: list[Node]) -> tuple[Value, ...]:
@@ -201,15 +200,15 @@ class EcmaScriptCode(Language):
 
     def template_values(self, collector: Collector, nodes: list[Node]) -> tuple[Value, ...]:
         """What a tag gets: the texts, then every value between them."""
-        holes = [node for node in nodes if node.type == "template_substitution"]
+        holes = [node for node in nodes if kind_of(node) == "template_substitution"]
         return _TEXTS, *(self._inner_value(collector, node, 0) for node in holes[:MAX_ELEMENTS])
 
     def _values(self, collector: Collector, nodes: list[Node], depth: int) -> tuple[Value, ...]:
-        kept = [node for node in nodes[:MAX_ELEMENTS] if node.kind_id != self.comment_id]
+        kept = [node for node in nodes[:MAX_ELEMENTS] if kind_id_of(node) != self.comment_id]
         return tuple([self.value(collector, node, depth) for node in kept])
 
     def _call_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         if collector.text.startswith(b"require(", start):
             found = REQUIRE.match(collector.text, start, min(end, start + _PATH_TEXT))
             if found is not None and found.end() == end and found[3] is None:
@@ -218,55 +217,55 @@ class EcmaScriptCode(Language):
 
     def _new_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`new Map<string, Row>()` says what it holds."""
-        name = first_child(node)
-        is_short = name is not None and name.end_byte - name.start_byte < _PATH_TEXT
-        if name is not None and is_short and collector.text[name.start_byte : name.end_byte] in _CONTAINERS:
-            kinds = node.child_by_field_name("type_arguments")
+        name = child_at(node, 0)
+        is_short = name is not None and end_of(name) - start_of(name) < _PATH_TEXT
+        if name is not None and is_short and collector.text[start_of(name) : end_of(name)] in _CONTAINERS:
+            kinds = field_of(node, "type_arguments")
             if kinds is not None:
-                label = Name(collector.slice(name.start_byte, name.end_byte))
-                kind = Element(label, self._kinds(collector, kinds.named_children, depth))
-                return Typed(kind, CallEnd(node.end_byte))
-        return CallEnd(node.end_byte)
+                label = Name(collector.slice(start_of(name), end_of(name)))
+                kind = Element(label, self._kinds(collector, children_of(kinds), depth))
+                return Typed(kind, CallEnd(end_of(node)))
+        return CallEnd(end_of(node))
 
     def _member_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        base, name = node.child_by_field_name("object"), node.child_by_field_name("property")
+        base, name = field_of(node, "object"), field_of(node, "property")
         if base is None or name is None:
             return None
         # A chain is as long as it likes: walk it here, not by recursion.
-        names = [collector.slice(name.start_byte, name.end_byte)]
-        while base.type == "member_expression":
-            inner, name = base.child_by_field_name("object"), base.child_by_field_name("property")
+        names = [collector.slice(start_of(name), end_of(name))]
+        while kind_of(base) == "member_expression":
+            inner, name = field_of(base, "object"), field_of(base, "property")
             if inner is None or name is None:
                 return None
-            names.append(collector.slice(name.start_byte, name.end_byte))
+            names.append(collector.slice(start_of(name), end_of(name)))
             base = inner
         if not all(names):
             return None  # the parser made one up
         return read_attribute(self.value(collector, base, depth), ".".join(reversed(names)))
 
     def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        base, index = node.child_by_field_name("object"), node.child_by_field_name("index")
+        base, index = field_of(node, "object"), field_of(node, "index")
         if base is None or index is None:
             return None
         value, key = self.value(collector, base, depth), self.value(collector, index, depth)
         return None if value is None else Element(value, (key,))
 
     def _inner_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        inner = next((child for child in node.named_children if child.type != "comment"), None)
+        inner = next((child for child in children_of(node) if kind_of(child) != "comment"), None)
         return None if inner is None else self.value(collector, inner, depth)
 
     def _last_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        children = node.named_children
+        children = children_of(node)
         return self.value(collector, children[-1], depth) if children else None
 
     def _cast_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`v as T`, `<T>v`; `v as const` is v."""
-        children = node.named_children
+        children = children_of(node)
         if len(children) < 2:
             return self._inner_value(collector, node, depth)
         inner, kind = children[0], children[1]
-        if node.type == "type_assertion":
-            kinds = inner.named_children
+        if kind_of(node) == "type_assertion":
+            kinds = children_of(inner)
             inner, kind = kind, kinds[0] if kinds else kind
         known = self.kind(collector, kind, depth)
         value = self.value(collector, inner, depth)
@@ -282,32 +281,32 @@ class EcmaScriptCode(Language):
         return Spread(self._inner_value(collector, node, depth))
 
     def _array_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Listing("list", self._values(collector, node.named_children, depth))
+        return Listing("list", self._values(collector, children_of(node), depth))
 
     def _object_value(self, collector: Collector, node: Node, depth: int) -> Value:
         keys: list[Value] = []
         values: list[Value] = []
         entries = self.notes(collector).entries
-        for child in node.named_children[:MAX_ELEMENTS]:
-            kind = child.type
+        for child in children_of(node)[:MAX_ELEMENTS]:
+            kind = kind_of(child)
             if kind == "pair":
-                key, value = child.child_by_field_name("key"), child.child_by_field_name("value")
+                key, value = field_of(child, "key"), field_of(child, "value")
                 if key is not None and value is not None:
-                    entries.setdefault(value.start_byte, None)
+                    entries.setdefault(start_of(value), None)
                     keys.append(self._key(collector, key))
                     values.append(self.value(collector, value, depth))
             elif kind == "shorthand_property_identifier":
-                name = collector.slice(child.start_byte, child.end_byte)
+                name = collector.slice(start_of(child), end_of(child))
                 keys.append(Text(name))
                 values.append(Name(name))
             elif kind == "method_definition":
-                name = child.child_by_field_name("name")
-                entries.setdefault(child.start_byte, None)
+                name = field_of(child, "name")
+                entries.setdefault(start_of(child), None)
                 if name is not None:
-                    function: Value = Lambda(child.start_byte)
-                    if collector.text.startswith(b"get ", child.start_byte):
+                    function: Value = Lambda(start_of(child))
+                    if collector.text.startswith(b"get ", start_of(child)):
                         function = ReturnOf(function)
-                    elif collector.text.startswith(b"set ", child.start_byte):
+                    elif collector.text.startswith(b"set ", start_of(child)):
                         function = None
                     keys.append(self._key(collector, name))
                     values.append(function)
@@ -317,50 +316,50 @@ class EcmaScriptCode(Language):
         return Dictionary(tuple(keys), tuple(values))
 
     def _key(self, collector: Collector, node: Node) -> Value:
-        name = read_key(collector.text, node.start_byte, node.end_byte)[0]
+        name = read_key(collector.text, start_of(node), end_of(node))[0]
         if name[:1] == "[":
             return Name(name[1:-1]) if name[1:-1].isidentifier() else _STR  # [KEY] may be a constant
         return _read_number(name) or Text(name)
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        children = [node.child_by_field_name(field) for field in ("consequence", "alternative")]
+        children = [field_of(node, field) for field in ("consequence", "alternative")]
         return Choice(tuple([self.value(collector, child, depth) for child in children if child is not None]))
 
     def _operator_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        operator = node.child_by_field_name("operator")
+        left, right = field_of(node, "left"), field_of(node, "right")
+        operator = field_of(node, "operator")
         if left is None or right is None or operator is None:
             return None
-        if operator.type in ("||", "??", "||=", "??="):
+        if kind_of(operator) in ("||", "??", "||=", "??="):
             return Choice((self.value(collector, left, depth), self.value(collector, right, depth)))
-        if operator.type == "&&":
+        if kind_of(operator) == "&&":
             return self.value(collector, right, depth)
-        return _BOOL if operator.type[:1] in "=!<>i" else None
+        return _BOOL if kind_of(operator)[:1] in "=!<>i" else None
 
     def _lambda_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Lambda(node.start_byte)
+        return Lambda(start_of(node))
 
     def _string_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         raw = collector.text[start + 1 : end - 1]
         if collector.text[start] == 96 or b"\\" in raw or len(raw) > _STRING_TEXT:
             return _STR
         return Text(raw.decode("utf-8", "replace"))
 
     def _number_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return _read_number(collector.slice(node.start_byte, node.end_byte)) or _INT
+        return _read_number(collector.slice(start_of(node), end_of(node))) or _INT
 
     def _yes_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return _BOOL if collector.text[node.start_byte] == 33 else None
+        return _BOOL if collector.text[start_of(node)] == 33 else None
 
     # -- types -----------------------------------------------------------------------------------
 
     def kind(self, collector: Collector, node: Node, depth: int = 0) -> Value:
         """A type as written."""
-        number = node.kind_id
+        number = kind_id_of(node)
         walk = self.type_walks.get(number)
         if walk is None or number == self.annotation_id:
-            start, end = node.start_byte, node.end_byte
+            start, end = start_of(node), end_of(node)
             found = read_type(collector.text[start:end]) if end - start <= _PATH_TEXT else NO_PATH
             if found is not NO_PATH:
                 return found
@@ -369,20 +368,20 @@ class EcmaScriptCode(Language):
         return walk(self, collector, node, depth + 1)
 
     def _kinds(self, collector: Collector, nodes: list[Node], depth: int) -> tuple[Value, ...]:
-        kept = [node for node in nodes[:MAX_ELEMENTS] if node.kind_id != self.comment_id]
+        kept = [node for node in nodes[:MAX_ELEMENTS] if kind_id_of(node) != self.comment_id]
         return tuple([self.kind(collector, node, depth) for node in kept])
 
     def _inner_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        inner = next((child for child in node.named_children if child.type != "comment"), None)
+        inner = next((child for child in children_of(node) if kind_of(child) != "comment"), None)
         return None if inner is None else self.kind(collector, inner, depth)
 
     def _several_kinds(self, collector: Collector, node: Node, depth: int) -> Value:
         """`A | B | C` nests to the left, as deep as it is long."""
         found: list[Value] = []
-        kind = node.type
+        kind = kind_of(node)
         inner: Node | None = node
-        while inner is not None and inner.type == kind and len(found) < MAX_ELEMENTS:
-            children = [child for child in inner.named_children if child.type != "comment"]
+        while inner is not None and kind_of(inner) == kind and len(found) < MAX_ELEMENTS:
+            children = [child for child in children_of(inner) if kind_of(child) != "comment"]
             found += [self.kind(collector, child, depth) for child in reversed(children[1:])]
             inner = children[0] if children else None
         if inner is not None:
@@ -390,40 +389,40 @@ class EcmaScriptCode(Language):
         return (Choice if kind == "union_type" else Bounds)(tuple(reversed(found)))
 
     def _generic_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        name, kinds = node.child_by_field_name("name"), node.child_by_field_name("type_arguments")
+        name, kinds = field_of(node, "name"), field_of(node, "type_arguments")
         if name is None or kinds is None:
             return self._inner_kind(collector, node, depth)
-        return Element(self.kind(collector, name, depth), self._kinds(collector, kinds.named_children, depth))
+        return Element(self.kind(collector, name, depth), self._kinds(collector, children_of(kinds), depth))
 
     def _array_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         return Element(Name("Array"), (self._inner_kind(collector, node, depth),))
 
     def _tuple_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Listing("tuple", self._kinds(collector, node.named_children, depth))
+        return Listing("tuple", self._kinds(collector, children_of(node), depth))
 
     def _function_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        result = node.child_by_field_name("return_type") or node.child_by_field_name("type")
+        result = field_of(node, "return_type") or field_of(node, "type")
         given = None if result is None else self.kind(collector, result, depth)
         taken: list[Value] = []
-        params = node.child_by_field_name("parameters")
-        for child in params.named_children[:MAX_ELEMENTS] if params is not None else ():
-            if child.type == "comment" or collector.text.startswith(b"this", child.start_byte):
+        params = field_of(node, "parameters")
+        for child in children_of(params)[:MAX_ELEMENTS] if params is not None else ():
+            if kind_of(child) == "comment" or collector.text.startswith(b"this", start_of(child)):
                 continue
-            annotation = child.child_by_field_name("type")
+            annotation = field_of(child, "type")
             kind = None if annotation is None else self.kind(collector, annotation, depth)
-            taken.append(Spread(kind) if collector.text.startswith(b"...", child.start_byte) else kind)
+            taken.append(Spread(kind) if collector.text.startswith(b"...", start_of(child)) else kind)
         mapping = self.type_parameters(collector, node)
-        found = FunctionType(given, tuple(taken), node.type.startswith("construct"))
+        found = FunctionType(given, tuple(taken), kind_of(node).startswith("construct"))
         return substitute(found, mapping) if mapping else found
 
     def _object_kind(self, collector: Collector, node: Node, depth: int) -> Value:
         keys: list[Value] = []
         types: list[Value] = []
-        for child in node.named_children[:MAX_ELEMENTS]:
-            kind = child.type
-            name = child.child_by_field_name("name")
+        for child in children_of(node)[:MAX_ELEMENTS]:
+            kind = kind_of(child)
+            name = field_of(child, "name")
             if kind == "property_signature" and name is not None:
-                annotation = child.child_by_field_name("type")
+                annotation = field_of(child, "type")
                 known = None if annotation is None else self.kind(collector, annotation, depth)
                 keys.append(self._key(collector, name))
                 types.append(known)
@@ -431,28 +430,28 @@ class EcmaScriptCode(Language):
                 keys.append(self._key(collector, name))
                 types.append(self._function_kind(collector, child, depth))
             elif kind == "index_signature":
-                annotation = child.child_by_field_name("type")
+                annotation = field_of(child, "type")
                 keys.append(_STR)
                 types.append(None if annotation is None else self.kind(collector, annotation, depth))
-            elif kind in ("call_signature", "construct_signature") and len(node.named_children) == 1:
+            elif kind in ("call_signature", "construct_signature") and len(children_of(node)) == 1:
                 return self._function_kind(collector, child, depth)
         return ObjectType(tuple(keys), tuple(types))
 
     def _query_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        inner = first_child(node)
+        inner = child_at(node, 0)
         return TypeOf(None if inner is None else self.value(collector, inner, depth))
 
     def _lookup_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        children = node.named_children
+        children = children_of(node)
         if len(children) < 2:
             return None
-        raw = collector.text[children[1].start_byte : children[1].end_byte]
+        raw = collector.text[start_of(children[1]) : end_of(children[1])]
         if raw[:1] not in (b"'", b'"'):
             return None
         return MemberType(self.kind(collector, children[0], depth), raw[1:-1].decode("utf-8", "replace"))
 
     def _literal_kind(self, collector: Collector, node: Node, depth: int) -> Value:
-        raw = collector.text[node.start_byte : node.end_byte]
+        raw = collector.text[start_of(node) : end_of(node)]
         return _TYPES.get(raw, _STR if raw[0] in QUOTES else _INT)
 
     def _yes_kind(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -463,13 +462,13 @@ class EcmaScriptCode(Language):
 
     def type_parameters(self, collector: Collector, node: Node) -> dict[str, Value]:
         """`<T extends Row>`: T stands for Row."""
-        parameters = node.child_by_field_name("type_parameters")
+        parameters = field_of(node, "type_parameters")
         found: dict[str, Value] = {}
-        for child in parameters.named_children[:MAX_ELEMENTS] if parameters is not None else ():
-            name, constraint = child.child_by_field_name("name"), child.child_by_field_name("constraint")
+        for child in children_of(parameters)[:MAX_ELEMENTS] if parameters is not None else ():
+            name, constraint = field_of(child, "name"), field_of(child, "constraint")
             if name is not None:
                 kind = None if constraint is None else self._inner_kind(collector, constraint, 0)
-                found[collector.slice(name.start_byte, name.end_byte)] = kind
+                found[collector.slice(start_of(name), end_of(name))] = kind
         return found
 
     # -- functions -------------------------------------------------------------------------------
@@ -483,14 +482,14 @@ class EcmaScriptCode(Language):
         *,
         generic: bool,
     ) -> None:
-        start, text = node.start_byte, collector.text
-        is_arrow = node.kind_id == self.arrow_id
+        start, text = start_of(node), collector.text
+        is_arrow = kind_id_of(node) == self.arrow_id
         value = None
-        if is_arrow and text[body.start_byte] != 123:
+        if is_arrow and text[start_of(body)] != 123:
             value = self.value(collector, body)
         kind = None
-        if text.find(b":", start, body.start_byte) >= 0:
-            result = node.child_by_field_name("return_type")
+        if text.find(b":", start, start_of(body)) >= 0:
+            result = field_of(node, "return_type")
             kind = None if result is None else self.kind(collector, result)
         this: Value = None
         known = [parameter for parameter, _ in parameters]
@@ -504,10 +503,10 @@ class EcmaScriptCode(Language):
             ]
         patterns = tuple(pattern for _, found in parameters for pattern in found)
         name = ""
-        if text.startswith(b"function ", start) and (own := node.child_by_field_name("name")) is not None:
-            name = collector.slice(own.start_byte, own.end_byte)
+        if text.startswith(b"function ", start) and (own := field_of(node, "name")) is not None:
+            name = collector.slice(start_of(own), end_of(own))
         self.notes(collector).functions[start] = Written(
-            node.end_byte, body.start_byte, tuple(known), patterns, kind, value, is_arrow, this, name
+            end_of(node), start_of(body), tuple(known), patterns, kind, value, is_arrow, this, name
         )
 
     def read_parameter(
@@ -515,28 +514,28 @@ class EcmaScriptCode(Language):
     ) -> tuple[Parameter, tuple[tuple[int, str, Value], ...]] | None:
         """With the names that its pattern binds, as attributes of the parameter, which is called `(0)` then."""
         text = collector.text
-        if child.type in ("comment", "ERROR", "decorator"):
+        if kind_of(child) in ("comment", "ERROR", "decorator"):
             return None
-        pattern = child.child_by_field_name("pattern") or child
-        default = child.child_by_field_name("value")
+        pattern = field_of(child, "pattern") or child
+        default = field_of(child, "value")
         star = ""
-        while pattern.type in ("rest_pattern", "assignment_pattern"):
-            if pattern.type == "rest_pattern":
+        while kind_of(pattern) in ("rest_pattern", "assignment_pattern"):
+            if kind_of(pattern) == "rest_pattern":
                 star = "*"
             else:
-                default = pattern.child_by_field_name("right")
-            inner = pattern.child_by_field_name("left") or first_child(pattern)
+                default = field_of(pattern, "right")
+            inner = field_of(pattern, "left") or child_at(pattern, 0)
             if inner is None:
                 return None
             pattern = inner
-        annotation = child.child_by_field_name("type")
+        annotation = field_of(child, "type")
         kind = None if annotation is None else self.kind(collector, annotation)
         value = None if default is None else self.value(collector, default)
-        optional = default is not None or self.all_optional or child.type == "optional_parameter"
-        if pattern.type in ("object_pattern", "array_pattern"):
+        optional = default is not None or self.all_optional or kind_of(child) == "optional_parameter"
+        if kind_of(pattern) in ("object_pattern", "array_pattern"):
             name = f"({number})"
             return Parameter(name, star, kind, value, optional), tuple(self.destructure(collector, pattern, Name(name)))
-        name = text[pattern.start_byte : pattern.end_byte].decode("utf-8", "replace")
+        name = text[start_of(pattern) : end_of(pattern)].decode("utf-8", "replace")
         return Parameter(name, star, kind, value, optional), ()
 
     def destructure(self, collector: Collector, pattern: Node, value: Value) -> Iterable[tuple[int, str, Value]]:
@@ -544,36 +543,36 @@ class EcmaScriptCode(Language):
         todo = [(pattern, value)]
         while todo:
             node, value = todo.pop()
-            kind = node.type
+            kind = kind_of(node)
             if kind in ("identifier", "shorthand_property_identifier_pattern"):
-                name = collector.slice(node.start_byte, node.end_byte)
+                name = collector.slice(start_of(node), end_of(node))
                 if kind != "identifier":
                     value = read_attribute(value, name)
-                yield node.start_byte, name, value
+                yield start_of(node), name, value
             elif kind == "object_pattern":
-                todo += [(child, value) for child in node.named_children[:MAX_ELEMENTS]]
+                todo += [(child, value) for child in children_of(node)[:MAX_ELEMENTS]]
             elif kind == "pair_pattern":
-                key, inner = node.child_by_field_name("key"), node.child_by_field_name("value")
+                key, inner = field_of(node, "key"), field_of(node, "value")
                 if key is not None and inner is not None:
-                    name = read_key(collector.text, key.start_byte, key.end_byte)[0]
+                    name = read_key(collector.text, start_of(key), end_of(key))[0]
                     todo.append((inner, read_attribute(value, name)))
             elif kind in ("assignment_pattern", "object_assignment_pattern"):
-                left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+                left, right = field_of(node, "left"), field_of(node, "right")
                 if left is not None and right is not None:
                     default = self.value(collector, right)
-                    if left.type == "shorthand_property_identifier_pattern":
-                        name = collector.slice(left.start_byte, left.end_byte)
-                        yield left.start_byte, name, Choice((read_attribute(value, name), default))
+                    if kind_of(left) == "shorthand_property_identifier_pattern":
+                        name = collector.slice(start_of(left), end_of(left))
+                        yield start_of(left), name, Choice((read_attribute(value, name), default))
                     else:
                         todo.append((left, Choice((value, default))))
             elif kind == "array_pattern":
-                for number, child in enumerate(node.named_children[:MAX_ELEMENTS]):
+                for number, child in enumerate(children_of(node)[:MAX_ELEMENTS]):
                     inner = None if value is None else Element(value, (Integer(number),))
-                    if child.type == "rest_pattern" and value is not None:
+                    if kind_of(child) == "rest_pattern" and value is not None:
                         inner = Slice(value, (number, None))
                     todo.append((child, inner))
             elif kind == "rest_pattern":
-                todo += [(child, value) for child in node.named_children]
+                todo += [(child, value) for child in children_of(node)]
 
     # -- what a document binds -------------------------------------------------------------------
 
@@ -585,15 +584,15 @@ class EcmaScriptCode(Language):
 
     def assign(self, collector: Collector, start: int, end: int, target: Node, value: Value) -> None:
         """To what is no plain path: an element, an attribute of a call, a pattern."""
-        kind = target.type
+        kind = kind_of(target)
         if kind in ("member_expression", "subscript_expression"):
-            base = target.child_by_field_name("object")
-            name, index = target.child_by_field_name("property"), target.child_by_field_name("index")
+            base = field_of(target, "object")
+            name, index = field_of(target, "property"), field_of(target, "index")
             holder = None if base is None else self.value(collector, base)
             if holder is None:
                 return
             if name is not None:
-                label = collector.slice(name.start_byte, name.end_byte)
+                label = collector.slice(start_of(name), end_of(name))
                 collector.code.stores.append((start, holder, label, value, None, end))
             elif index is not None:
                 collector.code.stores.append((start, holder, None, value, self.value(collector, index), end))

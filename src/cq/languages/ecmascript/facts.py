@@ -64,11 +64,26 @@ from cq.model.code import (
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, first_child
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Draft
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    Tree,
+    all_children_of,
+    child_at,
+    children_of,
+    end_of,
+    field_of,
+    has_error,
+    is_error,
+    is_missing,
+    kind_id_of,
+    kind_of,
+    root_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
-
     from cq.syntax.collect import Collector
 
 # tail, text, name, receiver, kind of call, where the name begins, value
@@ -122,25 +137,25 @@ class EcmaScript(EcmaScriptCode):
             "non_null_expression": "wrapped", "parenthesized_expression": "wrapped", "type_assertion": "cast",
             "await_expression": "awaited", "call_expression": "call", "new_expression": "call",
         }  # fmt: skip
-        numbers = ((self.grammar.id_for_node_kind(name, True), shape) for name, shape in names.items())
+        numbers = ((self.grammar.find_kind(name), shape) for name, shape in names.items())
         return {number: shape for number, shape in numbers if number is not None}
 
     # -- definitions -----------------------------------------------------------------------------
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name = node.child_by_field_name("name") or node.child_by_field_name("property")
-        if name is None or name.end_byte == name.start_byte:
+        name = field_of(node, "name") or field_of(node, "property")
+        if name is None or end_of(name) == start_of(name):
             return None
         body = params = None
         if kind in _BODIED:
-            body = node.child_by_field_name("body")
+            body = field_of(node, "body")
             if kind in ("function", "method"):
-                params = node.child_by_field_name("parameters")
+                params = field_of(node, "parameters")
             if body is None or (params is None and kind in ("function", "method")):
                 return None
-        draft = self._add(collector, kind, node.start_byte, node.end_byte, name)
+        draft = self._add(collector, kind, start_of(node), end_of(node), name)
         if body is not None:
-            draft.body_start, draft.body_end = body.start_byte, body.end_byte
+            draft.body_start, draft.body_end = start_of(body), end_of(body)
             draft.scope_start = draft.body_start
             draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start))
             if params is not None:
@@ -152,7 +167,7 @@ class EcmaScript(EcmaScriptCode):
     def _add(self, collector: Collector, kind: str, start: int, end: int, name: Node) -> Draft:
         """A draft with its name, its decorators and what stands before the name; more is up to the caller."""
         text = collector.text
-        label, name_start, name_end = read_key(text, name.start_byte, name.end_byte)
+        label, name_start, name_end = read_key(text, start_of(name), end_of(name))
         draft = Draft(kind, label, start, end, name_start, name_end, head=start)
         prefix = text[start:name_start]
         if prefix:
@@ -164,7 +179,7 @@ class EcmaScript(EcmaScriptCode):
 
     def _read_function(self, collector: Collector, draft: Draft, node: Node, params: Node, body: Node) -> None:
         text = collector.text
-        start, end = params.start_byte, params.end_byte
+        start, end = start_of(params), end_of(params)
         draft.scope_start = start
         if draft.kind == "method":
             if "get" in draft.modifiers or "set" in draft.modifiers:
@@ -177,7 +192,7 @@ class EcmaScript(EcmaScriptCode):
             self._add_type_parameters(collector, node)
         self._add_return_type(collector, draft.name, end, draft.body_start)
         self.add_function(collector, node, body, parameters, generic=generic)
-        if node.type != "method_definition":
+        if kind_of(node) != "method_definition":
             self.notes(collector).bound.add(draft.body_start)
 
     def _add_return_type(self, collector: Collector, name: str, start: int, end: int) -> None:
@@ -198,11 +213,11 @@ class EcmaScript(EcmaScriptCode):
 
     def _read_class(self, collector: Collector, draft: Draft, node: Node) -> None:
         draft.kind = "class"
-        body = node.child_by_field_name("body")
+        body = field_of(node, "body")
         if body is None:
             draft.signature = clip(collector.text, draft.head, draft.end, VALUE_TEXT)
             return
-        draft.body_start, draft.body_end = body.start_byte, body.end_byte
+        draft.body_start, draft.body_end = start_of(body), end_of(body)
         draft.scope_start = draft.body_start
         draft.signature = self.trim_signature(collector.fold(draft.head, draft.body_start))
         self._read_heritage(collector, draft, node)
@@ -220,25 +235,25 @@ class EcmaScript(EcmaScriptCode):
         if b"extends" not in gap and b"implements" not in gap:
             return
         bases: list[str] = []
-        for part in node.named_children:
-            kind = part.type
+        for part in children_of(node):
+            kind = kind_of(part)
             if kind == "extends_type_clause":
-                bases += _fold_each(collector, part.named_children)
-                values += [self.kind(collector, base) for base in part.named_children if base.type != "comment"]
+                bases += _fold_each(collector, children_of(part))
+                values += [self.kind(collector, base) for base in children_of(part) if kind_of(base) != "comment"]
             elif kind == "class_heritage":
-                clauses = part.named_children
+                clauses = children_of(part)
                 for clause in clauses:
-                    if clause.type == "implements_clause":
-                        bases += _fold_each(collector, clause.named_children)
-                        implemented += [self.kind(collector, base) for base in clause.named_children]
-                    elif clause.type == "extends_clause":
+                    if kind_of(clause) == "implements_clause":
+                        bases += _fold_each(collector, children_of(clause))
+                        implemented += [self.kind(collector, base) for base in children_of(clause)]
+                    elif kind_of(clause) == "extends_clause":
                         # The value and its type arguments stand side by side.
-                        value = first_child(clause)
+                        value = child_at(clause, 0)
                         if value is not None:
-                            bases.append(collector.fold(value.start_byte, clause.end_byte))
+                            bases.append(collector.fold(start_of(value), end_of(clause)))
                             values.append(self.value(collector, value))
-                    elif clause.type != "comment":
-                        bases.append(collector.fold(clause.start_byte, clause.end_byte))
+                    elif kind_of(clause) != "comment":
+                        bases.append(collector.fold(start_of(clause), end_of(clause)))
                         values.append(self.value(collector, clause))
         draft.bases = tuple(bases)
 
@@ -247,15 +262,15 @@ class EcmaScript(EcmaScriptCode):
 
     def _read_type(self, collector: Collector, draft: Draft, node: Node) -> None:
         """An alias holds its members and type parameters; one without either is a line like any other."""
-        value = node.child_by_field_name("value")
+        value = field_of(node, "value")
         if value is None:
             collector.symbols.pop()
             return
         generic = b"<" in collector.text[draft.name_end : draft.name_end + 8].lstrip()[:1]
         draft.end = with_semicolon(collector.text, draft.end)
-        if generic or value.type == "object_type":
-            draft.body_start, draft.body_end = value.start_byte, value.end_byte
-        if value.type == "object_type":
+        if generic or kind_of(value) == "object_type":
+            draft.body_start, draft.body_end = start_of(value), end_of(value)
+        if kind_of(value) == "object_type":
             draft.scope_start = draft.body_start
             parameters = list(self.type_parameters(collector, node).items()) if generic else []
             self.notes(collector).classes[draft.body_start] = ("interface", [], [], parameters)
@@ -270,21 +285,21 @@ class EcmaScript(EcmaScriptCode):
     def _read_enum(self, collector: Collector, draft: Draft, node: Node) -> None:
         if b"const" in collector.text[draft.start : draft.name_start]:
             draft.modifiers += ("const",)
-        body = node.child_by_field_name("body")
+        body = field_of(node, "body")
         self.notes(collector).classes[draft.body_start] = ("enum", [], [], [])
-        for member in body.named_children if body is not None else ():
-            if member.type != "comment" and not member.is_missing:
-                name = member.child_by_field_name("name") or member
-                entry = self._add(collector, "enum_member", member.start_byte, member.end_byte, name)
+        for member in children_of(body) if body is not None else ():
+            if kind_of(member) != "comment" and not is_missing(member):
+                name = field_of(member, "name") or member
+                entry = self._add(collector, "enum_member", start_of(member), end_of(member), name)
                 entry.signature = clip(collector.text, entry.start, entry.end, VALUE_TEXT)
 
     def _read_namespace(self, collector: Collector, draft: Draft, node: Node) -> None:
-        body = node.child_by_field_name("body")
+        body = field_of(node, "body")
         draft.end = with_semicolon(collector.text, draft.end)
         stop = draft.end
         if body is not None:
-            stop = draft.body_start = draft.scope_start = body.start_byte
-            draft.body_end = body.end_byte
+            stop = draft.body_start = draft.scope_start = start_of(body)
+            draft.body_end = end_of(body)
             self.notes(collector).classes[draft.body_start] = ("namespace", [], [], [])
         draft.signature = self.trim_signature(collector.fold(draft.head, stop))
         if collector.text[draft.name_start - 1] not in QUOTES and "." in draft.name:
@@ -293,43 +308,43 @@ class EcmaScript(EcmaScriptCode):
 
     def _read_field(self, collector: Collector, draft: Draft, node: Node) -> None:
         text = collector.text
-        value = node.child_by_field_name("value")
+        value = field_of(node, "value")
         self._annotate(collector, draft, node)
         draft.end = with_semicolon(text, draft.end)
         if value is None or not self._bind_value(collector, draft, value, "method"):
             if value is not None:
                 self._add_assignment(collector, draft.start, draft.end, draft.name, value)
-            known = node.child_by_field_name("type")
+            known = field_of(node, "type")
             self.bind(
-                collector, node.start_byte, draft.end, draft.name,
+                collector, start_of(node), draft.end, draft.name,
                 NULL if value is None else self.value(collector, value),
                 None if known is None else self.kind(collector, known),
             )  # fmt: skip
         elif draft.scope_start < 0 or draft.kind == "class":
-            self.bind(collector, node.start_byte, draft.end, draft.name, self.value(collector, value))
+            self.bind(collector, start_of(node), draft.end, draft.name, self.value(collector, value))
         draft.signature = draft.signature or clip(text, draft.head, draft.end, VALUE_TEXT).removesuffix(";")
 
     def _read_property(self, collector: Collector, draft: Draft, node: Node) -> None:
         self._annotate(collector, draft, node)
         draft.signature = clip(collector.text, draft.head, draft.end, VALUE_TEXT)
-        known = node.child_by_field_name("type")
+        known = field_of(node, "type")
         if known is not None:
             self.bind(collector, draft.start, draft.end, draft.name, None, self.kind(collector, known))
 
     def _read_signature(self, collector: Collector, draft: Draft, node: Node) -> None:
         """A method or function without a body: overloads, abstract methods, members of an interface."""
-        draft.kind = "function" if node.type == "function_signature" else "method"
+        draft.kind = "function" if kind_of(node) == "function_signature" else "method"
         draft.end = with_semicolon(collector.text, draft.end)
         if "get" in draft.modifiers or "set" in draft.modifiers:
             draft.kind = "accessor"
         elif draft.name == "constructor" and draft.kind == "method":
             draft.kind = "constructor"
         draft.signature = self.trim_signature(collector.fold(draft.head, draft.end))
-        result = node.child_by_field_name("return_type")
+        result = field_of(node, "return_type")
         if result is not None:
-            self._add_return_type(collector, draft.name, result.start_byte, result.end_byte)
-        params = node.child_by_field_name("parameters")
-        read = [] if params is None else [self.read_parameter(collector, child, 0) for child in params.named_children]
+            self._add_return_type(collector, draft.name, start_of(result), end_of(result))
+        params = field_of(node, "parameters")
+        read = [] if params is None else [self.read_parameter(collector, child, 0) for child in children_of(params)]
         parameters = [found[0] for found in read if found is not None and found[0].name != "this"]
         kind = None if result is None else self.kind(collector, result)
         if b"<" in collector.text[draft.name_end : draft.name_end + 1]:
@@ -341,34 +356,34 @@ class EcmaScript(EcmaScriptCode):
     def _annotate(self, collector: Collector, draft: Draft, node: Node) -> None:
         if collector.text[draft.name_end : draft.name_end + 4].lstrip(b"?!'\"] ")[:1] != b":":
             return
-        annotation = node.child_by_field_name("type")
+        annotation = field_of(node, "type")
         if annotation is not None:
-            self._add_return_type(collector, draft.name, annotation.start_byte, annotation.end_byte)
+            self._add_return_type(collector, draft.name, start_of(annotation), end_of(annotation))
 
     # -- parameters ------------------------------------------------------------------------------
 
     def on_nameless(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        params = node.child_by_field_name("parameters")
+        params = field_of(node, "parameters")
         if params is None:
             return
-        start = params.start_byte
-        parameters = self._add_parameters(collector, params) if params.end_byte - start > 2 else []
-        generic = b"<" in collector.text[node.start_byte : start]
+        start = start_of(params)
+        parameters = self._add_parameters(collector, params) if end_of(params) - start > 2 else []
+        generic = b"<" in collector.text[start_of(node) : start]
         if generic:
             self._add_type_parameters(collector, node)
-        body = node.child_by_field_name("body")
+        body = field_of(node, "body")
         if body is not None:
             self.add_function(collector, node, body, parameters, generic=generic)
 
     def on_only(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """The parameter of `x => …`."""
-        name = node.child_by_field_name("parameter")
+        name = field_of(node, "parameter")
         if name is None:
             return
-        start, end = name.start_byte, name.end_byte
+        start, end = start_of(name), end_of(name)
         label = collector.slice(start, end)
         collector.symbols.append(Draft("parameter", label, start, end, start, end, head=start, signature=label))
-        body = node.child_by_field_name("body")
+        body = field_of(node, "body")
         if body is not None:
             parameter = Parameter(label, optional=self.all_optional)
             self.add_function(collector, node, body, [(parameter, ())], generic=False)
@@ -378,8 +393,8 @@ class EcmaScript(EcmaScriptCode):
         text, symbols, flows = collector.text, collector.symbols, collector.flows
         found: list[ReadParameter] = []
         position = 0
-        for child in params.named_children:
-            start, end = child.start_byte, child.end_byte
+        for child in children_of(params):
+            start, end = start_of(child), end_of(child)
             piece = text[start:end].decode("utf-8", "replace")
             plain = PLAIN_PARAMETER.fullmatch(piece)
             if plain is None:
@@ -391,7 +406,7 @@ class EcmaScript(EcmaScriptCode):
             name, annotation = plain.groups()
             kind = read_type(annotation.rstrip().encode()) if annotation else None
             if kind is NO_PATH:
-                written = child.child_by_field_name("type")
+                written = field_of(child, "type")
                 kind = None if written is None else self.kind(collector, written)
             optional = self.all_optional or piece[len(name) : len(name) + 1] == "?"
             found.append((Parameter(name, "", kind, None, optional), ()))
@@ -409,19 +424,19 @@ class EcmaScript(EcmaScriptCode):
     def _add_odd_parameter(self, collector: Collector, child: Node, position: int) -> int:
         """Defaults, rests, patterns, parameter properties; returns how many positions it takes."""
         text = collector.text
-        start, end = child.start_byte, child.end_byte
-        if child.type in ("comment", "ERROR", "decorator"):
+        start, end = start_of(child), end_of(child)
+        if kind_of(child) in ("comment", "ERROR", "decorator"):
             return 0
-        pattern = child.child_by_field_name("pattern") or child
-        while pattern.type in ("rest_pattern", "assignment_pattern"):
-            inner = pattern.child_by_field_name("left") or first_child(pattern)
+        pattern = field_of(child, "pattern") or child
+        while kind_of(pattern) in ("rest_pattern", "assignment_pattern"):
+            inner = field_of(pattern, "left") or child_at(pattern, 0)
             if inner is None:
                 return 1
             pattern = inner
-        if pattern.type == "this" or pattern.is_missing:
+        if kind_of(pattern) == "this" or is_missing(pattern):
             return 0
-        at, stop = pattern.start_byte, pattern.end_byte
-        named = pattern.type == "identifier"
+        at, stop = start_of(pattern), end_of(pattern)
+        named = kind_of(pattern) == "identifier"
         # A pattern keeps its place in the list of parameters: `({a, b}, c)` is arg0 with a and b, then c.
         name = collector.slice(at, stop) if named else f"arg{position}"
         draft = Draft("parameter", name, start, end, at, stop, head=start)
@@ -429,9 +444,9 @@ class EcmaScript(EcmaScriptCode):
             _take_decorators(collector, draft, at)
         draft.signature = clip(text, draft.head, end, VALUE_TEXT)
         collector.symbols.append(draft)
-        annotation = child.child_by_field_name("type")
+        annotation = field_of(child, "type")
         if annotation is not None:
-            self._add_return_type(collector, name, annotation.start_byte, annotation.end_byte)
+            self._add_return_type(collector, name, start_of(annotation), end_of(annotation))
         if not named:
             for inner, _ in find_names(pattern):
                 self._add_binding(collector, "parameter", inner)
@@ -446,47 +461,47 @@ class EcmaScript(EcmaScriptCode):
         return 1
 
     def _add_binding(self, collector: Collector, kind: str, name: Node) -> None:
-        start, end = name.start_byte, name.end_byte
+        start, end = start_of(name), end_of(name)
         label = collector.slice(start, end)
         collector.symbols.append(Draft(kind, label, start, end, start, end, head=start, signature=label))
 
     def _add_type_parameters(self, collector: Collector, node: Node) -> None:
-        parameters = node.child_by_field_name("type_parameters")
-        for child in parameters.named_children if parameters is not None else ():
-            name = child.child_by_field_name("name")
-            if name is not None and name.end_byte > name.start_byte:
-                start, end = child.start_byte, child.end_byte
+        parameters = field_of(node, "type_parameters")
+        for child in children_of(parameters) if parameters is not None else ():
+            name = field_of(child, "name")
+            if name is not None and end_of(name) > start_of(name):
+                start, end = start_of(child), end_of(child)
                 collector.symbols.append(
-                    Draft("type_parameter", collector.slice(name.start_byte, name.end_byte), start, end,
-                          name.start_byte, name.end_byte, head=start, signature=collector.fold(start, end))
+                    Draft("type_parameter", collector.slice(start_of(name), end_of(name)), start, end,
+                          start_of(name), end_of(name), head=start, signature=collector.fold(start, end))
                 )  # fmt: skip
 
     def on_bodiless(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         marks = collector.marks
-        params = node.child_by_field_name("parameters")
-        for child in params.named_children if params is not None else ():
-            for name, _ in find_names(child.child_by_field_name("pattern") or child):
-                marks[name.start_byte] = DEFINED
+        params = field_of(node, "parameters")
+        for child in children_of(params) if params is not None else ():
+            for name, _ in find_names(field_of(child, "pattern") or child):
+                marks[start_of(name)] = DEFINED
 
     # -- bindings --------------------------------------------------------------------------------
 
     def on_declare(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         text = collector.text
-        start, end = node.start_byte, node.end_byte
-        declarators = node.named_children
+        start, end = start_of(node), end_of(node)
+        declarators = children_of(node)
         if len(declarators) > 1:
-            declarators = [child for child in declarators if child.type == "variable_declarator"]
+            declarators = [child for child in declarators if kind_of(child) == "variable_declarator"]
         alone = len(declarators) == 1
         constant = text.startswith(b"const", start)
         for declarator in declarators:
-            first, last = declarator.start_byte, declarator.end_byte
+            first, last = start_of(declarator), end_of(declarator)
             span = (start, end) if alone else (first, last + (text[last : last + 1] == b","))
             name = NAME.match(text, first)
             name_end = name.end() if name else -1
-            value = declarator.child_by_field_name("value") if last > name_end else None
+            value = field_of(declarator, "value") if last > name_end else None
             if (
                 value is not None
-                and text[value.start_byte] in b"rai"
+                and text[start_of(value)] in b"rai"
                 and self._require(collector, declarator, value, span)
             ):
                 continue
@@ -515,9 +530,9 @@ class EcmaScript(EcmaScriptCode):
                 draft.kind = "constant"
 
     def _bind_variable(self, collector: Collector, declarator: Node, name: str, value: Node | None) -> None:
-        start, end = declarator.start_byte, declarator.end_byte
+        start, end = start_of(declarator), end_of(declarator)
         at = start + len(name.encode())
-        known = declarator.child_by_field_name("type") if collector.text[at : at + 2] != b" =" else None
+        known = field_of(declarator, "type") if collector.text[at : at + 2] != b" =" else None
         found = NULL if value is None else self.value(collector, value)
         self.bind(collector, start, end, name, found, None if known is None else self.kind(collector, known))
         if isinstance(found, Dictionary):
@@ -527,43 +542,43 @@ class EcmaScript(EcmaScriptCode):
     def _destructure(
         self, collector: Collector, declarator: Node, value: Node | None, span: tuple[int, int], head: int
     ) -> None:
-        pattern = declarator.child_by_field_name("name")
+        pattern = field_of(declarator, "name")
         if pattern is None:
             return
         text = collector.text
-        known = declarator.child_by_field_name("type")
+        known = field_of(declarator, "type")
         source = None if value is None else self.value(collector, value)
         if known is not None:
             source = Typed(self.kind(collector, known), source)
         for at, label, inner in self.destructure(collector, pattern, source):
             self.bind(collector, at, at, label, inner)
         signature = clip(text, *span, VALUE_TEXT).rstrip(",;")
-        base = DOTTED.fullmatch(text, value.start_byte, value.end_byte) if value is not None else None
+        base = DOTTED.fullmatch(text, start_of(value), end_of(value)) if value is not None else None
         for name, key in find_names(pattern):
-            first, last = name.start_byte, name.end_byte
+            first, last = start_of(name), end_of(name)
             label = collector.slice(first, last)
             collector.symbols.append(Draft("variable", label, *span, first, last, head=head, signature=signature))
             if base and key is not None and value is not None:
-                source = f"{base[0].decode('utf-8', 'replace')}.{collector.slice(key.start_byte, key.end_byte)}"
-                collector.flows.append((first, last, "assign", label, source, "attribute", value.start_byte))
+                source = f"{base[0].decode('utf-8', 'replace')}.{collector.slice(start_of(key), end_of(key))}"
+                collector.flows.append((first, last, "assign", label, source, "attribute", start_of(value)))
         if value is not None and not base:
-            target = clip(text, pattern.start_byte, pattern.end_byte, CALLEE_TEXT)
-            self._add_assignment(collector, declarator.start_byte, declarator.end_byte, target, value)
+            target = clip(text, start_of(pattern), end_of(pattern), CALLEE_TEXT)
+            self._add_assignment(collector, start_of(declarator), end_of(declarator), target, value)
 
     def _require(self, collector: Collector, declarator: Node, value: Node, span: tuple[int, int]) -> bool:
         """`const x = require("m")`, `const {a: b} = await import("m")`: bindings of an import and no variables."""
         text = collector.text
-        found = REQUIRE.match(text, value.start_byte, min(value.end_byte, value.start_byte + 2000))
-        if found is None or found.end() != value.end_byte:
+        found = REQUIRE.match(text, start_of(value), min(end_of(value), start_of(value) + 2000))
+        if found is None or found.end() != end_of(value):
             return False
         module, member = found[2][1:-1].decode("utf-8", "replace"), found[3]
-        pattern = declarator.child_by_field_name("name")
+        pattern = field_of(declarator, "name")
         bindings = []
         for name, key in find_names(pattern) if pattern is not None else ():
-            start, end = name.start_byte, name.end_byte
+            start, end = start_of(name), end_of(name)
             collector.marks[start] = _IMPORT
             imported = (
-                "*" if name == pattern else collector.slice(key.start_byte, key.end_byte) if key is not None else "*"
+                "*" if name == pattern else collector.slice(start_of(key), end_of(key)) if key is not None else "*"
             )
             if member:
                 imported = member.decode("utf-8", "replace") + (f".{imported}" if imported != "*" else "")
@@ -582,32 +597,32 @@ class EcmaScript(EcmaScriptCode):
 
     def _bind_value(self, collector: Collector, draft: Draft, value: Node, kind: str) -> bool:
         """Makes the draft what its value is: a function, a class or an object that holds others. False for the rest."""
-        shape = self.shapes.get(value.kind_id)
+        shape = self.shapes.get(kind_id_of(value))
         if shape is None:
             return False
         closing = ""
         for _ in range(_UNWRAP_DEPTH):
-            if shape == "call" and WRAPPER.match(collector.text, value.start_byte):
+            if shape == "call" and WRAPPER.match(collector.text, start_of(value)):
                 # const Row = memo(forwardRef((props, ref) => …)): the function inside is what Row runs.
-                inner = value.child_by_field_name("arguments")
+                inner = field_of(value, "arguments")
                 closing += ")"
             elif shape == "wrapped":
                 inner = value
             else:
                 break
-            inner = first_child(inner) if inner is not None else None
+            inner = child_at(inner, 0) if inner is not None else None
             if inner is None:
                 return False
-            value, shape = inner, self.shapes.get(inner.kind_id)
+            value, shape = inner, self.shapes.get(kind_id_of(inner))
         if shape is None or (closing and shape not in ("arrow", "function")):
             return False
-        start = value.start_byte
+        start = start_of(value)
         if shape == "object":
             return self._bind_object(collector, draft, value)
-        body = value.child_by_field_name("body")
+        body = field_of(value, "body")
         if shape not in ("arrow", "function", "class") or body is None:
             return False
-        draft.body_start, draft.body_end = body.start_byte, body.end_byte
+        draft.body_start, draft.body_end = start_of(body), end_of(body)
         draft.signature = (
             self.trim_signature(
                 collector.fold(draft.head if draft.start == draft.head else draft.start, draft.body_start)
@@ -625,14 +640,14 @@ class EcmaScript(EcmaScriptCode):
             return True
         draft.kind = "component" if closing and draft.name[:1].isupper() else kind
         draft.modifiers += find_modifiers(collector.text[start : start + 16].partition(b"(")[0])
-        result = value.child_by_field_name("return_type")
+        result = field_of(value, "return_type")
         if result is not None:
-            self._add_return_type(collector, draft.name, result.start_byte, result.end_byte)
+            self._add_return_type(collector, draft.name, start_of(result), end_of(result))
         return True
 
     def _bind_object(self, collector: Collector, draft: Draft, value: Node) -> bool:
         """A named object holds its properties. One without code is data: inside a function it stays a plain value."""
-        start, end = value.start_byte, value.end_byte
+        start, end = start_of(value), end_of(value)
         plain = is_data(collector.text, start, end)
         draft.body_start, draft.body_end = start, end
         draft.signature = self.trim_signature(collector.fold(draft.start, start))
@@ -646,21 +661,21 @@ class EcmaScript(EcmaScriptCode):
         todo = [(value, "", 0)]
         while todo:
             holder, path, depth = todo.pop()
-            for pair in holder.named_children:
-                if pair.type != "pair":
+            for pair in children_of(holder):
+                if kind_of(pair) != "pair":
                     continue
-                inner = pair.child_by_field_name("value")
-                name = pair.child_by_field_name("key")
-                shape = None if inner is None else self.shapes.get(inner.kind_id)
-                if name is None or name.is_missing or inner is None or shape in ("arrow", "function", "class"):
+                inner = field_of(pair, "value")
+                name = field_of(pair, "key")
+                shape = None if inner is None else self.shapes.get(kind_id_of(inner))
+                if name is None or is_missing(name) or inner is None or shape in ("arrow", "function", "class"):
                     continue
-                draft = self._add(collector, "property", pair.start_byte, pair.end_byte, name)
+                draft = self._add(collector, "property", start_of(pair), end_of(pair), name)
                 draft.modifiers, label = (), draft.name
                 draft.owner = _PLAIN_OBJECT if plain else -1
                 draft.signature = clip(text, draft.start, draft.end, VALUE_TEXT)
                 draft.name = path + label
                 if shape == "object" and depth < _OBJECT_DEPTH:
-                    first, last = inner.start_byte, inner.end_byte
+                    first, last = start_of(inner), end_of(inner)
                     if plain or is_data(text, first, last):
                         todo.append((inner, f"{path}{label}.", depth + 1))
                     else:
@@ -669,10 +684,10 @@ class EcmaScript(EcmaScriptCode):
                         todo.append((inner, "", depth + 1))
 
     def on_pair(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        name, value = node.child_by_field_name("key"), node.child_by_field_name("value")
+        name, value = field_of(node, "key"), field_of(node, "value")
         if name is None or value is None:
             return
-        draft = self._add(collector, "method", node.start_byte, node.end_byte, name)
+        draft = self._add(collector, "method", start_of(node), end_of(node), name)
         draft.modifiers = ()
         if not self._bind_value(collector, draft, value, "method"):
             collector.symbols.pop()
@@ -680,7 +695,7 @@ class EcmaScript(EcmaScriptCode):
     # -- modules ---------------------------------------------------------------------------------
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         collector.spans.append((start, end, _IMPORT))
         text = _without_comments(collector, start, end)
         head = IMPORT_HEAD.match(text)
@@ -721,12 +736,12 @@ class EcmaScript(EcmaScriptCode):
             self.bind(collector, start, end, local, Imported(0, module, imported))
 
     def on_export(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end = node.start_byte, node.end_byte
-        declaration = node.child_by_field_name("declaration")
+        start, end = start_of(node), end_of(node)
+        declaration = field_of(node, "declaration")
         if declaration is not None:
-            collector.decorated[declaration.start_byte] = start
+            collector.decorated[start_of(declaration)] = start
             return
-        value = node.child_by_field_name("value")
+        value = field_of(node, "value")
         if value is not None:
             self._export_default(collector, start, end, value)
             return
@@ -736,7 +751,7 @@ class EcmaScript(EcmaScriptCode):
             return
         at, type_only = head.end(), head[1] is not None
         if head[2] == b"=":
-            inner = first_child(node)
+            inner = child_at(node, 0)
             if inner is not None:
                 self.bind(collector, start, end, "export =", self.value(collector, inner))
             name = DOTTED.match(text, at)
@@ -768,7 +783,7 @@ class EcmaScript(EcmaScriptCode):
 
     def _export_default(self, collector: Collector, start: int, end: int, value: Node) -> None:
         """`export default …` of an expression; a function, class or object without a name is called `default`."""
-        at = collector.text.find(b"default", start, value.start_byte)
+        at = collector.text.find(b"default", start, start_of(value))
         draft = Draft("variable", "default", start, end, at, at + 7, head=start, exported=True,
                       modifiers=("exported", "default"))  # fmt: skip
         if at >= 0 and self._bind_value(collector, draft, value, "function"):
@@ -780,39 +795,39 @@ class EcmaScript(EcmaScriptCode):
             self.notes(collector).bound.add(draft.body_start)
             return
         self.bind(collector, start, end, "export default", self.value(collector, value))
-        while self.shapes.get(value.kind_id) == "wrapped" and (inner := first_child(value)) is not None:
+        while self.shapes.get(kind_id_of(value)) == "wrapped" and (inner := child_at(value, 0)) is not None:
             value = inner
-        dotted = DOTTED.fullmatch(collector.text, value.start_byte, value.end_byte)
+        dotted = DOTTED.fullmatch(collector.text, start_of(value), end_of(value))
         name = dotted[0].decode("utf-8", "replace") if dotted else "default"
         collector.exports.append((start, name, "default", end, "", False))
 
     def on_ambient(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`declare …`; the body of `declare global` is a bare block."""
-        start = node.start_byte
-        for inner in node.named_children:
-            if inner.type != "statement_block":
-                if not inner.is_error:
-                    collector.decorated[inner.start_byte] = start
+        start = start_of(node)
+        for inner in children_of(node):
+            if kind_of(inner) != "statement_block":
+                if not is_error(inner):
+                    collector.decorated[start_of(inner)] = start
                 continue
-            at = collector.text.find(b"global", start, inner.start_byte)
+            at = collector.text.find(b"global", start, start_of(inner))
             if at >= 0:
-                self.notes(collector).classes[inner.start_byte] = ("namespace", [], [], [])
+                self.notes(collector).classes[start_of(inner)] = ("namespace", [], [], [])
                 collector.symbols.append(
-                    Draft("namespace", "global", start, with_semicolon(collector.text, node.end_byte), at, at + 6,
-                          inner.start_byte, inner.end_byte, start, inner.start_byte, "declare global", ("declare",))
+                    Draft("namespace", "global", start, with_semicolon(collector.text, end_of(node)), at, at + 6,
+                          start_of(inner), end_of(inner), start, start_of(inner), "declare global", ("declare",))
                 )  # fmt: skip
 
     def on_alias(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`import Short = Long.Name;` names what is there already."""
-        children = node.named_children
-        if len(children) > 1 and not children[0].is_missing:
-            draft = self._add(collector, "variable", node.start_byte, node.end_byte, children[0])
+        children = children_of(node)
+        if len(children) > 1 and not is_missing(children[0]):
+            draft = self._add(collector, "variable", start_of(node), end_of(node), children[0])
             draft.end = with_semicolon(collector.text, draft.end)
             draft.signature = clip(collector.text, draft.start, draft.end, VALUE_TEXT).removesuffix(";")
             self.bind(collector, draft.start, draft.end, draft.name, self.value(collector, children[-1]))
-            target = clip(collector.text, children[-1].start_byte, children[-1].end_byte, CALLEE_TEXT)
+            target = clip(collector.text, start_of(children[-1]), end_of(children[-1]), CALLEE_TEXT)
             collector.flows.append(
-                (draft.start, draft.end, "assign", draft.name, target, "attribute", children[-1].start_byte)
+                (draft.start, draft.end, "assign", draft.name, target, "attribute", start_of(children[-1]))
             )
 
     # -- calls -----------------------------------------------------------------------------------
@@ -823,14 +838,14 @@ class EcmaScript(EcmaScriptCode):
         # A query that captures the fields of a call costs the square of a chain's length.
         field, size = "constructor" if kind else "function", len(text)
         for node in nodes:
-            callee = node.child_by_field_name(field)
+            callee = field_of(node, field)
             if callee is None:
                 continue
-            start = last = callee.end_byte
-            first, end = callee.start_byte, node.end_byte
+            start = last = end_of(callee)
+            first, end = start_of(callee), end_of(node)
             if last == size or text[last] != 40:
-                args = node.child_by_field_name("arguments")
-                start = end if args is None else args.start_byte
+                args = field_of(node, "arguments")
+                start = end if args is None else start_of(args)
             known = callees.get(text[first:last]) if last - first <= _PLAIN_CALLEE else None
             if known is not None:
                 tail, written, name, receiver, way, at, target = known
@@ -851,17 +866,17 @@ class EcmaScript(EcmaScriptCode):
                 if found is not None:
                     summary, values = found
                 else:
-                    args = node.child_by_field_name("arguments")
+                    args = field_of(node, "arguments")
                     if args is not None:
-                        children = args.named_children
+                        children = children_of(args)
                         summary = self._read_arguments(collector, args, children)
-                        is_list = text[args.start_byte] == 40
+                        is_list = text[start_of(args)] == 40
                         values = (self.argument_values if is_list else self.template_values)(collector, children)
                 if text[start] == 96:
                     way = "template"
                 elif tail in _MODULE_CALLS:
                     self._read_module_call(collector, tail, first, start, end)
-            start = node.start_byte if kind else first
+            start = start_of(node) if kind else first
             calls.append((start, end, at, way, written, name, receiver, *summary, target, values, ()))
 
     @cached_property
@@ -898,10 +913,10 @@ class EcmaScript(EcmaScriptCode):
         elif (
             at > 0
             and receiver[-1:] == ")"
-            and (base := first_child(callee)) is not None
-            and base.kind_id == self.call_id
+            and (base := child_at(callee, 0)) is not None
+            and kind_id_of(base) == self.call_id
         ):
-            target, plain = Attribute(CallEnd(base.end_byte), name), False
+            target, plain = Attribute(CallEnd(end_of(base)), name), False
         else:
             target = self.value(collector, callee)
             plain = plain and last - first <= _PLAIN_CALLEE and target == read_path(text[first:last])
@@ -925,17 +940,17 @@ class EcmaScript(EcmaScriptCode):
 
     def _read_arguments(self, collector: Collector, args: Node, children: list[Node]) -> Summary:
         text, kinds = collector.text, self.argument_ids
-        if text[args.start_byte] == 96:
-            return (Argument("string", clip(text, args.start_byte, args.end_byte, ARG_TEXT)),), 1, ()
+        if text[start_of(args)] == 96:
+            return (Argument("string", clip(text, start_of(args), end_of(args), ARG_TEXT)),), 1, ()
         found: list[Argument] = []
         count = 0
         for child in children:
-            kind = kinds.get(child.kind_id, "other")
+            kind = kinds.get(kind_id_of(child), "other")
             if kind == "comment":
                 continue
             count += 1
             if count <= MAX_ARGS:
-                first, last = child.start_byte, child.end_byte
+                first, last = start_of(child), end_of(child)
                 if kind == "other" and text[first] == 45:
                     kind = "number"
                 depth = 0
@@ -951,52 +966,52 @@ class EcmaScript(EcmaScriptCode):
         name: Node | None = None
         holder: Node | None = None
         for _ in range(_UNWRAP_DEPTH):
-            kind = callee.type
+            kind = kind_of(callee)
             if kind == "subscript_expression":
-                index = callee.child_by_field_name("index")
-                name = first_child(index) if index is not None and index.type == "string" else None
-                holder = callee.child_by_field_name("object")
+                index = field_of(callee, "index")
+                name = child_at(index, 0) if index is not None and kind_of(index) == "string" else None
+                holder = field_of(callee, "object")
             elif kind == "member_expression":
-                name, holder = callee.child_by_field_name("property"), callee.child_by_field_name("object")
+                name, holder = field_of(callee, "property"), field_of(callee, "object")
             elif kind == "identifier":
                 name = callee
-            elif kind in _LOOSE_CALLEES and (children := callee.named_children):
+            elif kind in _LOOSE_CALLEES and (children := children_of(callee)):
                 callee = children[-1] if kind == "sequence_expression" else children[0]
                 continue
             break
-        receiver = "" if holder is None else clip(text, holder.start_byte, holder.end_byte, CALLEE_TEXT)
-        if name is None or name.is_missing:
+        receiver = "" if holder is None else clip(text, start_of(holder), end_of(holder), CALLEE_TEXT)
+        if name is None or is_missing(name):
             return "", -1, receiver
-        at = name.start_byte
+        at = start_of(name)
         collector.marks[at] = _CALL
-        return collector.slice(at, name.end_byte), at, receiver
+        return collector.slice(at, end_of(name)), at, receiver
 
     def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        for value in node.named_children:
-            if value.is_error:
+        for value in children_of(node):
+            if is_error(value):
                 continue
-            collector.spans.append((node.start_byte, node.end_byte, _DECORATOR))
-            if value.type == "call_expression":
-                collector.decorator_calls.add(value.start_byte)
-            elif value.type in ("identifier", "member_expression"):
+            collector.spans.append((start_of(node), end_of(node), _DECORATOR))
+            if kind_of(value) == "call_expression":
+                collector.decorator_calls.add(start_of(value))
+            elif kind_of(value) in ("identifier", "member_expression"):
                 site = (self.value(collector, value), (), ())
-                collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None, site)
-            collector.code.decorators.append((node.start_byte, self.value(collector, value)))
+                collector.add_call(self, "decorator", start_of(value), end_of(value), value, None, site)
+            collector.code.decorators.append((start_of(node), self.value(collector, value)))
 
     def on_jsx(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`<Row a={1}/>` calls Row; `<div>` only says that the function around it draws something."""
         text = collector.text
-        name = node.child_by_field_name("name")
+        name = field_of(node, "name")
         if kind != "close":
-            collector.remarks.append((node.start_byte, "", "jsx"))
+            collector.remarks.append((start_of(node), "", "jsx"))
         if name is None:
             return
-        first = name.start_byte
-        if name.type == "identifier" and not text[first : first + 1].isupper():
+        first = start_of(name)
+        if kind_of(name) == "identifier" and not text[first : first + 1].isupper():
             collector.marks[first] = DEFINED
-        elif kind != "close" and name.type in ("identifier", "member_expression"):
+        elif kind != "close" and kind_of(name) in ("identifier", "member_expression"):
             site = (self.value(collector, name), (None,), ())
-            collector.add_call(self, "jsx", node.start_byte, node.end_byte, name, None)
+            collector.add_call(self, "jsx", start_of(node), end_of(node), name, None)
             call = collector.calls[-1]
             collector.calls[-1] = (*call[:7], *self._read_attributes(collector, node), *site)
 
@@ -1006,24 +1021,24 @@ class EcmaScript(EcmaScriptCode):
         found: list[Argument] = []
         names: list[str] = []
         spread = 0
-        for child in node.named_children:
-            if child.type == "jsx_expression":
+        for child in children_of(node):
+            if kind_of(child) == "jsx_expression":
                 spread += 1
-                inner = first_child(child) or child
-                found.append(Argument("spread", clip(text, inner.start_byte, inner.end_byte, ARG_TEXT), spread=True))
-            elif child.type == "jsx_attribute":
-                parts = child.named_children
+                inner = child_at(child, 0) or child
+                found.append(Argument("spread", clip(text, start_of(inner), end_of(inner), ARG_TEXT), spread=True))
+            elif kind_of(child) == "jsx_attribute":
+                parts = children_of(child)
                 if not parts:
                     continue
-                names.append(collector.slice(parts[0].start_byte, parts[0].end_byte))
+                names.append(collector.slice(start_of(parts[0]), end_of(parts[0])))
                 value = parts[-1]
                 if len(parts) == 1:
                     found.append(Argument("boolean", "", names[-1]))
                     continue
-                if value.type == "jsx_expression":
-                    value = first_child(value) or value
+                if kind_of(value) == "jsx_expression":
+                    value = child_at(value, 0) or value
                 found.append(
-                    Argument(self.value_kind(value), clip(text, value.start_byte, value.end_byte, ARG_TEXT), names[-1])
+                    Argument(self.value_kind(value), clip(text, start_of(value), end_of(value), ARG_TEXT), names[-1])
                 )
         return tuple(found[:MAX_ARGS]), spread, tuple(names)
 
@@ -1031,9 +1046,9 @@ class EcmaScript(EcmaScriptCode):
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         if kind == "loop":
-            collector.code.loops.append((node.start_byte, node.end_byte))
+            collector.code.loops.append((start_of(node), end_of(node)))
         elif kind == "assign" or kind == "for":
-            target, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            target, right = field_of(node, "left"), field_of(node, "right")
             if target is not None and kind == "for":
                 self._read_loop(collector, node, target, right)
             elif target is not None and right is not None:
@@ -1041,9 +1056,9 @@ class EcmaScript(EcmaScriptCode):
         elif kind == "catch":
             self._catch(collector, node)
         else:
-            value = first_child(node)
-            start, end = node.start_byte, node.end_byte
-            if value is None or value.type == "comment":
+            value = child_at(node, 0)
+            start, end = start_of(node), end_of(node)
+            if value is None or kind_of(value) == "comment":
                 collector.flows.append((start, end, kind, "", "", "", -1))
             else:
                 self._add_assignment(collector, start, end, "", value, kind)
@@ -1060,17 +1075,17 @@ class EcmaScript(EcmaScriptCode):
         self, collector: Collector, start: int, end: int, target: str, value: Node, kind: str = "assign"
     ) -> bool:
         """One flow; True when the value is a literal. Casts, parentheses and `await` are looked through."""
-        number = value.kind_id
+        number = kind_id_of(value)
         if self.shapes.get(number) in _LOOKED_THROUGH:
             for _ in range(_UNWRAP_DEPTH):
-                inner = first_child(value) if self.shapes.get(number) in _LOOKED_THROUGH else None
+                inner = child_at(value, 0) if self.shapes.get(number) in _LOOKED_THROUGH else None
                 if inner is None:
                     break
-                value, number = inner, inner.kind_id
+                value, number = inner, kind_id_of(inner)
         value_kind = self.argument_ids.get(number, "other")
-        first, source = value.start_byte, ""
+        first, source = start_of(value), ""
         if value_kind == "name" or value_kind == "attribute":
-            source = clip(collector.text, first, value.end_byte, CALLEE_TEXT)
+            source = clip(collector.text, first, end_of(value), CALLEE_TEXT)
         elif value_kind == "call":
             source = self.call_target(collector, value)
         elif value_kind == "other" and collector.text[first : first + 1] == b"-":
@@ -1080,13 +1095,13 @@ class EcmaScript(EcmaScriptCode):
 
     def _assign(self, collector: Collector, node: Node, target: Node, value: Node) -> None:
         text = collector.text
-        first, last = target.start_byte, target.end_byte
-        start, end = node.start_byte, node.end_byte
+        first, last = start_of(target), end_of(target)
+        start, end = start_of(node), end_of(node)
         path = DOTTED.fullmatch(text, first, last) if last - first <= CALLEE_TEXT else None
         keyed = _KEYED_EXPORT.fullmatch(text, first, last) if path is None else None
         if path is None and keyed is None:
             for name, _ in find_names(target):
-                collector.marks[name.start_byte] = _ASSIGNMENT
+                collector.marks[start_of(name)] = _ASSIGNMENT
             self._add_assignment(collector, start, end, clip(text, first, last, CALLEE_TEXT), value)
             self.assign(collector, start, end, target, self.value(collector, value))
             return
@@ -1101,7 +1116,7 @@ class EcmaScript(EcmaScriptCode):
         exported = is_module or holder in ("exports", "module.exports")
         if exported:
             self._export_assigned(collector, draft, value, is_module)
-        shape = self.shapes.get(value.kind_id)
+        shape = self.shapes.get(kind_id_of(value))
         if shape in ("arrow", "function", "class") or (shape == "object" and (is_module or name == "prototype")):
             self._bind_value(collector, draft, value, "function")
             self._name_assigned(draft, holder, exported, is_module, value, collector)
@@ -1115,10 +1130,10 @@ class EcmaScript(EcmaScriptCode):
                 draft.signature = clip(text, start, end, VALUE_TEXT)
                 collector.symbols.append(draft)
         if exported:
-            if text[value.end_byte - 6 : value.end_byte] != b"void 0":
+            if text[end_of(value) - 6 : end_of(value)] != b"void 0":
                 self.bind(collector, start, end, "export =" if is_module else f"export {name}", found)
         elif holder:
-            raw = text[value.start_byte : value.start_byte + VALUE_TEXT]
+            raw = text[start_of(value) : start_of(value) + VALUE_TEXT]
             self.store(collector, start, end, holder, name, found, raw)
         else:
             self.notes(collector).assigned.append((start, end, name, found))
@@ -1129,9 +1144,9 @@ class EcmaScript(EcmaScriptCode):
         """What `module.exports = …`, `exports.x = …`, `A.prototype.x = …`, `this.x = …` and `a.b = …` are called."""
         draft.owner = -1
         if is_module:
-            own = value.child_by_field_name("name")
+            own = field_of(value, "name")
             if own is not None:
-                draft.name_start, draft.name_end = own.start_byte, own.end_byte
+                draft.name_start, draft.name_end = start_of(own), end_of(own)
                 draft.name = collector.slice(draft.name_start, draft.name_end)
         elif holder == "this":
             draft.kind = "method" if draft.kind == "function" else draft.kind
@@ -1146,7 +1161,7 @@ class EcmaScript(EcmaScriptCode):
     def _export_assigned(self, collector: Collector, draft: Draft, value: Node, is_module: bool) -> None:
         """Exports of CommonJS; `exports.a = exports.b = void 0` only makes room for what follows."""
         text = collector.text
-        first, last = value.start_byte, value.end_byte
+        first, last = start_of(value), end_of(value)
         start, end = draft.start, draft.end
         if text[last - 6 : last] == b"void 0":
             return
@@ -1154,38 +1169,38 @@ class EcmaScript(EcmaScriptCode):
         if not is_module:
             name = dotted[0].decode("utf-8", "replace") if dotted else draft.name
             collector.exports.append((start, name, draft.name, end, "", False))
-        elif value.type == "object":
-            for child in value.named_children:
-                key = child.child_by_field_name("key") or child.child_by_field_name("name")
-                if key is None and child.type == "shorthand_property_identifier":
+        elif kind_of(value) == "object":
+            for child in children_of(value):
+                key = field_of(child, "key") or field_of(child, "name")
+                if key is None and kind_of(child) == "shorthand_property_identifier":
                     key = child
                 if key is None:
                     continue
-                exported = read_key(text, key.start_byte, key.end_byte)[0]
-                source = child.child_by_field_name("value")
+                exported = read_key(text, start_of(key), end_of(key))[0]
+                source = field_of(child, "value")
                 name = exported
-                if source is not None and source.type == "identifier":
-                    name = collector.slice(source.start_byte, source.end_byte)
-                collector.exports.append((key.start_byte, name, exported, key.end_byte, "", False))
+                if source is not None and kind_of(source) == "identifier":
+                    name = collector.slice(start_of(source), end_of(source))
+                collector.exports.append((start_of(key), name, exported, end_of(key), "", False))
         else:
-            own = value.child_by_field_name("name")
+            own = field_of(value, "name")
             name = "exports"
             if own is not None or dotted is not None:
-                at = (own or value).start_byte, (own or value).end_byte
+                at = start_of(own or value), end_of(own or value)
                 name = collector.slice(*at)
             collector.exports.append((start, name, "export=", end, "", False))
 
     def _read_loop(self, collector: Collector, node: Node, target: Node, right: Node | None) -> None:
         """`for (const x of xs)` binds x; without `const` it assigns."""
-        declared = node.child_by_field_name("kind") is not None
-        start, end = node.start_byte, node.end_byte
-        operator = node.child_by_field_name("operator")
+        declared = field_of(node, "kind") is not None
+        start, end = start_of(node), end_of(node)
+        operator = field_of(node, "operator")
         source: Value = Constant("str")
-        if operator is None or operator.type != "in":
+        if operator is None or kind_of(operator) != "in":
             iterated = None if right is None else self.value(collector, right)
             source = None if right is None else Iterated(iterated)
-            if right is not None and right.type in _ITERATED and iterated is not None:
-                collector.code.runs.append((right.start_byte, "iter", iterated))
+            if right is not None and kind_of(right) in _ITERATED and iterated is not None:
+                collector.code.runs.append((start_of(right), "iter", iterated))
         collector.code.loops.append((start, end))
         if declared:
             collector.code.binds += [
@@ -1197,18 +1212,18 @@ class EcmaScript(EcmaScriptCode):
             if declared:
                 self._add_binding(collector, "variable", name)
             else:
-                collector.marks[name.start_byte] = _ASSIGNMENT
+                collector.marks[start_of(name)] = _ASSIGNMENT
 
     def _catch(self, collector: Collector, node: Node) -> None:
-        parameter = node.child_by_field_name("parameter")
-        start, end = node.start_byte, node.end_byte
+        parameter = field_of(node, "parameter")
+        start, end = start_of(node), end_of(node)
         if parameter is None:
             collector.flows.append((start, end, "catch", "", "", "", -1))
             return
         for name, _ in find_names(parameter):
             self._add_binding(collector, "variable", name)
-            collector.code.binds.append((start, start, collector.slice(name.start_byte, name.end_byte), None, end))
-        target = clip(collector.text, parameter.start_byte, parameter.end_byte, CALLEE_TEXT)
+            collector.code.binds.append((start, start, collector.slice(start_of(name), end_of(name)), None, end))
+        target = clip(collector.text, start_of(parameter), end_of(parameter), CALLEE_TEXT)
         collector.flows.append((start, end, "catch", target, "", "", -1))
 
     # -- the whole document ----------------------------------------------------------------------
@@ -1279,7 +1294,7 @@ class TypeScript(EcmaScript):
         """What the grammar does not know is written so that it does, in a text that could not be parsed: offsets stay,
         and facts read the true text."""
         tree = super().parse(text, ranges)
-        if tree is None or not tree.root_node.has_error:
+        if tree is None or not has_error(root_of(tree)):
             return tree
         plain = _NEXT_SIGNATURE.sub(b";", _UNKNOWN.sub(_blank, text))
         other = super().parse(plain, ranges) if plain != text else None
@@ -1327,15 +1342,15 @@ def _blank(match: re.Match[bytes]) -> bytes:
 
 def _measure_errors(tree: Tree) -> int:
     """How many bytes could not be parsed."""
-    todo, size = [tree.root_node], 0
+    todo, size = [root_of(tree)], 0
     for _ in range(_MAX_BROKEN):
         if not todo:
             break
         node = todo.pop()
-        if node.is_error or node.is_missing:
-            size += node.end_byte - node.start_byte + 1
-        elif node.has_error:
-            todo += node.children
+        if is_error(node) or is_missing(node):
+            size += end_of(node) - start_of(node) + 1
+        elif has_error(node):
+            todo += all_children_of(node)
     return size
 
 
@@ -1371,7 +1386,7 @@ def _without_comments(collector: Collector, start: int, end: int) -> bytes:
 
 
 def _fold_each(collector: Collector, nodes: list[Node]) -> list[str]:
-    return [collector.fold(node.start_byte, node.end_byte) for node in nodes if node.type != "comment"]
+    return [collector.fold(start_of(node), end_of(node)) for node in nodes if kind_of(node) != "comment"]
 
 
 # -- the whole document ----------------------------------------------------------------------------

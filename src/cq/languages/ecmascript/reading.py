@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from cq.model.facts import Argument
 from cq.syntax.excerpt import clip
 from cq.syntax.language import MAX_ARGS
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from cq.syntax.tree import Node, children_of, end_of, field_of, kind_of, start_of
 
 Summary = tuple[tuple[Argument, ...], int, tuple[str, ...]]  # arguments, how many by position, keyword names
 
@@ -137,22 +134,22 @@ def find_names(pattern: Node) -> list[tuple[Node, Node | None]]:
     todo: list[tuple[Node, Node | None, int]] = [(pattern, None, 0)]
     while todo:
         node, key, depth = todo.pop()
-        kind = node.type
+        kind = kind_of(node)
         if kind == "identifier":
-            if node.end_byte > node.start_byte:
+            if end_of(node) > start_of(node):
                 found.append((node, key))
         elif kind == "shorthand_property_identifier_pattern":
             found.append((node, node if depth == 1 else None))
         elif kind == "pair_pattern":
-            value = node.child_by_field_name("value")
+            value = field_of(node, "value")
             if value is not None:
-                todo.append((value, node.child_by_field_name("key") if depth == 1 else None, depth))
+                todo.append((value, field_of(node, "key") if depth == 1 else None, depth))
         elif kind in ("assignment_pattern", "object_assignment_pattern"):
-            left = node.child_by_field_name("left")
+            left = field_of(node, "left")
             if left is not None:
                 todo.append((left, key, depth))
         elif kind == "rest_pattern":
-            todo += [(child, None, depth) for child in reversed(node.named_children)]
+            todo += [(child, None, depth) for child in reversed(children_of(node))]
         elif kind in ("object_pattern", "array_pattern"):
-            todo += [(child, None, depth + 1) for child in reversed(node.named_children)]
+            todo += [(child, None, depth + 1) for child in reversed(children_of(node))]
     return found

@@ -53,15 +53,27 @@ from cq.syntax.language import (
     IN_CLASS,
     MAX_ARGS,
     ROLE_NUMBER,
-    Captures,
     Draft,
     Language,
-    first_child,
+)
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    all_children_of,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    fields_of,
+    is_named,
+    kind_id_of,
+    kind_of,
+    start_of,
+    text_of,
 )
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
 
@@ -108,40 +120,40 @@ class Python(Language):
             return None
         if kind == "type":
             return self._add_type_alias(collector, node)
-        name, body, parameters = node.child_by_field_name("name"), node.child_by_field_name("body"), None
+        name, body, parameters = field_of(node, "name"), field_of(node, "body"), None
         if kind == "function":
-            parameters = node.child_by_field_name("parameters")
+            parameters = field_of(node, "parameters")
         if name is None or body is None or (parameters is None and kind == "function"):
             return None
-        start, end, name_start, name_end = node.start_byte, node.end_byte, name.start_byte, name.end_byte
-        body_start = body.start_byte
+        start, end, name_start, name_end = start_of(node), end_of(node), start_of(name), end_of(name)
+        body_start = start_of(body)
         text = collector.text
         draft = Draft(
             kind, text[name_start:name_end].decode("utf-8", "replace"), start, end, name_start, name_end,
-            body_start, body.end_byte, start, body_start,
+            body_start, end_of(body), start, body_start,
         )  # fmt: skip
         head = text[start:body_start].rstrip()
         # The head ends with its colon, unless a comment stands between it and the body.
         head_end = start + len(head) - 1 if head.endswith(b":") else body_start
         draft.signature = collector.fold(start, head_end).removesuffix(":")
         if text[name_end : name_end + 1] == b"[":
-            type_parameters = node.child_by_field_name("type_parameters")
+            type_parameters = field_of(node, "type_parameters")
             if type_parameters is not None:
                 self._add_type_parameters(collector, type_parameters)
         if kind == "class":
             bases, keywords = (), ()
             if text[name_end : name_end + 1] != b":":
                 draft.bases = self._find_bases(collector, node)
-                arguments = node.child_by_field_name("superclasses")
+                arguments = field_of(node, "superclasses")
                 bases, keywords = self._argument_values(collector, arguments) if arguments else ((), ())
             collector.code.definitions[start] = ("class", (), None, bases, keywords)
         else:
             if text.startswith(b"async", start):
                 draft.modifiers = ("async",)
             known = ()
-            if parameters is not None and parameters.end_byte - parameters.start_byte > 2:
+            if parameters is not None and end_of(parameters) - start_of(parameters) > 2:
                 known = self.on_parameters(collector, parameters)
-            returned = node.child_by_field_name("return_type") if b"->" in head else None
+            returned = field_of(node, "return_type") if b"->" in head else None
             kind_of_value = None if returned is None else self.value(collector, returned)
             collector.code.definitions[start] = ("function", known, kind_of_value, (), ())
         draft.doc = self._docstring(collector, body)
@@ -149,21 +161,21 @@ class Python(Language):
         return draft
 
     def _find_bases(self, collector: Collector, node: Node) -> tuple[str, ...]:
-        bases = node.child_by_field_name("superclasses")
+        bases = field_of(node, "superclasses")
         if bases is None:
             return ()
         return tuple(
-            collector.fold(base.start_byte, base.end_byte)
-            for base in bases.named_children
-            if base.type not in ("keyword_argument", "comment")
+            collector.fold(start_of(base), end_of(base))
+            for base in children_of(bases)
+            if kind_of(base) not in ("keyword_argument", "comment")
         )
 
     def on_parameters(self, collector: Collector, node: Node) -> tuple[Parameter, ...]:
         text, symbols = collector.text, collector.symbols
         found_parameters: list[Parameter] = []
         by_keyword = ""
-        for child in node.named_children:
-            start, end = child.start_byte, child.end_byte
+        for child in children_of(node):
+            start, end = start_of(child), end_of(child)
             # `a`, `a: int = 1`, `*args`, `**kw: int`: the name leads, whatever the node is called.
             found = _PARAMETER.match(text, start, end)
             if found is not None:
@@ -177,8 +189,8 @@ class Python(Language):
                         Draft("parameter", name, start, end, found.start(1), found.end(1), -1, -1, start, -1, signature)
                     )
                     stars = text[start : found.start(1)].count(b"*")
-                    kind_of_value = child.child_by_field_name("type")
-                    default = None if stars else child.child_by_field_name("value")
+                    kind_of_value = field_of(child, "type")
+                    default = None if stars else field_of(child, "value")
                     found_parameters.append(
                         Parameter(
                             name,
@@ -197,103 +209,103 @@ class Python(Language):
         return tuple(found_parameters)
 
     def _add_lambda(self, collector: Collector, node: Node) -> None:
-        written = node.child_by_field_name("parameters")
+        written = field_of(node, "parameters")
         parameters = () if written is None else self.on_parameters(collector, written)
-        body = node.child_by_field_name("body")
+        body = field_of(node, "body")
         if body is None:
             return
-        start, end, code = node.start_byte, node.end_byte, collector.code
-        code.lambdas[start] = (end, body.start_byte, parameters, self.value(collector, body))
+        start, end, code = start_of(node), end_of(node), collector.code
+        code.lambdas[start] = (end, start_of(body), parameters, self.value(collector, body))
         for number, parameter in enumerate(parameters):
             code.binds.append((start, start, parameter.name, ParameterOf(start, number), end))
 
     def _add_type_parameters(self, collector: Collector, node: Node) -> None:
-        for child in node.named_children:
+        for child in children_of(node):
             inner: Node | None = child
-            while inner is not None and inner.type != "identifier":
-                inner = first_child(inner)
+            while inner is not None and kind_of(inner) != "identifier":
+                inner = child_at(inner, 0)
             if inner is not None:
                 collector.symbols.append(
-                    Draft("type_parameter", collector.slice(inner.start_byte, inner.end_byte), child.start_byte,
-                          child.end_byte, inner.start_byte, inner.end_byte,
-                          signature=collector.fold(child.start_byte, child.end_byte))
+                    Draft("type_parameter", collector.slice(start_of(inner), end_of(inner)), start_of(child),
+                          end_of(child), start_of(inner), end_of(inner),
+                          signature=collector.fold(start_of(child), end_of(child)))
                 )  # fmt: skip
 
     def _add_type_alias(self, collector: Collector, node: Node) -> Draft | None:
-        name = node.child_by_field_name("left")
-        while name is not None and name.type != "identifier":
-            for child in name.named_children:
-                if child.type == "type_parameter":  # type P[T] = …
+        name = field_of(node, "left")
+        while name is not None and kind_of(name) != "identifier":
+            for child in children_of(name):
+                if kind_of(child) == "type_parameter":  # type P[T] = …
                     self._add_type_parameters(collector, child)
-            name = first_child(name)
+            name = child_at(name, 0)
         if name is None:
             return None
         draft = Draft(
-            "type", collector.slice(name.start_byte, name.end_byte), node.start_byte, node.end_byte,
-            name.start_byte, name.end_byte, signature=clip(collector.text, node.start_byte, node.end_byte, _VALUE_TEXT),
+            "type", collector.slice(start_of(name), end_of(name)), start_of(node), end_of(node),
+            start_of(name), end_of(name), signature=clip(collector.text, start_of(node), end_of(node), _VALUE_TEXT),
         )  # fmt: skip
         collector.symbols.append(draft)
-        right = node.child_by_field_name("right")
-        inner = None if right is None else first_child(right)
+        right = field_of(node, "right")
+        inner = None if right is None else child_at(right, 0)
         value = None if inner is None else self.value(collector, inner)
-        collector.code.binds.append((node.end_byte, node.start_byte, draft.name, value, -1))
+        collector.code.binds.append((end_of(node), start_of(node), draft.name, value, -1))
         return draft
 
     def _docstring(self, collector: Collector, body: Node) -> str:
         text = collector.text
-        if not text.startswith(_STRING_STARTS, body.start_byte):  # a body that is not written yet begins with the end
+        if not text.startswith(_STRING_STARTS, start_of(body)):  # a body that is not written yet begins with the end
             return ""
-        first = first_child(body)
-        if first is not None and first.type == "comment":
-            first = next((child for child in body.named_children if child.type != "comment"), None)
-        if first is None or first.type != "expression_statement":
+        first = child_at(body, 0)
+        if first is not None and kind_of(first) == "comment":
+            first = next((child for child in children_of(body) if kind_of(child) != "comment"), None)
+        if first is None or kind_of(first) != "expression_statement":
             return ""
-        string = first_child(first)
-        if string is None or string.type not in ("string", "concatenated_string"):
+        string = child_at(first, 0)
+        if string is None or kind_of(string) not in ("string", "concatenated_string"):
             return ""
-        start, end = string.start_byte, string.end_byte
+        start, end = start_of(string), end_of(string)
         if _PLAIN_STRING.match(text, start):
             collector.docs.append((start, end))
         return _clean_docstring(collector.slice(start, end))
 
     def on_root(self, collector: Collector, root: Node) -> None:
         """A module's own docstring is nobody's; only where it lies is kept."""
-        if root.type == "module" and root.named_child_count:
+        if kind_of(root) == "module" and child_count_of(root):
             self._docstring(collector, root)
 
     # -- decorators ------------------------------------------------------------------------------
 
     def on_decorated(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        definition = node.child_by_field_name("definition")
+        definition = field_of(node, "definition")
         if definition is not None:
-            collector.decorated[definition.start_byte] = node.start_byte
+            collector.decorated[start_of(definition)] = start_of(node)
 
     def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end = node.start_byte, node.end_byte
-        value = first_child(node)
-        collector.decorators.append((start, end if value is None else value.end_byte))
+        start, end = start_of(node), end_of(node)
+        value = child_at(node, 0)
+        collector.decorators.append((start, end if value is None else end_of(value)))
         if value is None:
             return
         collector.spans.append((start, end, _DECORATOR))
         collector.code.decorators.append((start, self.value(collector, value)))
-        if value.type == "call":
-            collector.decorator_calls.add(value.start_byte)
-        elif value.type in ("identifier", "attribute"):
+        if kind_of(value) == "call":
+            collector.decorator_calls.add(start_of(value))
+        elif kind_of(value) in ("identifier", "attribute"):
             site = (self.value(collector, value), (), ())
-            collector.add_call(self, "decorator", value.start_byte, value.end_byte, value, None, site)
+            collector.add_call(self, "decorator", start_of(value), end_of(value), value, None, site)
 
     def each_call(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         """A loop without a call in it, wherever what is written was read before: there are millions."""
         text, marks, calls, clean = collector.text, collector.marks, collector.calls, collector.clean
         callees, lists = self.known_callees, self.known_lists
         for node in nodes:
-            parts = node.children
-            start, end = node.start_byte, node.end_byte
+            parts = all_children_of(node)
+            start, end = start_of(node), end_of(node)
             if len(parts) != 2 or text[start] == _PARENTHESIS:
                 self._add_odd_call(collector, node)
                 continue
             callee, args = parts
-            last, first = callee.end_byte, args.start_byte
+            last, first = end_of(callee), start_of(args)
             written = text[start:last] if last - start <= CALLEE_TEXT else b""
             known = callees.get(written)
             if known is None:
@@ -340,14 +352,14 @@ class Python(Language):
     def _add_odd_call(self, collector: Collector, node: Node) -> None:
         """With comments or errors inside, in parentheses, or very long."""
         # Fields are looked up here: a query that captures them costs the square of a chain's length.
-        callee, args = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        callee, args = field_of(node, "function"), field_of(node, "arguments")
         if callee is None or args is None:
             return
-        text, start, end = collector.text, node.start_byte, node.end_byte
-        kind = "super" if text.startswith(b"super(", start) and callee.end_byte - start > 6 else "call"
+        text, start, end = collector.text, start_of(node), end_of(node)
+        kind = "super" if text.startswith(b"super(", start) and end_of(callee) - start > 6 else "call"
         if text.startswith(_PUBLIC_CALLS, start):
             collector.public.append((start, end))
-        values = _NOTHING if args.end_byte - args.start_byte <= 2 else self._argument_values(collector, args)
+        values = _NOTHING if end_of(args) - start_of(args) <= 2 else self._argument_values(collector, args)
         collector.add_call(self, kind, start, end, callee, args, (self.value(collector, callee), *values))
 
     def _add_attribute(self, collector: Collector, start: int, args: Node) -> None:
@@ -376,14 +388,14 @@ class Python(Language):
             kind = "super"
         elif written.startswith(_PUBLIC_CALLS):
             kind = "public"
-        plain = callee.type == "identifier" or (callee.type == "attribute" and _DOTTED.fullmatch(written))
+        plain = kind_of(callee) == "identifier" or (kind_of(callee) == "attribute" and _DOTTED.fullmatch(written))
         target = Name(written.decode("utf-8", "replace")) if plain else None
-        return kind, raw, name, receiver, callee.end_byte - name_start if name_start >= 0 else 0, target
+        return kind, raw, name, receiver, end_of(callee) - name_start if name_start >= 0 else 0, target
 
     def _read_arguments(self, collector: Collector, node: Node) -> _Arguments:
         """`summarize_arguments` and `_argument_values` in one pass."""
-        children = node.named_children
-        if len(children) > MAX_ELEMENTS or node.kind_id == self.ids["generator_expression"]:
+        children = children_of(node)
+        if len(children) > MAX_ELEMENTS or kind_id_of(node) == self.ids["generator_expression"]:
             return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
         text, kinds, ids = collector.text, self.argument_ids, self.ids
         string, splat = ids["string"], ids["dictionary_splat"]
@@ -393,22 +405,22 @@ class Python(Language):
         named: list[tuple[str, Value]] = []
         positional = 0
         for child in children:
-            number, name = child.kind_id, ""
+            number, name = kind_id_of(child), ""
             kind = kinds.get(number, "other")
             if kind == "comment":
                 continue
             if kind == "keyword":
-                pair = child.named_children
+                pair = children_of(child)
                 if len(pair) != 2:  # with a comment or an error inside
                     return (*self.summarize_arguments(collector, node), *self._argument_values(collector, node))
                 child = pair[1]
-                name = text[pair[0].start_byte : pair[0].end_byte].decode("utf-8", "replace")
+                name = text[start_of(pair[0]) : end_of(pair[0])].decode("utf-8", "replace")
                 keywords.append(name)
-                number = child.kind_id
+                number = kind_id_of(child)
                 kind = kinds.get(number, "other")
             else:
                 positional += 1
-            start, end = child.start_byte, child.end_byte
+            start, end = start_of(child), end_of(child)
             piece = text[start:end] if end - start <= ARG_TEXT else b"\n"
             # Most arguments are short and on one line: no folding to do.
             folded = b"\n" in piece
@@ -422,7 +434,7 @@ class Python(Language):
             elif number == string and not folded:
                 value = _string_value(piece)
             elif number == splat and not name:
-                inner = first_child(child)
+                inner = child_at(child, 0)
                 named.append(("**", None if inner is None else self.value(collector, inner)))
                 continue
             else:
@@ -436,24 +448,24 @@ class Python(Language):
     @cached_property
     def ids(self) -> dict[str, int | None]:
         names = ("string", "dictionary_splat", "generator_expression", "identifier", "assignment", "call")
-        return {name: self.grammar.id_for_node_kind(name, True) for name in names}
+        return {name: self.grammar.find_kind(name) for name in names}
 
     def _argument_values(
         self, collector: Collector, node: Node
     ) -> tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]:
         """By position and by keyword; of a call or a class statement."""
-        if node.type == "generator_expression":
+        if kind_of(node) == "generator_expression":
             return (self.value(collector, node),), ()
         values: list[Value] = []
         keywords: list[tuple[str, Value]] = []
-        for child in node.named_children[:MAX_ELEMENTS]:
-            kind = child.type
+        for child in children_of(node)[:MAX_ELEMENTS]:
+            kind = kind_of(child)
             if kind == "keyword_argument":
-                name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
+                name, value = field_of(child, "name"), field_of(child, "value")
                 if name is not None and value is not None:
-                    keywords.append((collector.slice(name.start_byte, name.end_byte), self.value(collector, value)))
+                    keywords.append((collector.slice(start_of(name), end_of(name)), self.value(collector, value)))
             elif kind == "dictionary_splat":
-                inner = first_child(child)
+                inner = child_at(child, 0)
                 keywords.append(("**", None if inner is None else self.value(collector, inner)))
             elif kind != "comment":
                 values.append(self.value(collector, child))
@@ -463,10 +475,10 @@ class Python(Language):
 
     def value(self, collector: Collector, node: Node, depth: int = 0) -> Value:
         """See cq.model.code. What nests too deeply is unknown."""
-        kind = node.type
+        kind = kind_of(node)
         if kind == "call":
-            return CallEnd(node.end_byte)
-        text, start, end = collector.text, node.start_byte, node.end_byte
+            return CallEnd(end_of(node))
+        text, start, end = collector.text, start_of(node), end_of(node)
         if kind == "identifier":
             name = text[start:end].decode("utf-8", "replace")
             return Name(name) if name else None  # a name that the parser made up
@@ -485,55 +497,55 @@ class Python(Language):
         return walk(self, collector, node, depth + 1)
 
     def _values(self, collector: Collector, nodes: list[Node], depth: int) -> tuple[Value, ...]:
-        return tuple(self.value(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if node.type != "comment")
+        return tuple(self.value(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if kind_of(node) != "comment")
 
     def _attribute_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
+        base, name = field_of(node, "object"), field_of(node, "attribute")
         if base is None or name is None:
             return None
         value = self.value(collector, base, depth)
-        return read_attribute(value, collector.slice(name.start_byte, name.end_byte))
+        return read_attribute(value, collector.slice(start_of(name), end_of(name)))
 
     def _sent_value(self, collector: Collector, node: Node, depth: int) -> Value:
         return Sent()
 
     def _inner_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        inner = next((child for child in node.named_children if child.type != "comment"), None)
+        inner = next((child for child in children_of(node) if kind_of(child) != "comment"), None)
         return None if inner is None else self.value(collector, inner, depth)
 
     def _sequence_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Listing(_LISTINGS.get(node.type, "tuple"), self._values(collector, node.named_children, depth))
+        return Listing(_LISTINGS.get(kind_of(node), "tuple"), self._values(collector, children_of(node), depth))
 
     def _dictionary_value(self, collector: Collector, node: Node, depth: int) -> Value:
         keys: list[Value] = []
         values: list[Value] = []
-        for pair in node.named_children[:MAX_ELEMENTS]:
-            if pair.type == "pair":
-                key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        for pair in children_of(node)[:MAX_ELEMENTS]:
+            if kind_of(pair) == "pair":
+                key, value = field_of(pair, "key"), field_of(pair, "value")
                 if key is not None and value is not None:
                     keys.append(self.value(collector, key, depth))
                     values.append(self.value(collector, value, depth))
-            elif pair.type == "dictionary_splat":
+            elif kind_of(pair) == "dictionary_splat":
                 keys.append(None)
                 values.append(self._inner_value(collector, pair, depth))
         return Dictionary(tuple(keys), tuple(values))
 
     def _comprehension_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        body = node.child_by_field_name("body")
-        if body is not None and body.type == "pair":
-            body = body.child_by_field_name("value")
+        body = field_of(node, "body")
+        if body is not None and kind_of(body) == "pair":
+            body = field_of(body, "value")
         value = None if body is None else self.value(collector, body, depth)
         # The variables of a comprehension are known inside it.
-        value = None if body is None else Seen(body.start_byte, value)
-        return Each(_COMPREHENSIONS[node.type], value)
+        value = None if body is None else Seen(start_of(body), value)
+        return Each(_COMPREHENSIONS[kind_of(node)], value)
 
     def _subscript_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        base = node.child_by_field_name("value")
+        base = field_of(node, "value")
         value = None if base is None else self.value(collector, base, depth)
-        keys = node.children_by_field_name("subscript")
+        keys = fields_of(node, "subscript")
         if value is None or not keys:
             return None
-        if keys[0].type == "slice":
+        if kind_of(keys[0]) == "slice":
             return Slice(value, self._slice_bounds(collector, keys[0]))
         return Element(value, self._values(collector, keys, depth))
 
@@ -541,10 +553,10 @@ class Python(Language):
         """None in it for a bound that there is none of; None for all where one is no number."""
         bounds: list[int | None] = [None, None]
         at = 0
-        for child in node.children:
-            if child.type == ":":
+        for child in all_children_of(node):
+            if kind_of(child) == ":":
                 at += 1
-            elif child.type != "comment":
+            elif kind_of(child) != "comment":
                 value = self.value(collector, child)
                 if not isinstance(value, Integer) or at > 1:
                     return None
@@ -554,23 +566,23 @@ class Python(Language):
     def _sign_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`-1` is a number; what else a sign gives is what its operand gives."""
         value = self._inner_value(collector, node, depth)
-        if isinstance(value, Integer) and collector.text[node.start_byte] == 45:
+        if isinstance(value, Integer) and collector.text[start_of(node)] == 45:
             return Integer(-value.value)
-        return Operated(f"{chr(collector.text[node.start_byte])}x", value, None)
+        return Operated(f"{chr(collector.text[start_of(node)])}x", value, None)
 
     def _choice_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`a or b`, `a if c else b`; `a and b` is b or false."""
-        values = self._values(collector, node.named_children, depth)
-        if node.type == "conditional_expression" and len(values) == 3:
+        values = self._values(collector, children_of(node), depth)
+        if kind_of(node) == "conditional_expression" and len(values) == 3:
             values = (values[0], values[2])
         return Choice(values)
 
     def _operator_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        operator = node.child_by_field_name("operator")
+        left, right = field_of(node, "left"), field_of(node, "right")
+        operator = field_of(node, "operator")
         if left is None or right is None or operator is None:
             return None
-        return Operated(operator.type, self.value(collector, left, depth), self.value(collector, right, depth))
+        return Operated(kind_of(operator), self.value(collector, left, depth), self.value(collector, right, depth))
 
     def _await_value(self, collector: Collector, node: Node, depth: int) -> Value:
         return Awaited(self._inner_value(collector, node, depth))
@@ -579,90 +591,90 @@ class Python(Language):
         return Spread(self._inner_value(collector, node, depth))
 
     def _lambda_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Lambda(node.start_byte)
+        return Lambda(start_of(node))
 
     def _walrus_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        value = node.child_by_field_name("value")
+        value = field_of(node, "value")
         return None if value is None else self.value(collector, value, depth)
 
     def each_forward(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         """`x: "list[Node]"`: an annotation that is written as a string is code."""
         for node in nodes:
-            raw = collector.text[node.start_byte : node.end_byte]
+            raw = collector.text[start_of(node) : end_of(node)]
             if _FORWARD.fullmatch(raw) and not _is_text(collector, node):
-                collector.opaque.append((node.start_byte + 1, 1 - node.end_byte, True))
+                collector.opaque.append((start_of(node) + 1, 1 - end_of(node), True))
 
     def _generic_value(self, collector: Collector, node: Node, depth: int) -> Value:
         """`list[int]` in an annotation."""
-        children = node.named_children
+        children = children_of(node)
         if len(children) < 2:
             return None
-        inner = self._values(collector, children[1].named_children, depth)
+        inner = self._values(collector, children_of(children[1]), depth)
         return Element(self.value(collector, children[0], depth), inner)
 
     def _union_value(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Choice(self._values(collector, node.named_children, depth))
+        return Choice(self._values(collector, children_of(node), depth))
 
     def summarize_arguments(
         self, collector: Collector, node: Node
     ) -> tuple[tuple[Argument, ...], int, tuple[str, ...]]:
-        if node.type == "generator_expression":  # any(x for x in y)
-            start, end = node.start_byte, node.end_byte
+        if kind_of(node) == "generator_expression":  # any(x for x in y)
+            start, end = start_of(node), end_of(node)
             return (Argument("array", clip(collector.text, start, end, ARG_TEXT), "", self.shape_depth(node)),), 1, ()
         return super().summarize_arguments(collector, node)
 
     # -- imports ---------------------------------------------------------------------------------
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         collector.spans.append((start, end, _IMPORT))
         if not kind:
-            for child in node.children_by_field_name("name"):
+            for child in fields_of(node, "name"):
                 module, local, name = self._split_alias(collector, child)
                 if module:
                     # `import a.b` binds `a`; `import a.b as c` binds the module a.b.
                     imported = "*" if local else ""
                     bound = local or module.split(".")[0]
                     collector.add_import(
-                        "import", module, start, end, [(bound, imported or "*", name.start_byte, name.end_byte, False)]
+                        "import", module, start, end, [(bound, imported or "*", start_of(name), end_of(name), False)]
                     )
                     value = Imported(0, module if local else bound, "*")
                     collector.code.binds.append((end, start, bound, value, -1))
             return
         level = 0
         module = "__future__" if kind == "future" else ""
-        source = node.child_by_field_name("module_name")
+        source = field_of(node, "module_name")
         if source is not None:
-            module = collector.fold(source.start_byte, source.end_byte).replace(" ", "")
+            module = collector.fold(start_of(source), end_of(source)).replace(" ", "")
             level = len(module) - len(module.lstrip("."))
             module = module.lstrip(".")
         bindings = []
-        for child in node.children_by_field_name("name"):
+        for child in fields_of(node, "name"):
             imported, local, name = self._split_alias(collector, child)
-            bindings.append((local or imported, imported, name.start_byte, name.end_byte, False))
+            bindings.append((local or imported, imported, start_of(name), end_of(name), False))
             collector.code.binds.append((end, start, local or imported, Imported(level, module, imported), -1))
-        star = not bindings and any(child.type == "wildcard_import" for child in node.named_children)
+        star = not bindings and any(kind_of(child) == "wildcard_import" for child in children_of(node))
         if star:
             collector.code.binds.append((end, start, "*", Imported(level, module, "*"), -1))
         collector.add_import("star" if star else "from", module, start, end, bindings, level=level)
 
     def _split_alias(self, collector: Collector, node: Node) -> tuple[str, str, Node]:
         """(imported, local or "", node of the name that is bound)."""
-        if node.type == "aliased_import":
-            name, alias = node.child_by_field_name("name"), node.child_by_field_name("alias")
+        if kind_of(node) == "aliased_import":
+            name, alias = field_of(node, "name"), field_of(node, "alias")
             if name is not None and alias is not None:
                 return (
-                    collector.slice(name.start_byte, name.end_byte),
-                    collector.slice(alias.start_byte, alias.end_byte),
+                    collector.slice(start_of(name), end_of(name)),
+                    collector.slice(start_of(alias), end_of(alias)),
                     alias,
                 )
-        return collector.slice(node.start_byte, node.end_byte), "", node
+        return collector.slice(start_of(node), end_of(node)), "", node
 
     # -- bindings and flows ----------------------------------------------------------------------
 
     def on_scoped(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        for child in node.named_children:
-            remark = (child.start_byte, collector.slice(child.start_byte, child.end_byte), kind)
+        for child in children_of(node):
+            remark = (start_of(child), collector.slice(start_of(child), end_of(child)), kind)
             collector.remarks.append(remark)
             collector.code.foreign.append(remark)
 
@@ -671,65 +683,65 @@ class Python(Language):
         if handler is not None:
             handler(self, collector, node)
             return
-        value = first_child(node)
-        if value is not None and value.type == "comment":
+        value = child_at(node, 0)
+        if value is not None and kind_of(value) == "comment":
             value = None
         collector.add_flow(self, kind, node, None, value)
         if kind == "return" and value is not None:
-            collector.code.returns.append((node.start_byte, self.value(collector, value)))
+            collector.code.returns.append((start_of(node), self.value(collector, value)))
         elif kind == "raise" and value is not None:
-            collector.code.raises.append((node.start_byte, self.value(collector, value)))
+            collector.code.raises.append((start_of(node), self.value(collector, value)))
         elif kind == "yield":
             found = None if value is None else self.value(collector, value)
-            if collector.text.startswith(b"yield from", node.start_byte):
-                if value is not None and value.type in _RECEIVERS:
-                    collector.code.runs.append((value.start_byte, "iter", found))
+            if collector.text.startswith(b"yield from", start_of(node)):
+                if value is not None and kind_of(value) in _RECEIVERS:
+                    collector.code.runs.append((start_of(value), "iter", found))
                 found = Iterated(found)
-            collector.code.yields.append((node.start_byte, found))
+            collector.code.yields.append((start_of(node), found))
 
     def each_run(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         """What runs a method of an object without a call; not of literals, and of what is no name or call."""
         targets, receivers, runs = collector.targets, self.receiver_ids, collector.code.runs
         for node in nodes:
-            receiver = node if kind == "truth" else node.named_children[-1] if kind == "in" else first_child(node)
-            if receiver is not None and kind == "with" and receiver.type == "as_pattern":
-                receiver = first_child(receiver)
-            if receiver is None or receiver.kind_id not in receivers:
+            receiver = node if kind == "truth" else children_of(node)[-1] if kind == "in" else child_at(node, 0)
+            if receiver is not None and kind == "with" and kind_of(receiver) == "as_pattern":
+                receiver = child_at(receiver, 0)
+            if receiver is None or kind_id_of(receiver) not in receivers:
                 continue
             operation = kind
             if kind == "item":
-                start = node.start_byte
+                start = start_of(node)
                 is_deleted = collector.text.startswith(b"del ", max(0, start - 4))
-                operation = "[]=" if node.byte_range in targets else "del" if is_deleted else "[]"
+                operation = "[]=" if (start, end_of(node)) in targets else "del" if is_deleted else "[]"
             elif kind in ("operator", "compare", "unary"):
-                operator = next((child for child in node.children if not child.is_named), None)
-                operation = "" if operator is None else operator.type
+                operator = next((child for child in all_children_of(node) if not is_named(child)), None)
+                operation = "" if operator is None else kind_of(operator)
                 operation = f"unary{operation}" if kind == "unary" else operation
             if operation in _RUNS and (value := self.value(collector, receiver)) is not None:
-                runs.append((node.start_byte, operation, value))
+                runs.append((start_of(node), operation, value))
 
     @cached_property
     def receiver_ids(self) -> frozenset[int]:
-        found = {self.grammar.id_for_node_kind(name, True) for name in _RECEIVERS}
+        found = {self.grammar.find_kind(name) for name in _RECEIVERS}
         return frozenset(number for number in found if number is not None)
 
     def each_assignment(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         text, kinds, flows, ids = collector.text, self.argument_ids, collector.flows, self.ids
         identifier, call, assignment = ids["identifier"], ids["call"], ids["assignment"]
         for node in nodes:
-            parts = node.children
-            if len(parts) != 3 or text[parts[1].start_byte] != _EQUALS or parts[2].kind_id == assignment:
+            parts = all_children_of(node)
+            if len(parts) != 3 or text[start_of(parts[1])] != _EQUALS or kind_id_of(parts[2]) == assignment:
                 self._add_odd_assignment(collector, node)
                 continue
             target, _, value = parts
-            start, end, target_end, value_start = node.start_byte, node.end_byte, target.end_byte, value.start_byte
-            number = value.kind_id
+            start, end, target_end, value_start = start_of(node), end_of(node), end_of(target), start_of(value)
+            number = kind_id_of(value)
             value_kind, value_text, found = kinds.get(number, "other"), "", self.value(collector, value)
             if value_kind == "name" or value_kind == "attribute":
-                value_text = clip(text, value_start, value.end_byte, CALLEE_TEXT)
+                value_text = clip(text, value_start, end_of(value), CALLEE_TEXT)
             elif number == call:
-                value_text = clip(text, value_start, value.children[0].end_byte, CALLEE_TEXT)
-            if target.kind_id == identifier:
+                value_text = clip(text, value_start, end_of(all_children_of(value)[0]), CALLEE_TEXT)
+            if kind_id_of(target) == identifier:
                 name = text[start:target_end].decode("utf-8", "replace")
                 flows.append((start, end, "assign", name, value_text, value_kind, value_start))
                 self._add_variable(collector, target, node, value)
@@ -743,130 +755,128 @@ class Python(Language):
 
     def _add_odd_assignment(self, collector: Collector, node: Node) -> None:
         """With an annotation, or with comments, errors or another one inside."""
-        target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        target, value = field_of(node, "left"), field_of(node, "right")
         if target is None:
             return
-        collector.targets.add((target.start_byte, target.end_byte))
+        collector.targets.add((start_of(target), end_of(target)))
         if value is not None:
             source = self._find_source(collector, value)
             collector.add_flow(self, "assign", node, target, source)
             self._bind(collector, target, node, value)
-            self._add_bind(collector, target, node, self.value(collector, source), node.end_byte)
-        annotation = node.child_by_field_name("type")
+            self._add_bind(collector, target, node, self.value(collector, source), end_of(node))
+        annotation = field_of(node, "type")
         if annotation is not None:
             collector.flows.append(
                 (
-                    node.start_byte, node.end_byte, "annotate", _text(collector, target), _text(collector, annotation),
-                    "type", annotation.start_byte,
+                    start_of(node), end_of(node), "annotate", _text(collector, target), _text(collector, annotation),
+                    "type", start_of(annotation),
                 )
             )  # fmt: skip
             self._bind(collector, target, node, None)
-            collector.code.types[node.start_byte] = self.value(collector, annotation)
+            collector.code.types[start_of(node)] = self.value(collector, annotation)
             if value is None:
-                self._add_bind(collector, target, node, None, node.end_byte)
+                self._add_bind(collector, target, node, None, end_of(node))
 
     def _find_source(self, collector: Collector, value: Node) -> Node:
         """What is assigned in the end: `a = b = c`. The links of a chain are asked from the outside in."""
         known, chain, source = collector.code.sources, list[int](), value
-        while source.type == "assignment":
-            inner = known.get(source.start_byte) or source.child_by_field_name("right")
+        while kind_of(source) == "assignment":
+            inner = known.get(start_of(source)) or field_of(source, "right")
             if inner is None:
                 break
-            chain.append(source.start_byte)
+            chain.append(start_of(source))
             source = inner
         known.update(dict.fromkeys(chain, source))
         return source
 
     def _augment(self, collector: Collector, node: Node) -> None:
-        target = node.child_by_field_name("left")
-        if target is not None and target.type == "identifier":
-            collector.marks[target.start_byte] = _ASSIGNMENT
-            if collector.text[target.start_byte : target.end_byte] == b"__all__":
-                collector.public.append((node.start_byte, node.end_byte))
-        operator, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
+        target = field_of(node, "left")
+        if target is not None and kind_of(target) == "identifier":
+            collector.marks[start_of(target)] = _ASSIGNMENT
+            if collector.text[start_of(target) : end_of(target)] == b"__all__":
+                collector.public.append((start_of(node), end_of(node)))
+        operator, right = field_of(node, "operator"), field_of(node, "right")
         if target is not None and operator is not None and right is not None:
             base, value = self.value(collector, target), self.value(collector, right)
             if (
-                operator.type == "+="
+                kind_of(operator) == "+="
                 and not isinstance(value, (str, int, Text, Integer, Constant))
                 and value is not None
             ):
                 base = Augmented(base, value)  # jobs += [f]
-            collector.code.runs.append((node.start_byte, operator.type, base))
+            collector.code.runs.append((start_of(node), kind_of(operator), base))
 
     def _bind_target(self, collector: Collector, node: Node) -> None:
-        target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        target, value = field_of(node, "left"), field_of(node, "right")
         if target is None or value is None:
             return
         before = len(collector.symbols)
-        self._bind(collector, target, target if node.type == "for_statement" else node, None)
+        self._bind(collector, target, target if kind_of(node) == "for_statement" else node, None)
         iterated = self.value(collector, value)
         element: Value = Iterated(iterated)
-        if value.type in _RECEIVERS:
-            collector.code.runs.append((value.start_byte, "iter", iterated))
-        if node.type == "for_in_clause":
+        if kind_of(value) in _RECEIVERS:
+            collector.code.runs.append((start_of(value), "iter", iterated))
+        if kind_of(node) == "for_in_clause":
             for draft in collector.symbols[before:]:
                 draft.modifiers = ("comprehension",)
             whole = collector.ancestors.holder(node) or node
-            if whole.start_byte in collector.code.looped:
-                element = Seen(node.start_byte, element)  # `for row in rows for cell in row`
-            collector.code.looped.add(whole.start_byte)
-            self._add_bind(collector, target, whole, element, whole.start_byte, whole.end_byte)
+            if start_of(whole) in collector.code.looped:
+                element = Seen(start_of(node), element)  # `for row in rows for cell in row`
+            collector.code.looped.add(start_of(whole))
+            self._add_bind(collector, target, whole, element, start_of(whole), end_of(whole))
         else:
-            collector.code.loops.append((node.start_byte, node.end_byte))
-            self._add_bind(collector, target, node, element, target.end_byte)
+            collector.code.loops.append((start_of(node), end_of(node)))
+            self._add_bind(collector, target, node, element, end_of(target))
 
     def _loop(self, collector: Collector, node: Node) -> None:
-        collector.code.loops.append((node.start_byte, node.end_byte))
+        collector.code.loops.append((start_of(node), end_of(node)))
 
     def _walrus(self, collector: Collector, node: Node) -> None:
-        target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        target, value = field_of(node, "name"), field_of(node, "value")
         if target is not None and value is not None:
             collector.add_flow(self, "assign", node, target, value)
             self._bind(collector, target, node, value)
-            self._add_bind(collector, target, node, self.value(collector, value), node.end_byte)
+            self._add_bind(collector, target, node, self.value(collector, value), end_of(node))
 
     def _as_pattern(self, collector: Collector, node: Node) -> None:
         """`with x() as y`, `except E as e`, `case P as q`."""
-        alias, value = node.child_by_field_name("alias"), first_child(node)
+        alias, value = field_of(node, "alias"), child_at(node, 0)
         if alias is None or value is None:
             return
-        target = first_child(alias) or alias
+        target = child_at(alias, 0) or alias
         collector.add_flow(self, "assign", node, target, value)
         self._bind(collector, target, target, None)
-        caught = (
-            collector.text[max(0, node.start_byte - 8) : node.start_byte].rstrip().endswith((b"except", b"except*"))
-        )
-        bound = None if value.type == "case_pattern" else self.value(collector, value)
-        self._add_bind(collector, target, node, Caught(bound) if caught else Entered(bound), node.end_byte)
+        caught = collector.text[max(0, start_of(node) - 8) : start_of(node)].rstrip().endswith((b"except", b"except*"))
+        bound = None if kind_of(value) == "case_pattern" else self.value(collector, value)
+        self._add_bind(collector, target, node, Caught(bound) if caught else Entered(bound), end_of(node))
 
     def _catch(self, collector: Collector, node: Node) -> None:
-        value = node.child_by_field_name("value") or first_child(node)
-        if value is None or value.type == "block":
-            collector.flows.append((node.start_byte, node.end_byte, "catch", "", "", "", -1))
+        value = field_of(node, "value") or child_at(node, 0)
+        if value is None or kind_of(value) == "block":
+            collector.flows.append((start_of(node), end_of(node), "catch", "", "", "", -1))
             return
-        if value.type == "as_pattern":
-            value = first_child(value) or value
-        kinds = value.named_children if value.type == "tuple" else [value]
+        if kind_of(value) == "as_pattern":
+            value = child_at(value, 0) or value
+        kinds = children_of(value) if kind_of(value) == "tuple" else [value]
         for kind in kinds:
             collector.flows.append(
-                (node.start_byte, node.end_byte, "catch", "", _text(collector, kind), self.value_kind(kind),
-                 kind.start_byte)
+                (start_of(node), end_of(node), "catch", "", _text(collector, kind), self.value_kind(kind),
+                 start_of(kind))
             )  # fmt: skip
 
     def _case(self, collector: Collector, node: Node) -> None:
         """`case Point(x=a)` binds a, `case [first, *rest]` both; a dotted name is a value. Inner patterns match too."""
-        todo = list(node.named_children)
+        todo = list(children_of(node))
         while todo:
             current = todo.pop()
-            kind, children = current.type, current.named_children
+            kind, children = kind_of(current), children_of(current)
             if kind == "dotted_name" and len(children) == 1:
-                if collector.slice(current.start_byte, current.end_byte) != "_":
+                if collector.slice(start_of(current), end_of(current)) != "_":
                     self._bind(collector, children[0], children[0], None)
-                    self._add_bind(collector, children[0], children[0], None, current.end_byte)
+                    self._add_bind(collector, children[0], children[0], None, end_of(current))
             elif kind == "splat_pattern" and children:
                 self._bind(collector, children[-1], children[-1], None)
-            elif kind == "as_pattern" and len(children) > 1 and children[-1].type == "identifier":
+            elif kind == "as_pattern" and len(children) > 1 and kind_of(children[-1]) == "identifier":
                 self._bind(collector, children[-1], children[-1], None)
                 todo += children[:-1]
             elif kind in ("class_pattern", "keyword_pattern"):
@@ -878,34 +888,34 @@ class Python(Language):
         self, collector: Collector, target: Node, statement: Node, value: Value, start: int, inner: int = -1
     ) -> None:
         """What every name, attribute and element of a target gets; `a, *b = x` by position up to the star."""
-        code, first = collector.code, statement.start_byte
+        code, first = collector.code, start_of(statement)
         todo = [(target, value)]
         while todo:
             node, value = todo.pop()
-            kind = node.type
+            kind = kind_of(node)
             if kind == "identifier":
-                code.binds.append((start, first, collector.slice(node.start_byte, node.end_byte), value, inner))
+                code.binds.append((start, first, collector.slice(start_of(node), end_of(node)), value, inner))
             elif kind == "attribute":
-                base, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
+                base, name = field_of(node, "object"), field_of(node, "attribute")
                 if base is not None and name is not None:
-                    path = collector.slice(name.start_byte, name.end_byte)
+                    path = collector.slice(start_of(name), end_of(name))
                     code.stores.append((first, self.value(collector, base), path, value, None, start))
             elif kind == "subscript":
-                base, key = node.child_by_field_name("value"), node.child_by_field_name("subscript")
+                base, key = field_of(node, "value"), field_of(node, "subscript")
                 if base is not None and key is not None:
                     held = self.value(collector, base)
                     code.stores.append((first, held, None, value, self.value(collector, key), start))
             elif kind == "as_pattern_target":
-                todo += [(child, value) for child in node.named_children[:1]]
+                todo += [(child, value) for child in children_of(node)[:1]]
             elif kind in _PATTERNS:
                 starred = False
-                children = node.named_children[:MAX_ELEMENTS]
+                children = children_of(node)[:MAX_ELEMENTS]
                 for number, child in enumerate(children):
                     behind = number - len(children)  # counted from the end: -1 is the last
-                    if child.type == "list_splat_pattern":
+                    if kind_of(child) == "list_splat_pattern":
                         starred = True
                         rest = Slice(value, (number, behind + 1 if behind < -1 else None))
-                        todo += [(inner_child, rest) for inner_child in child.named_children]
+                        todo += [(inner_child, rest) for inner_child in children_of(child)]
                     else:
                         todo.append((child, Element(value, (Integer(behind if starred else number),))))
 
@@ -914,26 +924,26 @@ class Python(Language):
         todo = [target]
         while todo:
             node = todo.pop()
-            kind = node.type
+            kind = kind_of(node)
             if kind == "identifier":
                 self._add_variable(collector, node, statement, value if node is target else None)
             elif kind == "attribute":
                 self._add_field(collector, node, statement)
             elif kind in _PATTERNS:
-                todo += reversed(node.named_children)
+                todo += reversed(children_of(node))
 
     def _add_variable(self, collector: Collector, name: Node, statement: Node, value: Node | None) -> None:
-        start, end, first, last = name.start_byte, name.end_byte, statement.start_byte, statement.end_byte
+        start, end, first, last = start_of(name), end_of(name), start_of(statement), end_of(statement)
         draft = Draft(
             "variable", collector.slice(start, end), first, last, start, end,
             -1, -1, first, -1, clip(collector.text, first, last, _VALUE_TEXT),
         )  # fmt: skip
-        if value is not None and value.type == "lambda":
-            body = value.child_by_field_name("body")
+        if value is not None and kind_of(value) == "lambda":
+            body = field_of(value, "body")
             if body is not None:
                 draft.kind = "function"
-                draft.body_start, draft.body_end = body.start_byte, body.end_byte
-                draft.scope_start = body.start_byte
+                draft.body_start, draft.body_end = start_of(body), end_of(body)
+                draft.scope_start = start_of(body)
         elif draft.name.isupper():
             draft.kind = "constant"
         if draft.name == "__all__":
@@ -943,14 +953,14 @@ class Python(Language):
 
     def _add_field(self, collector: Collector, node: Node, statement: Node) -> None:
         """`self.x = …` in a method defines a field of the class; other attributes are uses."""
-        name = node.child_by_field_name("attribute")
+        name = field_of(node, "attribute")
         if name is None:
             return
-        collector.marks[name.start_byte] = _ASSIGNMENT
-        if collector.text[node.start_byte : name.start_byte] in (b"self.", b"cls."):
-            start, end = statement.start_byte, statement.end_byte
+        collector.marks[start_of(name)] = _ASSIGNMENT
+        if collector.text[start_of(node) : start_of(name)] in (b"self.", b"cls."):
+            start, end = start_of(statement), end_of(statement)
             draft = Draft(
-                "field", collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte, name.end_byte,
+                "field", collector.slice(start_of(name), end_of(name)), start, end, start_of(name), end_of(name),
                 -1, -1, start, -1, clip(collector.text, start, end, _VALUE_TEXT), owner=IN_CLASS,
             )  # fmt: skip
             collector.symbols.append(draft)
@@ -1026,7 +1036,7 @@ class Python(Language):
 
 
 def _text(collector: Collector, node: Node) -> str:
-    return clip(collector.text, node.start_byte, node.end_byte, CALLEE_TEXT)
+    return clip(collector.text, start_of(node), end_of(node), CALLEE_TEXT)
 
 
 def _has(draft: Draft, word: str) -> bool:
@@ -1099,12 +1109,12 @@ def _is_text(collector: Collector, string: Node) -> bool:
     `Annotated[int, "metres"]`."""
     inner = string
     for outer in collector.ancestors.above(string):
-        if outer.type not in ("type", "binary_operator", "type_parameter", "generic_type"):
+        if kind_of(outer) not in ("type", "binary_operator", "type_parameter", "generic_type"):
             break
-        if outer.type == "generic_type" and (name := outer.named_child(0)) is not None and inner != name:
-            word = (name.text or b"").rpartition(b".")[2]
-            first = inner.named_child(0)
-            if word == b"Literal" or (word == b"Annotated" and (first is None or first.end_byte < string.end_byte)):
+        if kind_of(outer) == "generic_type" and (name := child_at(outer, 0)) is not None and inner != name:
+            word = (text_of(name) or b"").rpartition(b".")[2]
+            first = child_at(inner, 0)
+            if word == b"Literal" or (word == b"Annotated" and (first is None or end_of(first) < end_of(string))):
                 return True
         inner = outer
     return False

@@ -34,11 +34,9 @@ from cq.model.code import (
     read_attribute,
 )
 from cq.syntax.code import MAX_NESTED
-from cq.syntax.language import first_child
+from cq.syntax.tree import Node, child_at, child_count_of, children_of, end_of, field_of, kind_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 IN_BLOCK = -2  # Bind.end until blocks are known: the end of the block around it
@@ -427,10 +425,10 @@ _OPERATORS = {
 
 def read_value(collector: Collector, node: Node, depth: int = 0) -> Value:
     """See cq.model.code. What nests too deeply is unknown."""
-    kind = node.type
+    kind = kind_of(node)
     if kind in _CALLS:
-        return CallEnd(node.end_byte)
-    text, start, end = collector.text, node.start_byte, node.end_byte
+        return CallEnd(end_of(node))
+    text, start, end = collector.text, start_of(node), end_of(node)
     if kind == "identifier" or kind == "self":
         return Name(text[start:end].decode("utf-8", "replace").removeprefix("r#"))
     if kind in _LITERALS:
@@ -438,38 +436,38 @@ def read_value(collector: Collector, node: Node, depth: int = 0) -> Value:
     if depth > MAX_NESTED:
         return None
     if kind in _SAME:
-        inner = node.child_by_field_name("value") or first_child(node)
-        if inner is not None and inner.type == "mutable_specifier":
-            inner = node.named_child(node.named_child_count - 1)
+        inner = field_of(node, "value") or child_at(node, 0)
+        if inner is not None and kind_of(inner) == "mutable_specifier":
+            inner = child_at(node, child_count_of(node) - 1)
         return None if inner is None else read_value(collector, inner, depth + 1)
     if kind == "field_expression":
         if end - start < 100 and _PLAIN_CALLEE.fullmatch(text, start, end):
             return Name(text[start:end].decode("utf-8", "replace"))
-        base, name = node.child_by_field_name("value"), node.child_by_field_name("field")
+        base, name = field_of(node, "value"), field_of(node, "field")
         if base is None or name is None:
             return None
-        return read_attribute(read_value(collector, base, depth + 1), collector.slice(name.start_byte, name.end_byte))
+        return read_attribute(read_value(collector, base, depth + 1), collector.slice(start_of(name), end_of(name)))
     if kind in ("scoped_identifier", "generic_function"):
         return read_callee_path(text[start:end])
     if kind == "try_expression":
-        inner = first_child(node)
+        inner = child_at(node, 0)
         return None if inner is None else Unwrapped(read_value(collector, inner, depth + 1))
     if kind == "closure_expression":
         return read_closure(collector, node, -1, 0, depth)
-    if kind == "index_expression" and node.named_child_count == 2:
-        base, key = node.named_children
-        return Indexed(read_value(collector, base, depth + 1), key.type == "range_expression")
+    if kind == "index_expression" and child_count_of(node) == 2:
+        base, key = children_of(node)
+        return Indexed(read_value(collector, base, depth + 1), kind_of(key) == "range_expression")
     if kind == "type_cast_expression":
-        target = node.child_by_field_name("type")
-        return None if target is None else Typed(read_type(text[target.start_byte : target.end_byte]), None)
+        target = field_of(node, "type")
+        return None if target is None else Typed(read_type(text[start_of(target) : end_of(target)]), None)
     if kind == "tuple_expression":
-        return Listing("tuple", tuple([read_value(collector, child, depth + 1) for child in node.named_children[:12]]))
+        return Listing("tuple", tuple([read_value(collector, child, depth + 1) for child in children_of(node)[:12]]))
     if kind == "array_expression":
-        inner = first_child(node)
+        inner = child_at(node, 0)
         return Listing("list", (None if inner is None else read_value(collector, inner, depth + 1),))
     if kind == "binary_expression":
-        left, operator = node.child_by_field_name("left"), node.child_by_field_name("operator")
-        method = None if operator is None else _OPERATORS.get(operator.type)
+        left, operator = field_of(node, "left"), field_of(node, "operator")
+        method = None if operator is None else _OPERATORS.get(kind_of(operator))
         if left is None or method is None:
             return Constant("bool")
         return OperatorMethod(method, read_value(collector, left, depth + 1))
@@ -478,31 +476,31 @@ def read_value(collector: Collector, node: Node, depth: int = 0) -> Value:
 
 def _read_tail(collector: Collector, node: Node, depth: int) -> Value:
     """Blocks and branches: what their last expressions are, each seen from where it stands."""
-    kind = node.type
+    kind = kind_of(node)
     if kind in ("unsafe_block", "async_block", "const_block", "labeled_block"):
-        inner = node.named_child(node.named_child_count - 1) if node.named_child_count else None
+        inner = child_at(node, child_count_of(node) - 1) if child_count_of(node) else None
         return None if inner is None else _read_tail(collector, inner, depth + 1)
     if kind == "block":
-        tail = node.named_child(node.named_child_count - 1) if node.named_child_count else None
-        if tail is not None and tail.type == "expression_statement":
-            tail = first_child(tail) if collector.text[tail.end_byte - 1] == 125 else None
-        if tail is None or tail.type.endswith(("_declaration", "_item", "comment", "_statement")):
+        tail = child_at(node, child_count_of(node) - 1) if child_count_of(node) else None
+        if tail is not None and kind_of(tail) == "expression_statement":
+            tail = child_at(tail, 0) if collector.text[end_of(tail) - 1] == 125 else None
+        if tail is None or kind_of(tail).endswith(("_declaration", "_item", "comment", "_statement")):
             return None
-        return Seen(tail.start_byte, read_value(collector, tail, depth + 1))
+        return Seen(start_of(tail), read_value(collector, tail, depth + 1))
     if kind == "if_expression":
-        branches = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
+        branches = [field_of(node, "consequence"), field_of(node, "alternative")]
         if branches[1] is None:
             return None
-        inner = first_child(branches[1]) if branches[1].type == "else_clause" else branches[1]
+        inner = child_at(branches[1], 0) if kind_of(branches[1]) == "else_clause" else branches[1]
         values = [read_value(collector, b, depth + 1) for b in (branches[0], inner) if b is not None]
         return _choose(values)
     if kind == "match_expression":
-        body = node.child_by_field_name("body")
+        body = field_of(node, "body")
         values: list[Value] = []
-        for arm in [] if body is None else body.named_children[:_MAX_ARMS]:
-            value = arm.child_by_field_name("value") if arm.type == "match_arm" else None
+        for arm in [] if body is None else children_of(body)[:_MAX_ARMS]:
+            value = field_of(arm, "value") if kind_of(arm) == "match_arm" else None
             if value is not None:
-                values.append(Seen(value.start_byte, read_value(collector, value, depth + 1)))
+                values.append(Seen(start_of(value), read_value(collector, value, depth + 1)))
         return _choose(values)
     return None
 
@@ -514,35 +512,35 @@ def _choose(values: list[Value]) -> Value:
 
 def read_closure(collector: Collector, node: Node, call_end: int, number: int, depth: int = 0) -> Value:
     """A closure, and what its parameters are where it is an argument of the call that ends at `call_end`."""
-    start, end, code = node.start_byte, node.end_byte, collector.code
-    body, patterns = node.child_by_field_name("body"), node.child_by_field_name("parameters")
+    start, end, code = start_of(node), end_of(node), collector.code
+    body, patterns = field_of(node, "body"), field_of(node, "parameters")
     if body is None or patterns is None:
         return None
     if start not in code.lambdas:
         parameters: list[Parameter] = []
-        for pattern in patterns.named_children:
+        for pattern in children_of(patterns):
             value: Value = ClosureParameter(CallEnd(call_end), number, len(parameters)) if call_end >= 0 else None
-            if pattern.type == "parameter":
-                kind, inner = pattern.child_by_field_name("type"), pattern.child_by_field_name("pattern")
+            if kind_of(pattern) == "parameter":
+                kind, inner = field_of(pattern, "type"), field_of(pattern, "pattern")
                 if kind is not None:
-                    value = Typed(read_type(collector.text[kind.start_byte : kind.end_byte]), value)
+                    value = Typed(read_type(collector.text[start_of(kind) : end_of(kind)]), value)
                 pattern = inner or pattern
             parameters.append(Parameter("_"))
             bind_pattern(collector, pattern, value, start, start, end)
-        given = node.child_by_field_name("return_type")
+        given = field_of(node, "return_type")
         if given is not None:
-            value = Typed(read_type(collector.text[given.start_byte : given.end_byte]), None)
+            value = Typed(read_type(collector.text[start_of(given) : end_of(given)]), None)
         else:
-            value = Seen(body.start_byte, read_value(collector, body, depth + 1))
-        code.lambdas[start] = (end, body.start_byte, tuple(parameters), value)
+            value = Seen(start_of(body), read_value(collector, body, depth + 1))
+        code.lambdas[start] = (end, start_of(body), tuple(parameters), value)
     return Lambda(start)
 
 
 def read_arguments(collector: Collector, node: Node, end: int, *, all_values: bool) -> tuple[Value, ...]:
     """Closures, and where they matter the values: other arguments only count."""
     found: list[Value] = []
-    for child in node.named_children:
-        kind = child.type
+    for child in children_of(node):
+        kind = kind_of(child)
         if kind == "closure_expression":
             found.append(read_closure(collector, child, end, len(found)))
         elif not kind.endswith("comment") and kind != "attribute_item":
@@ -560,7 +558,7 @@ _NO_NAMES = frozenset({b"_", b"true", b"false", b"self", b"crate", b"super"})
 def bind_pattern(collector: Collector, node: Node, value: Value, start: int, statement: int, end: int) -> None:
     """Binds every name of a pattern to its part of the value, from `start` to `end`."""
     text, binds = collector.text, collector.code.binds
-    first, last = node.start_byte, node.end_byte
+    first, last = start_of(node), end_of(node)
     if last - first < 100:
         found = _SIMPLE_PATTERN.fullmatch(text, first, last)
         if found is not None:
@@ -588,37 +586,37 @@ def bind_pattern(collector: Collector, node: Node, value: Value, start: int, sta
 def _split_pattern(
     collector: Collector, node: Node, value: Value, names: dict[str, list[Value]]
 ) -> Iterable[tuple[Node, Value]]:
-    kind, text = node.type, collector.text
+    kind, text = kind_of(node), collector.text
     if kind == "identifier" or kind == "shorthand_field_identifier":
-        word = text[node.start_byte : node.end_byte]
+        word = text[start_of(node) : end_of(node)]
         if word and not 65 <= word[0] <= 90 and word not in _NO_NAMES:
             names.setdefault(word.decode("utf-8", "replace").removeprefix("r#"), []).append(value)
         return ()
-    children = [child for child in node.named_children if not child.type.endswith("comment")]
+    children = [child for child in children_of(node) if not kind_of(child).endswith("comment")]
     if kind in ("match_pattern", "or_pattern", "ref_pattern", "mut_pattern", "reference_pattern", "captured_pattern"):
         # A guard stands beside the pattern; `x @ P` binds x to the whole.
         kept = children[:1] if kind == "match_pattern" else children
-        return [(child, value) for child in kept if child.type != "mutable_specifier"]
+        return [(child, value) for child in kept if kind_of(child) != "mutable_specifier"]
     if kind == "tuple_pattern":
-        open_end = any(child.type == "remaining_field_pattern" for child in children)
+        open_end = any(kind_of(child) == "remaining_field_pattern" for child in children)
         return [(c, None if open_end else TuplePart(value, n)) for n, c in enumerate(children)]
     if kind == "slice_pattern":
-        return [(child, value if child.type == "captured_pattern" else Iterated(value)) for child in children]
-    path = node.child_by_field_name("type")
+        return [(child, value if kind_of(child) == "captured_pattern" else Iterated(value)) for child in children]
+    path = field_of(node, "type")
     if path is None:
         return ()
-    written = read_path(text[path.start_byte : path.end_byte])
+    written = read_path(text[start_of(path) : end_of(path)])
     if kind == "tuple_struct_pattern":
         rest = children[1:]
-        cut = next((n for n, c in enumerate(rest) if c.type == "remaining_field_pattern"), len(rest))
+        cut = next((n for n, c in enumerate(rest) if kind_of(c) == "remaining_field_pattern"), len(rest))
         return [(c, PartOf(value, written, str(n)) if n < cut else None) for n, c in enumerate(rest)]
     if kind == "struct_pattern":
         found: list[tuple[Node, Value]] = []
         for child in children[1:]:
-            name = child.child_by_field_name("name") if child.type == "field_pattern" else None
+            name = field_of(child, "name") if kind_of(child) == "field_pattern" else None
             if name is not None:
-                key = collector.slice(name.start_byte, name.end_byte).removeprefix("r#")
-                inner = child.child_by_field_name("pattern") or name
+                key = collector.slice(start_of(name), end_of(name)).removeprefix("r#")
+                inner = field_of(child, "pattern") or name
                 found.append((inner, PartOf(value, written, key)))
         return found
     return ()

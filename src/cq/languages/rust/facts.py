@@ -34,11 +34,22 @@ from cq.model.code import (
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Draft, Language
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    all_children_of,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    kind_id_of,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _ASSIGNMENT = ROLE_NUMBER["assignment"]
@@ -132,40 +143,39 @@ class Rust(Language):
 
     @cached_property
     def tokens(self) -> dict[int, int]:
-        find = self.grammar.id_for_node_kind
-        found = {find(name, True): token for name, token in _NAMED_TOKENS.items()}
-        found |= {find(name, False): token for name, token in _PLAIN_TOKENS.items()}
+        found = {self.grammar.find_kind(name): token for name, token in _NAMED_TOKENS.items()}
+        found |= {self.grammar.find_sign(name): token for name, token in _PLAIN_TOKENS.items()}
         return {number: token for number, token in found.items() if number is not None}
 
     @cached_property
     def wrapped_ids(self) -> frozenset[int]:
-        return frozenset(number for name in _WRAPPED if (number := self.grammar.id_for_node_kind(name, True)))
+        return frozenset(number for name in _WRAPPED if (number := self.grammar.find_kind(name)))
 
     def chunk_kind(self, node: Node) -> str:
         kind = super().chunk_kind(node)
-        first = first_child(node) if node.type == "use_declaration" else None
-        return "export" if first is not None and first.type == "visibility_modifier" else kind
+        first = child_at(node, 0) if kind_of(node) == "use_declaration" else None
+        return "export" if first is not None and kind_of(first) == "visibility_modifier" else kind
 
     # -- definitions -----------------------------------------------------------------------------
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name = node.child_by_field_name("type" if kind == "impl" else "name")
+        name = field_of(node, "type" if kind == "impl" else "name")
         if name is None and kind == "namespace":
-            name = next((child for child in node.named_children if child.type == "extern_modifier"), None)
+            name = next((child for child in children_of(node) if kind_of(child) == "extern_modifier"), None)
         if name is None:
             return None
-        start, end, name_start, name_end = node.start_byte, node.end_byte, name.start_byte, name.end_byte
+        start, end, name_start, name_end = start_of(node), end_of(node), start_of(name), end_of(name)
         if name_start == name_end:
             return None  # the parser made up what is missing
         draft = Draft(kind, collector.slice(name_start, name_end), start, end, name_start, name_end, head=start)
         if kind == "type_parameter":
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "field":
-            annotation = node.child_by_field_name("type")
+            annotation = field_of(node, "type")
             if annotation is None:
                 return None
             self._add_annotation(collector, start, end, draft.name, annotation)
-            collector.remarks.append((start, draft.name, collector.slice(annotation.start_byte, annotation.end_byte)))
+            collector.remarks.append((start, draft.name, collector.slice(start_of(annotation), end_of(annotation))))
             draft.signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         elif kind == "constant":
             self._add_constant(collector, node, draft)
@@ -175,12 +185,12 @@ class Rust(Language):
             draft.body_start, draft.body_end, draft.scope_start = name_end, end, start
             draft.signature = collector.fold(start, name_end)
         else:
-            body = node.child_by_field_name("body") if kind != "enum_member" else None
-            if body is None and node.type == "function_item":
+            body = field_of(node, "body") if kind != "enum_member" else None
+            if body is None and kind_of(node) == "function_item":
                 return None
-            if body is not None and collector.text[body.start_byte : body.start_byte + 1] == b"{":
-                draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, start
-                draft.signature = collector.fold(start, body.start_byte).rstrip(" ,")
+            if body is not None and collector.text[start_of(body) : start_of(body) + 1] == b"{":
+                draft.body_start, draft.body_end, draft.scope_start = start_of(body), end_of(body), start
+                draft.signature = collector.fold(start, start_of(body)).rstrip(" ,")
                 if kind == "function":
                     self._add_tail(collector, body)
             else:
@@ -188,7 +198,7 @@ class Rust(Language):
                 if kind == "function":
                     draft.scope_start = start
             if kind == "trait":
-                bounds = node.child_by_field_name("bounds")
+                bounds = field_of(node, "bounds")
                 if bounds is not None:
                     draft.bases = self._types(collector, bounds)
             elif kind == "module" and body is None:
@@ -226,63 +236,63 @@ class Rust(Language):
 
     def _add_constant(self, collector: Collector, node: Node, draft: Draft) -> None:
         """Consts and statics open a scope: their initializer is code of their own."""
-        kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-        start, end = node.start_byte, node.end_byte
+        kind, value = field_of(node, "type"), field_of(node, "value")
+        start, end = start_of(node), end_of(node)
         signature_end = end
         if kind is not None:
             self._add_annotation(collector, start, end, draft.name, kind)
         if value is not None:
             draft.scope_start = start
-            if value.end_byte - value.start_byte > ARG_TEXT:
-                signature_end = value.start_byte
+            if end_of(value) - start_of(value) > ARG_TEXT:
+                signature_end = start_of(value)
             self._add_assignment(collector, node, draft.name, value)
         draft.signature = collector.fold(start, signature_end).rstrip(" ;=")
 
     def _add_impl(self, collector: Collector, node: Node, kind: Node, draft: Draft) -> None:
         """`impl<T> fmt::Display for &Foo<T>` is `Foo` with the base `fmt::Display`: its methods read `Foo.fmt`."""
-        body, trait = node.child_by_field_name("body"), node.child_by_field_name("trait")
+        body, trait = field_of(node, "body"), field_of(node, "trait")
         for _ in range(_MAX_WRAPS):
-            inner = kind.child_by_field_name("type") or kind.child_by_field_name("trait")
-            inner = kind.child_by_field_name("name") if kind.type == "scoped_type_identifier" else inner
-            if inner is None or kind.type in ("tuple_type", "array_type", "function_type"):
+            inner = field_of(kind, "type") or field_of(kind, "trait")
+            inner = field_of(kind, "name") if kind_of(kind) == "scoped_type_identifier" else inner
+            if inner is None or kind_of(kind) in ("tuple_type", "array_type", "function_type"):
                 break
             kind = inner
-        draft.name_start, draft.name_end = kind.start_byte, kind.end_byte
-        draft.name = clip(collector.text, kind.start_byte, kind.end_byte, ARG_TEXT)
+        draft.name_start, draft.name_end = start_of(kind), end_of(kind)
+        draft.name = clip(collector.text, start_of(kind), end_of(kind), ARG_TEXT)
         end = draft.end
         if body is not None:
-            end = body.start_byte
-            draft.body_start, draft.body_end, draft.scope_start = end, body.end_byte, draft.start
+            end = start_of(body)
+            draft.body_start, draft.body_end, draft.scope_start = end, end_of(body), draft.start
         draft.signature = collector.fold(draft.start, end).rstrip(" ,;")
-        if trait is not None and collector.text[trait.start_byte - 1 : trait.start_byte] != b"!":
-            draft.bases = (collector.fold(trait.start_byte, trait.end_byte),)
+        if trait is not None and collector.text[start_of(trait) - 1 : start_of(trait)] != b"!":
+            draft.bases = (collector.fold(start_of(trait), end_of(trait)),)
 
     def _types(self, collector: Collector, bounds: Node) -> tuple[str, ...]:
         return tuple(
-            collector.fold(child.start_byte, child.end_byte)
-            for child in bounds.named_children
-            if child.type not in ("lifetime", "line_comment", "block_comment")
+            collector.fold(start_of(child), end_of(child))
+            for child in children_of(bounds)
+            if kind_of(child) not in ("lifetime", "line_comment", "block_comment")
         )
 
     def _add_tail(self, collector: Collector, body: Node) -> None:
         """The last expression of a body is what it returns; a loop has no value."""
-        for index in range(body.named_child_count - 1, max(body.named_child_count - 4, -1), -1):
-            value = body.named_child(index)
-            kind = "" if value is None else value.type
+        for index in range(child_count_of(body) - 1, max(child_count_of(body) - 4, -1), -1):
+            value = child_at(body, index)
+            kind = "" if value is None else kind_of(value)
             if value is None or kind in ("line_comment", "block_comment"):
                 continue
             if kind == "expression_statement":
-                if collector.text[value.end_byte - 1 : value.end_byte] != b"}":
+                if collector.text[end_of(value) - 1 : end_of(value)] != b"}":
                     return
-                value = first_child(value) or value
+                value = child_at(value, 0) or value
             elif kind in _STATEMENTS or kind.endswith(("_item", "_definition", "_declaration")):
                 return
-            if value.type not in ("while_expression", "for_expression", "loop_expression"):
+            if kind_of(value) not in ("while_expression", "for_expression", "loop_expression"):
                 self._add_return(collector, value, value)
             return
 
     def on_parameter(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         if kind == "self":
             name_start = end - 4
             if not collector.text.startswith(b"self", max(start, name_start)):
@@ -295,21 +305,21 @@ class Rust(Language):
             return
         pattern: Node | None = node
         if kind == "closure":
-            if node.type == "parameter":
+            if kind_of(node) == "parameter":
                 return
         else:
-            pattern = node.child_by_field_name("pattern")
+            pattern = field_of(node, "pattern")
             if pattern is None:
                 return
-            annotation = node.child_by_field_name("type")
+            annotation = field_of(node, "type")
             if annotation is not None:
                 self._add_annotation(collector, start, end, _text(collector, pattern).removeprefix("r#"), annotation)
         signature = _excerpt(collector.text, start, end, _VALUE_TEXT)
         modifiers = ("mut",) if collector.text.startswith(b"mut ", start) else ()
         # `|(a, b)|`, `Point { x, .. }: Point`: every name is a parameter.
-        names = [pattern] if pattern.type in ("identifier", "self") else _bound_names(collector, pattern)
+        names = [pattern] if kind_of(pattern) in ("identifier", "self") else _bound_names(collector, pattern)
         for name in names:
-            name_start, name_end = name.start_byte, name.end_byte
+            name_start, name_end = start_of(name), end_of(name)
             if name_start == name_end:
                 continue
             collector.marks[name_start] = DEFINED
@@ -321,19 +331,19 @@ class Rust(Language):
 
     def on_bind(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """A name in a pattern; one in capitals (`None`, `MAX`) is a constant or a variant, not a binding."""
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         if start == end or 65 <= collector.text[start] <= 90 or collector.marks.get(start) == DEFINED:
             return
         name = collector.slice(start, end)
         collector.symbols.append(Draft("variable", name, start, end, start, end, head=start, signature=name))
 
     def on_let(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        target = node.child_by_field_name("pattern")
+        target = field_of(node, "pattern")
         if target is None:
             return
-        annotation, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-        text, start, end = collector.text, node.start_byte, node.end_byte
-        name_start, name_end = target.start_byte, target.end_byte
+        annotation, value = field_of(node, "type"), field_of(node, "value")
+        text, start, end = collector.text, start_of(node), end_of(node)
+        name_start, name_end = start_of(target), end_of(target)
         name = _text(collector, target).removeprefix("r#")
         if annotation is not None:
             self._add_annotation(collector, start, end, name, annotation)
@@ -341,21 +351,21 @@ class Rust(Language):
             self._add_assignment(collector, node, name, value)
         bound = None if value is None else read_value(collector, value)
         if annotation is not None:
-            bound = Typed(read_type(text[annotation.start_byte : annotation.end_byte]), bound)
+            bound = Typed(read_type(text[start_of(annotation) : end_of(annotation)]), bound)
         bind_pattern(collector, target, bound, end, start, IN_BLOCK)
-        if target.type != "identifier" or name_start == name_end:
+        if kind_of(target) != "identifier" or name_start == name_end:
             return
         signature = _excerpt(text, start, end, _VALUE_TEXT)
         draft = Draft("variable", name, start, end, name_start, name_end, head=start, signature=signature)
         if b"mut" in text[start:name_start]:
             draft.modifiers = ("mut",)
-        if value is not None and value.type == "closure_expression":
-            body = value.child_by_field_name("body")
+        if value is not None and kind_of(value) == "closure_expression":
+            body = field_of(value, "body")
             if body is not None:
                 draft.kind = "function"
-                draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, value.start_byte
-                draft.signature = collector.fold(start, body.start_byte)
-                if body.type == "block":
+                draft.body_start, draft.body_end, draft.scope_start = start_of(body), end_of(body), start_of(value)
+                draft.signature = collector.fold(start, start_of(body))
+                if kind_of(body) == "block":
                     self._add_tail(collector, body)
                 else:
                     self._add_return(collector, body, body)
@@ -366,13 +376,13 @@ class Rust(Language):
     def each_call(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         if kind == "macro":
             for node in nodes:
-                callee = node.child_by_field_name("macro")
-                tree = next((child for child in node.named_children if child.type == "token_tree"), None)
+                callee = field_of(node, "macro")
+                tree = next((child for child in children_of(node) if kind_of(child) == "token_tree"), None)
                 if callee is not None and tree is not None:
                     self._add_macro(collector, node, callee, tree)
         elif kind == "new":
             for node in nodes:
-                callee, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+                callee, body = field_of(node, "name"), field_of(node, "body")
                 if callee is not None and body is not None:
                     self._add_literal(collector, node, callee, body)
         else:
@@ -382,14 +392,14 @@ class Rust(Language):
         text, marks, calls = collector.text, collector.marks, collector.calls
         for node in nodes:
             # Fields are looked up here: a query that captures them costs the square of a chain's length.
-            parts = node.children
+            parts = all_children_of(node)
             if len(parts) == 2:
                 callee, arguments = parts
             else:
-                callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+                callee, arguments = field_of(node, "function"), field_of(node, "arguments")
                 if callee is None or arguments is None:
                     continue
-            first, last, end = callee.start_byte, callee.end_byte, node.end_byte
+            first, last, end = start_of(callee), end_of(callee), end_of(node)
             known = _read_plain_callee(text[first:last]) if last - first < _SHORT else None
             if known is not None:
                 raw, name, receiver, target = known
@@ -412,10 +422,10 @@ class Rust(Language):
             if summary[1]:
                 if name in _TAKERS or text.find(b"|", last, end) >= 0:
                     args = read_arguments(collector, arguments, end, all_values=name in _TAKERS)
-            elif name == "collect" and callee.type == "generic_function":
-                kinds = callee.child_by_field_name("type_arguments")
+            elif name == "collect" and kind_of(callee) == "generic_function":
+                kinds = field_of(callee, "type_arguments")
                 if kinds is not None:
-                    args = (Typed(read_type(text[kinds.start_byte + 1 : kinds.end_byte - 1]), None),)
+                    args = (Typed(read_type(text[start_of(kinds) + 1 : end_of(kinds) - 1]), None),)
             calls.append((first, end, name_start, "call", raw, name, receiver, *summary, target, args, ()))
 
     def _split_callee(self, collector: Collector, callee: Node, first: int, last: int) -> tuple[str, str, str, int]:
@@ -437,29 +447,29 @@ class Rust(Language):
 
     def _callee_value(self, collector: Collector, callee: Node, name: str) -> Value:
         """A method on what is no plain name or call."""
-        if callee.type == "generic_function":
-            callee = callee.child_by_field_name("function") or callee
-        if callee.type != "field_expression":
+        if kind_of(callee) == "generic_function":
+            callee = field_of(callee, "function") or callee
+        if kind_of(callee) != "field_expression":
             return read_value(collector, callee)
-        base = callee.child_by_field_name("value")
+        base = field_of(callee, "value")
         value = None if base is None else read_value(collector, base)
         return None if value is None else MethodOf(value, name)
 
     def _last_name(self, collector: Collector, callee: Node) -> tuple[str, int]:
         """`a::b::<T>` and `a.b::<T>` are called b; `f(1)` and `a[0]` have no name."""
-        if callee.type == "generic_function":
-            callee = callee.child_by_field_name("function") or callee
-        found = _LAST_NAME.search(collector.text, max(callee.start_byte, callee.end_byte - 256), callee.end_byte)
+        if kind_of(callee) == "generic_function":
+            callee = field_of(callee, "function") or callee
+        found = _LAST_NAME.search(collector.text, max(start_of(callee), end_of(callee) - 256), end_of(callee))
         return ("", -1) if found is None else (found[1].decode("utf-8", "replace"), found.start(1))
 
     def call_target(self, collector: Collector, call: Node) -> str:
-        callee = call.child_by_field_name("function")
+        callee = field_of(call, "function")
         if callee is not None:
             return _text(collector, callee)
-        callee = call.child_by_field_name("macro")
+        callee = field_of(call, "macro")
         if callee is not None:
             return _text(collector, callee) + "!"
-        callee = call.child_by_field_name("name")
+        callee = field_of(call, "name")
         return "" if callee is None else _text(collector, callee)
 
     @cached_property
@@ -468,24 +478,24 @@ class Rust(Language):
         return {number: "call" if kind == "object" else kind for number, kind in self.argument_ids.items()}
 
     def value_kind(self, node: Node) -> str:
-        return self.value_ids.get(node.kind_id, "other")
+        return self.value_ids.get(kind_id_of(node), "other")
 
     def summarize_arguments(self, collector: Collector, node: Node) -> _Summary:
         text, kinds = collector.text, self.argument_ids
         summaries: list[Argument] = []
         positional = 0
-        for child in node.named_children:
-            kind, value = kinds.get(child.kind_id), child
+        for child in children_of(node):
+            kind, value = kinds.get(kind_id_of(child)), child
             if kind is None:
-                if child.type == "attribute_item":
+                if kind_of(child) == "attribute_item":
                     continue
                 value = self._unwrap(child)
-                kind = kinds.get(value.kind_id, "other")
+                kind = kinds.get(kind_id_of(value), "other")
             elif kind == "comment":
                 continue
             positional += 1
             if positional <= MAX_ARGS:
-                start, end = child.start_byte, child.end_byte
+                start, end = start_of(child), end_of(child)
                 depth = self.shape_depth(value) if kind in _NESTED else 0
                 summaries.append(Argument(kind, _excerpt(text, start, end, ARG_TEXT), "", depth))
         return tuple(summaries), positional, ()
@@ -494,9 +504,9 @@ class Rust(Language):
         """`&mut f().await?` -> `f()`: the value that the wrappers are about."""
         wrapped = self.wrapped_ids
         for _ in range(_MAX_WRAPS):
-            if node.kind_id not in wrapped:
+            if kind_id_of(node) not in wrapped:
                 break
-            inner = node.child_by_field_name("value") or first_child(node)
+            inner = field_of(node, "value") or child_at(node, 0)
             if inner is None:
                 break
             node = inner
@@ -508,20 +518,20 @@ class Rust(Language):
         text = collector.text
         args: list[Argument] = []
         keywords: list[str] = []
-        for child in body.named_children:
-            start, end = child.start_byte, child.end_byte
-            if child.type == "field_initializer":
-                field, value = child.child_by_field_name("field"), child.child_by_field_name("value")
+        for child in children_of(body):
+            start, end = start_of(child), end_of(child)
+            if kind_of(child) == "field_initializer":
+                field, value = field_of(child, "field"), field_of(child, "value")
                 if field is None or value is None:
                     continue
-                name = collector.slice(field.start_byte, field.end_byte)
-                collector.marks[field.start_byte] = _ASSIGNMENT
-            elif child.type == "shorthand_field_initializer":
-                value = child.named_child(child.named_child_count - 1) if child.named_child_count else None
+                name = collector.slice(start_of(field), end_of(field))
+                collector.marks[start_of(field)] = _ASSIGNMENT
+            elif kind_of(child) == "shorthand_field_initializer":
+                value = child_at(child, child_count_of(child) - 1) if child_count_of(child) else None
                 if value is None:
                     continue
-                name = collector.slice(value.start_byte, value.end_byte)
-            elif child.type == "base_field_initializer":
+                name = collector.slice(start_of(value), end_of(value))
+            elif kind_of(child) == "base_field_initializer":
                 if len(args) < MAX_ARGS:
                     args.append(Argument("spread", clip(text, start, end, ARG_TEXT), "", 0, True))
                 continue
@@ -531,33 +541,33 @@ class Rust(Language):
             self._add_assignment(collector, child, f"{owner}.{name}", value)
             keywords.append(name)
             if len(args) < MAX_ARGS:
-                kind = self.argument_ids.get(source.kind_id, "other")
+                kind = self.argument_ids.get(kind_id_of(source), "other")
                 depth = self.shape_depth(source) if kind in _NESTED else 0
                 args.append(Argument(kind, _text(collector, value, ARG_TEXT), name, depth))
         summary = (tuple(args), 0, tuple(keywords))
-        self._append_call(collector, "new", callee, self._last_of_path(callee), node.end_byte, summary)
+        self._append_call(collector, "new", callee, self._last_of_path(callee), end_of(node), summary)
 
     def _last_of_path(self, path: Node) -> Node:
         """The node of the last name: `a::B::<T>` -> B."""
         for _ in range(_MAX_WRAPS):
-            if not path.named_child_count:
+            if not child_count_of(path):
                 break
-            path = path.child_by_field_name("name") or path.child_by_field_name("type") or path
+            path = field_of(path, "name") or field_of(path, "type") or path
         return path
 
     def _append_call(
         self, collector: Collector, kind: str, callee: Node, name: Node, end: int, summary: _Summary, role: int = _CALL
     ) -> None:
-        self._append_span(collector, kind, callee.start_byte, callee.end_byte, name, end, summary, role)
+        self._append_span(collector, kind, start_of(callee), end_of(callee), name, end, summary, role)
 
     def _append_span(
         self, collector: Collector, kind: str, start: int, callee_end: int, name: Node, end: int, summary: _Summary,
         role: int = _CALL,
     ) -> None:  # fmt: skip
-        name_start = name.start_byte
+        name_start = start_of(name)
         receiver = _receiver(collector, start, name_start)
         callee = _excerpt(collector.text, start, callee_end, CALLEE_TEXT - 1) + ("!" if kind == "macro" else "")
-        word = collector.slice(name_start, name.end_byte)
+        word = collector.slice(name_start, end_of(name))
         if word.startswith("r#"):
             word, name_start = word[2:], name_start + 2
         if word:
@@ -572,7 +582,7 @@ class Rust(Language):
 
     def _add_macro(self, collector: Collector, node: Node, callee: Node, tree: Node) -> None:
         name = self._last_of_path(callee)
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         summary, inner = self._open_tree(collector, tree)
         self._append_call(collector, "macro", callee, name, end, summary)
         word = collector.calls[-1][5]
@@ -588,14 +598,14 @@ class Rust(Language):
 
     def _open_tree(self, collector: Collector, tree: Node) -> tuple[_Summary, tuple[list[Node], list[int]] | None]:
         """The arguments that a token tree holds, and its tokens unless there is nothing to find among them."""
-        text, start, end = collector.text, tree.start_byte, tree.end_byte
+        text, start, end = collector.text, start_of(tree), end_of(tree)
         if end - start == 2:
             return _NO_ARGUMENTS, None
         summary = _summarize_plain(text[start:end]) if end - start < ARG_TEXT else None
         if summary is not None:
             return summary, None
-        tokens, children = self.tokens, tree.children
-        kinds = [tokens.get(child.kind_id, 0) for child in children]
+        tokens, children = self.tokens, all_children_of(tree)
+        kinds = [tokens.get(kind_id_of(child), 0) for child in children]
         return self._summarize_tokens(text, children, kinds), (children, kinds)
 
     def _read_tokens(self, collector: Collector, children: list[Node], kinds: list[int], is_match: bool) -> None:
@@ -622,9 +632,9 @@ class Rust(Language):
                 if angle:
                     angle += (token == _LESS) - (token == _MORE) - 2 * (token == _MORE_MORE)
                     if angle <= 0:
-                        angle, callee_end, joint = 0, child.end_byte, 0
+                        angle, callee_end, joint = 0, end_of(child), 0
                 elif token == _NAME:
-                    start, end = child.start_byte, child.end_byte
+                    start, end = start_of(child), end_of(child)
                     word = text[start:end] if end - start < 7 else b""
                     if last == _QUOTE:
                         marks[start] = _LABEL
@@ -639,7 +649,7 @@ class Rust(Language):
                         name, name_start, callee_end, pending = child, start, end, False
                     joint = 0
                 elif token == _TREE:
-                    start = child.start_byte
+                    start = start_of(child)
                     opener = text[start]
                     hushed = quiet or last == _HASH
                     summary, inner = self._open_tree(collector, child)
@@ -649,7 +659,7 @@ class Rust(Language):
                         called = opener == 40 and text[name_start:callee_end] not in _CALLABLE_TRAITS
                     if name is not None and called:
                         kind = "macro" if is_macro else "call"
-                        self._append_span(collector, kind, chain, callee_end, name, child.end_byte, summary)
+                        self._append_span(collector, kind, chain, callee_end, name, end_of(child), summary)
                     elif opener == 123 or last == _HASH:
                         chain = -1
                     elif chain < 0:
@@ -661,13 +671,13 @@ class Rust(Language):
                         arm, arm_todo, guard = len(calls), len(todo), -1
                 elif token in _JOINTS:
                     if chain < 0 and token == _PATH:
-                        chain, name = child.start_byte, None
+                        chain, name = start_of(child), None
                     joint = token if chain >= 0 else 0
                     if token == _DOT:
                         name = None
                 elif token in _VALUES:
                     if not joint:
-                        chain = child.start_byte
+                        chain = start_of(child)
                     name, joint, pending, intro = None, 0, False, False
                 elif token == _LESS and joint == _PATH and name is not None:
                     angle = 1
@@ -715,13 +725,13 @@ class Rust(Language):
                 continue
             name = ""
             if stop - start > 2 and kinds[start + 1] == _EQUALS and kinds[start] == _NAME:
-                name = text[children[start].start_byte : children[start].end_byte].decode("utf-8", "replace")
+                name = text[start_of(children[start]) : end_of(children[start])].decode("utf-8", "replace")
                 keywords.append(name)
                 start += 2
             else:
                 positional += 1
             if len(args) < MAX_ARGS:
-                begin, end = children[start].start_byte, children[stop - 1].end_byte
+                begin, end = start_of(children[start]), end_of(children[stop - 1])
                 kind = self._token_kind(text, children[start:stop], kinds[start:stop])
                 depth = 0
                 if kind in _NESTED:
@@ -736,28 +746,28 @@ class Rust(Language):
         head = part[first]
         if first == len(kinds) - 1:
             if kinds[first] == _TREE:
-                return "object" if text[head.start_byte] == 123 else "array"
+                return "object" if text[start_of(head)] == 123 else "array"
             # `default` is a keyword to the grammar here, and mostly a name.
-            return "name" if kinds[first] == _NAME else self.argument_ids.get(head.kind_id, "other")
-        if kinds[first] == _PIPE or text[head.start_byte : head.end_byte] == b"move":
+            return "name" if kinds[first] == _NAME else self.argument_ids.get(kind_id_of(head), "other")
+        if kinds[first] == _PIPE or text[start_of(head) : end_of(head)] == b"move":
             return "function"
         seen = set(kinds[first:])
         if seen <= _PATH_TOKENS:
             return "attribute"
         if seen <= _CHAIN_TOKENS and kinds[first] != _TREE:
-            if kinds[-1] == _TREE and text[part[-1].start_byte] == 123 and _BANG not in seen:
+            if kinds[-1] == _TREE and text[start_of(part[-1])] == 123 and _BANG not in seen:
                 return "object"
             return "call" if kinds[-1] in (_TREE, _QUESTION, _AWAIT) else "attribute" if kinds[-1] == _NAME else "other"
         return "other"
 
     def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`#[path::name(args)]` calls name; `#[derive(A, b::C)]` calls A and C, and is no call itself."""
-        callee, args = first_child(node), node.child_by_field_name("arguments")
+        callee, args = child_at(node, 0), field_of(node, "arguments")
         if callee is None:
             return
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         collector.spans.append((start, end, _DECORATOR))
-        word = collector.text[callee.start_byte : callee.end_byte]
+        word = collector.text[start_of(callee) : end_of(callee)]
         if word == b"doc" and args is None:
             return
         if word != b"derive" or args is None:
@@ -765,28 +775,28 @@ class Rust(Language):
             self._append_call(collector, "decorator", callee, self._last_of_path(callee), end, summary, _DECORATOR)
             return
         entry, name = -1, None
-        for child in args.children:
-            token = self.tokens.get(child.kind_id, 0)
+        for child in all_children_of(args):
+            token = self.tokens.get(kind_id_of(child), 0)
             if token in _PATH_TOKENS:
-                entry = child.start_byte if entry < 0 else entry
+                entry = start_of(child) if entry < 0 else entry
                 name = child if token == _NAME else name
             else:
                 if name is not None:
-                    end = name.end_byte
+                    end = end_of(name)
                     self._append_span(collector, "decorator", entry, end, name, end, _NO_ARGUMENTS, _DECORATOR)
                 entry, name = -1, None
 
     # -- imports ---------------------------------------------------------------------------------
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end, tree = node.start_byte, node.end_byte, node.child_by_field_name(_IMPORTED[kind])
+        start, end, tree = start_of(node), end_of(node), field_of(node, _IMPORTED[kind])
         if tree is None:
             return
         collector.spans.append((start, end, _IMPORT))
         if kind == "crate":
-            alias = node.child_by_field_name("alias") or tree
+            alias = field_of(node, "alias") or tree
             module = _name(collector, tree)
-            binding = (_name(collector, alias), "*", alias.start_byte, alias.end_byte, False)
+            binding = (_name(collector, alias), "*", start_of(alias), end_of(alias), False)
             collector.add_import("import", module, start, end, [binding])
             collector.code.binds.append((end, start, binding[0], Imported(0, f"::{module}", "*"), -1))
             return
@@ -818,27 +828,27 @@ class Rust(Language):
         todo = [(tree, "")]
         while todo:
             node, prefix = todo.pop()
-            kind = node.type
+            kind = kind_of(node)
             alias = None
             if kind == "use_as_clause":
-                alias, path = node.child_by_field_name("alias"), node.child_by_field_name("path")
+                alias, path = field_of(node, "alias"), field_of(node, "path")
                 if alias is None or path is None:
                     continue
-                node, kind = path, path.type
+                node, kind = path, kind_of(path)
             if kind == "use_list" or kind == "scoped_use_list":
-                path, members = node.child_by_field_name("path"), node.child_by_field_name("list")
+                path, members = field_of(node, "path"), field_of(node, "list")
                 if path is not None:
                     prefix = _join(prefix, _path_text(collector, path))
                 members = node if kind == "use_list" else members
                 if members is not None and len(prefix) < _PATH_TEXT:
-                    todo += [(member, prefix) for member in reversed(members.named_children)]
+                    todo += [(member, prefix) for member in reversed(children_of(members))]
             elif kind == "use_wildcard":
-                path = first_child(node)
+                path = child_at(node, 0)
                 module = prefix if path is None else _join(prefix, _path_text(collector, path))
-                stars.append((module, node.start_byte, node.end_byte))
+                stars.append((module, start_of(node), end_of(node)))
             elif kind in ("identifier", "self", "super", "crate", "scoped_identifier"):
-                name = node.child_by_field_name("name") or node
-                path = node.child_by_field_name("path") if kind == "scoped_identifier" else None
+                name = field_of(node, "name") or node
+                path = field_of(node, "path") if kind == "scoped_identifier" else None
                 imported = _name(collector, name)
                 module = prefix if path is None else _join(prefix, _path_text(collector, path))
                 if imported == "self" and module:
@@ -848,86 +858,86 @@ class Rust(Language):
                     imported = ""
                 bound = alias or name
                 local = _name(collector, alias) if alias is not None else imported or module.rpartition("::")[2]
-                modules.setdefault(module, []).append((local, imported or "*", bound.start_byte, bound.end_byte, False))
+                modules.setdefault(module, []).append((local, imported or "*", start_of(bound), end_of(bound), False))
         return modules, stars
 
     # -- flows -----------------------------------------------------------------------------------
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         if kind == "return":
-            value = first_child(node)
+            value = child_at(node, 0)
             if value is None:
                 collector.add_flow(self, "return", node, None, None)
             else:
                 self._add_return(collector, node, value)
             return
         if kind == "augment" or kind == "store":
-            target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+            target, value = field_of(node, "left"), field_of(node, "right")
             if target is None:
                 return
-            written = target.child_by_field_name("field") if target.type == "field_expression" else target
-            if written is not None and written.type in ("identifier", "field_identifier"):
-                collector.marks[written.start_byte] = _ASSIGNMENT
+            written = field_of(target, "field") if kind_of(target) == "field_expression" else target
+            if written is not None and kind_of(written) in ("identifier", "field_identifier"):
+                collector.marks[start_of(written)] = _ASSIGNMENT
             if kind == "store" and value is not None:
                 self._add_assignment(collector, node, _text(collector, target), value)
             return
         field = _VALUE_FIELDS.get(kind)
-        value = first_child(node) if field is None else node.child_by_field_name(field)
+        value = child_at(node, 0) if field is None else field_of(node, field)
         if value is None:
             return
         if kind == "assign":
-            target = node.child_by_field_name("pattern")
+            target = field_of(node, "pattern")
             if target is not None:
                 self._add_assignment(collector, node, _text(collector, target), value)
                 found = read_value(collector, value)
-                bind_pattern(collector, target, found, node.end_byte, node.start_byte, IN_NEXT_BLOCK)
+                bind_pattern(collector, target, found, end_of(node), start_of(node), IN_NEXT_BLOCK)
         elif kind == "result":
-            self._add_annotation(collector, value.start_byte, value.end_byte, "return", value)
+            self._add_annotation(collector, start_of(value), end_of(value), "return", value)
         else:
             # `f()?` may end the function with the error of f: a raise whose target is `?`.
             self._append_flow(collector, "raise" if kind == "try" else kind, node, "?" if kind == "try" else "", value)
 
     def on_loop(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`for x in v`: x is an item of v."""
-        body, value = node.child_by_field_name("body"), node.child_by_field_name("value")
-        target = node.child_by_field_name("pattern")
+        body, value = field_of(node, "body"), field_of(node, "value")
+        target = field_of(node, "pattern")
         if body is not None and value is not None and target is not None:
             item = Iterated(read_value(collector, value))
-            bind_pattern(collector, target, item, body.start_byte, node.start_byte, body.end_byte)
+            bind_pattern(collector, target, item, start_of(body), start_of(node), end_of(body))
 
     def on_match(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        matched, body = node.child_by_field_name("value"), node.child_by_field_name("body")
+        matched, body = field_of(node, "value"), field_of(node, "body")
         if matched is None or body is None:
             return
         value = read_value(collector, matched)
-        for arm in body.named_children:
-            pattern = arm.child_by_field_name("pattern") if arm.type == "match_arm" else None
-            if pattern is not None and _BINDS.search(collector.text, pattern.start_byte, pattern.end_byte):
-                bind_pattern(collector, pattern, value, pattern.start_byte, arm.start_byte, arm.end_byte)
+        for arm in children_of(body):
+            pattern = field_of(arm, "pattern") if kind_of(arm) == "match_arm" else None
+            if pattern is not None and _BINDS.search(collector.text, start_of(pattern), end_of(pattern)):
+                bind_pattern(collector, pattern, value, start_of(pattern), start_of(arm), end_of(arm))
 
     def _add_assignment(self, collector: Collector, node: Node, target: str, value: Node) -> None:
         self._append_flow(collector, "assign", node, target, value)
 
     def _append_flow(self, collector: Collector, kind: str, node: Node, target: str, value: Node) -> None:
-        value_kind, text = self.value_ids.get(value.kind_id), ""
+        value_kind, text = self.value_ids.get(kind_id_of(value)), ""
         if value_kind is None:
             value = self._unwrap(value)
-            value_kind = self.value_ids.get(value.kind_id, "other")
+            value_kind = self.value_ids.get(kind_id_of(value), "other")
         if value_kind == "call":
             text = self.call_target(collector, value)
         elif value_kind == "name" or value_kind == "attribute":
             text = _text(collector, value)
-        collector.flows.append((node.start_byte, node.end_byte, kind, target, text, value_kind, value.start_byte))
+        collector.flows.append((start_of(node), end_of(node), kind, target, text, value_kind, start_of(value)))
 
     def _add_annotation(self, collector: Collector, start: int, end: int, target: str, kind: Node) -> None:
-        collector.flows.append((start, end, "annotate", target, _text(collector, kind), "type", kind.start_byte))
+        collector.flows.append((start, end, "annotate", target, _text(collector, kind), "type", start_of(kind)))
 
     def _add_return(self, collector: Collector, node: Node, value: Node) -> None:
         """`return Err(e)` and a last `Err(e)` return and raise e."""
         self._append_flow(collector, "return", node, "", value)
-        if value.type == "call_expression" and collector.text.startswith(b"Err(", value.start_byte):
-            args = value.child_by_field_name("arguments")
-            error = None if args is None else first_child(args)
+        if kind_of(value) == "call_expression" and collector.text.startswith(b"Err(", start_of(value)):
+            args = field_of(value, "arguments")
+            error = None if args is None else child_at(args, 0)
             if error is not None:
                 self._append_flow(collector, "raise", node, "", error)
 
@@ -1214,14 +1224,14 @@ def _bound_names(collector: Collector, pattern: Node) -> list[Node]:
     found, todo = [], [pattern]
     while todo:
         node = todo.pop()
-        kind = node.type
+        kind = kind_of(node)
         if kind == "identifier" or kind == "shorthand_field_identifier":
-            if kind != "identifier" or not 65 <= collector.text[node.start_byte] <= 90:
+            if kind != "identifier" or not 65 <= collector.text[start_of(node)] <= 90:
                 found.append(node)
         elif kind == "tuple_struct_pattern":
-            todo += reversed(node.named_children[1:])
+            todo += reversed(children_of(node)[1:])
         elif kind in _PATTERNS:
-            todo += reversed(node.named_children)
+            todo += reversed(children_of(node))
     return found
 
 
@@ -1232,7 +1242,7 @@ _PATTERNS = frozenset(
 
 
 def _text(collector: Collector, node: Node, limit: int = CALLEE_TEXT) -> str:
-    return _excerpt(collector.text, node.start_byte, node.end_byte, limit)
+    return _excerpt(collector.text, start_of(node), end_of(node), limit)
 
 
 def _excerpt(text: bytes, start: int, end: int, limit: int) -> str:
@@ -1251,11 +1261,11 @@ def _receiver(collector: Collector, first: int, name_start: int) -> str:
 
 
 def _name(collector: Collector, node: Node) -> str:
-    return collector.slice(node.start_byte, node.end_byte).removeprefix("r#")
+    return collector.slice(start_of(node), end_of(node)).removeprefix("r#")
 
 
 def _path_text(collector: Collector, node: Node) -> str:
-    return "".join(collector.fold(node.start_byte, node.end_byte).split()).replace("r#", "")
+    return "".join(collector.fold(start_of(node), end_of(node)).split()).replace("r#", "")
 
 
 def _join(prefix: str, path: str) -> str:

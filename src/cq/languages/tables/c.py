@@ -7,11 +7,22 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from cq.syntax.excerpt import clip
-from cq.syntax.language import Captures, Draft, Language, first_child
+from cq.syntax.language import Draft, Language
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    Tree,
+    child_at,
+    children_of,
+    end_of,
+    field_of,
+    fields_of,
+    is_missing,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
-
     from cq.syntax.collect import Collector
 
 VALUE_TEXT = 120
@@ -63,16 +74,16 @@ class C(Language):
             return self._add_function(collector, node)
         if kind == "macro":
             return self._add_macro(collector, node)
-        name = captures["name"][0] if "name" in captures else node.child_by_field_name("name")
+        name = captures["name"][0] if "name" in captures else field_of(node, "name")
         if name is None:
             return None
         body = captures["body"][0] if "body" in captures else None
         return self.define(collector, kind, node, name, body)
 
     def define(self, collector: Collector, kind: str, node: Node, name: Node, body: Node | None = None) -> Draft:
-        end = node.end_byte
-        start = node.start_byte
-        draft = Draft(kind, collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte, name.end_byte)
+        end = end_of(node)
+        start = start_of(node)
+        draft = Draft(kind, collector.slice(start_of(name), end_of(name)), start, end, start_of(name), end_of(name))
         attributes = collector.attributes
         at = bisect_left(attributes, (start, 0))
         while at < len(attributes) and attributes[at][0] == start:  # `[[nodiscard]] int f()`
@@ -83,8 +94,8 @@ class C(Language):
             at += 1
         draft.head = start
         if body is not None:
-            draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, start
-            draft.signature = self.trim_signature(collector.fold(start, body.start_byte))
+            draft.body_start, draft.body_end, draft.scope_start = start_of(body), end_of(body), start
+            draft.signature = self.trim_signature(collector.fold(start, start_of(body)))
         elif kind in FUNCTIONS:
             draft.signature = self.trim_signature(collector.fold(start, end))
         else:
@@ -101,15 +112,15 @@ class C(Language):
         return signature.rstrip().removesuffix("{").removesuffix(";").rstrip()
 
     def _add_macro(self, collector: Collector, node: Node) -> Draft | None:
-        name = node.child_by_field_name("name")
+        name = field_of(node, "name")
         if name is None:
             return None
-        value, parameters = node.child_by_field_name("value"), node.child_by_field_name("parameters")
+        value, parameters = field_of(node, "value"), field_of(node, "parameters")
         draft = self.define(collector, "macro", node, name, value if parameters is not None else None)
         # The node runs to the start of the next line.
-        draft.end = node.start_byte + len(collector.text[node.start_byte : node.end_byte].rstrip())
+        draft.end = start_of(node) + len(collector.text[start_of(node) : end_of(node)].rstrip())
         if parameters is not None:
-            draft.signature = collector.fold(node.start_byte, parameters.end_byte)
+            draft.signature = collector.fold(start_of(node), end_of(parameters))
             draft.body_start = draft.body_start if value is not None else draft.end
             draft.body_end = draft.end
             draft.scope_start = draft.start
@@ -118,57 +129,50 @@ class C(Language):
         return draft
 
     def _add_function(self, collector: Collector, node: Node) -> Draft | None:
-        body, declarator = node.child_by_field_name("body"), node.child_by_field_name("declarator")
+        body, declarator = field_of(node, "body"), field_of(node, "declarator")
         name, function = find_name(declarator)
         if name is None:
             return None
         draft = self.define(collector, "function", node, name, body)
         self.read_modifiers(collector, draft, draft.name_start)
-        parameters = function.child_by_field_name("parameters") if function is not None and body is not None else None
+        parameters = field_of(function, "parameters") if function is not None and body is not None else None
         if parameters is not None:
             self.on_parameters(collector, parameters)
         return draft
 
     def on_parameters(self, collector: Collector, node: Node) -> None:
-        for child in node.named_children:
-            name, _ = find_name(child.child_by_field_name("declarator"))
+        for child in children_of(node):
+            name, _ = find_name(field_of(child, "declarator"))
             if name is not None:
                 self.define(collector, "parameter", child, name)
 
     def on_declared(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """All declarators of `int a = 1, *b, f(void);`: each spans the statement, each has its own signature."""
-        declarators = node.children_by_field_name("declarator")
-        whole = node.child_by_field_name("type")
+        declarators = fields_of(node, "declarator")
+        whole = field_of(node, "type")
         for declarator in declarators:
             name, function = find_name(declarator)
             if name is None:
                 continue
-            if name.type == "structured_binding_declarator":
-                for part in name.named_children:
+            if kind_of(name) == "structured_binding_declarator":
+                for part in children_of(name):
                     self.define(collector, kind, node, part)
                 continue
             draft = self.define(collector, "function" if function is not None and kind != "type" else kind, node, name)
-            self.read_modifiers(collector, draft, declarators[0].start_byte)
-            shape = whole.child_by_field_name("body") if whole is not None and whole.type in RECORDS else None
+            self.read_modifiers(collector, draft, start_of(declarators[0]))
+            shape = field_of(whole, "body") if whole is not None and kind_of(whole) in RECORDS else None
             if len(declarators) > 1 or shape is not None:
-                lead = shape.start_byte if shape is not None else declarators[0].start_byte
-                own = clip(collector.text, declarator.start_byte, declarator.end_byte, VALUE_TEXT)
+                lead = start_of(shape) if shape is not None else start_of(declarators[0])
+                own = clip(collector.text, start_of(declarator), end_of(declarator), VALUE_TEXT)
                 draft.signature = f"{clip(collector.text, draft.head, lead, VALUE_TEXT)} {own}"
-            if (
-                whole is not None
-                and shape is not None
-                and len(declarators) == 1
-                and whole.child_by_field_name("name") is None
-            ):
+            if whole is not None and shape is not None and len(declarators) == 1 and field_of(whole, "name") is None:
                 # `typedef struct { … } Name;` and `struct { … } field;`: the nameless type is known by this name.
                 if kind == "type":
-                    draft.kind = whole.type.removesuffix("_specifier")
-                draft.body_start, draft.body_end, draft.scope_start = shape.start_byte, shape.end_byte, draft.head
+                    draft.kind = kind_of(whole).removesuffix("_specifier")
+                draft.body_start, draft.body_end, draft.scope_start = start_of(shape), end_of(shape), draft.head
             if kind != "type" and draft.kind != "function" and {"const", "constexpr"} & set(draft.modifiers):
-                inner = (
-                    declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
-                )
-                if inner is not None and inner.type not in ("pointer_declarator", "reference_declarator"):
+                inner = field_of(declarator, "declarator") if kind_of(declarator) == "init_declarator" else declarator
+                if inner is not None and kind_of(inner) not in ("pointer_declarator", "reference_declarator"):
                     draft.kind = "constant"
             if draft.kind in ("variable", "constant") and len(declarators) == 1:
                 self.bind_lambda(collector, draft, declarator)
@@ -189,9 +193,9 @@ class C(Language):
     # -- calls and imports -------------------------------------------------------------------------
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        args = node.child_by_field_name("arguments")
-        collector.add_call(self, "call", node.start_byte, node.end_byte, captures["callee"][0], args)
-        if collector.text.startswith(b"(", node.start_byte):  # `(*f)(x)` has no receiver
+        args = field_of(node, "arguments")
+        collector.add_call(self, "call", start_of(node), end_of(node), captures["callee"][0], args)
+        if collector.text.startswith(b"(", start_of(node)):  # `(*f)(x)` has no receiver
             call = collector.calls[-1]
             if call[6].strip("(* ") == "":
                 collector.calls[-1] = (*call[:6], "", *call[7:])
@@ -199,16 +203,16 @@ class C(Language):
     def callee_name(self, collector: Collector, callee: Node) -> Node | None:
         """`(*f)(x)` calls f."""
         inner: Node | None = callee
-        while inner is not None and inner.type in ("parenthesized_expression", "pointer_expression"):
-            inner = first_child(inner)
-        found = inner is not None and inner is not callee and inner.type == "identifier" and not inner.is_missing
+        while inner is not None and kind_of(inner) in ("parenthesized_expression", "pointer_expression"):
+            inner = child_at(inner, 0)
+        found = inner is not None and inner is not callee and kind_of(inner) == "identifier" and not is_missing(inner)
         return inner if found else None
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         module = captures["module"][0]
-        end = node.start_byte + len(collector.text[node.start_byte : node.end_byte].rstrip())
-        name = collector.slice(module.start_byte, module.end_byte).strip('"<> ')
-        collector.add_import("include", name, node.start_byte, end, [])
+        end = start_of(node) + len(collector.text[start_of(node) : end_of(node)].rstrip())
+        name = collector.slice(start_of(module), end_of(module)).strip('"<> ')
+        collector.add_import("include", name, start_of(node), end, [])
 
     # -- the whole document ------------------------------------------------------------------------
 
@@ -244,15 +248,15 @@ def find_name(declarator: Node | None) -> tuple[Node | None, Node | None]:
     `*f(int)` and `(f)(int)` name functions, `(*f)(int)` a pointer to one.
     """
     function = None
-    while declarator is not None and declarator.type not in _NAMES:
-        if declarator.type == "function_declarator":
+    while declarator is not None and kind_of(declarator) not in _NAMES:
+        if kind_of(declarator) == "function_declarator":
             function = declarator
-        elif declarator.type in POINTERS:
+        elif kind_of(declarator) in POINTERS:
             function = None
-        declarator = declarator.child_by_field_name("declarator") or (
-            first_child(declarator) if declarator.type in _WRAPPERS else None
+        declarator = field_of(declarator, "declarator") or (
+            child_at(declarator, 0) if kind_of(declarator) in _WRAPPERS else None
         )
-    if declarator is not None and declarator.end_byte <= declarator.start_byte:
+    if declarator is not None and end_of(declarator) <= start_of(declarator):
         declarator = None
     return declarator, function
 

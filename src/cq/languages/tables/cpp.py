@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING
 from cq.languages.tables.c import FUNCTIONS, C, find_name
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ROLE_NUMBER, Captures, Draft, first_child
+from cq.syntax.language import ROLE_NUMBER, Draft
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    is_extra,
+    is_missing,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _IMPORT = ROLE_NUMBER["import"]
@@ -43,62 +54,64 @@ class Cpp(C):
         if kind == "loop":
             declarator = captures["declarator"][0]
             name, _ = find_name(declarator)
-            parts = name.named_children if name is not None and name.type == "structured_binding_declarator" else [name]
+            parts = (
+                children_of(name) if name is not None and kind_of(name) == "structured_binding_declarator" else [name]
+            )
             for part in parts:
                 if part is not None:
                     self.define(collector, "variable", declarator, part)
             return None
         draft = super().on_symbol(collector, kind, node, captures)
         if draft is None and kind == "namespace":
-            collector.remarks.append((node.start_byte, str(node.end_byte), "hidden"))
+            collector.remarks.append((start_of(node), str(end_of(node)), "hidden"))
         if draft is not None and (draft.kind in _CLASSES or kind == "enum"):
             self._add_bases(collector, draft, node)
         return draft
 
     def _add_bases(self, collector: Collector, draft: Draft, node: Node) -> None:
-        base = node.child_by_field_name("base")
-        clause = next((child for child in node.named_children if child.type == "base_class_clause"), None)
-        found = [base] if base is not None else [] if clause is None else clause.named_children
+        base = field_of(node, "base")
+        clause = next((child for child in children_of(node) if kind_of(child) == "base_class_clause"), None)
+        found = [base] if base is not None else [] if clause is None else children_of(clause)
         draft.bases = tuple(
-            collector.fold(base.start_byte, base.end_byte)
+            collector.fold(start_of(base), end_of(base))
             for base in found
-            if not base.is_extra and base.type not in ("access_specifier", "virtual", "attribute_declaration")
+            if not is_extra(base) and kind_of(base) not in ("access_specifier", "virtual", "attribute_declaration")
         )
 
     def rename(self, collector: Collector, draft: Draft, name: Node) -> None:
         """Takes `ns::Foo<T>::bar` apart; the dots of a name are taken off again when names are qualified."""
         owners: list[str] = []
         last: Node | None = name
-        while last is not None and last.type == "qualified_identifier":
-            scope = last.child_by_field_name("scope")
+        while last is not None and kind_of(last) == "qualified_identifier":
+            scope = field_of(last, "scope")
             if scope is not None:
-                scope = scope.child_by_field_name("name") or scope
-                owners.append(collector.slice(scope.start_byte, scope.end_byte))
-            last = last.child_by_field_name("name")
+                scope = field_of(scope, "name") or scope
+                owners.append(collector.slice(start_of(scope), end_of(scope)))
+            last = field_of(last, "name")
         if last is None:
             return
-        if last.type == "nested_namespace_specifier":
-            parts = last.named_children
-            owners += [collector.slice(part.start_byte, part.end_byte).replace("::", ".") for part in parts[:-1]]
+        if kind_of(last) == "nested_namespace_specifier":
+            parts = children_of(last)
+            owners += [collector.slice(start_of(part), end_of(part)).replace("::", ".") for part in parts[:-1]]
             last = parts[-1] if parts else last
-            while last.type == "nested_namespace_specifier" and last.named_child_count:
-                parts = last.named_children
-                owners += [collector.slice(part.start_byte, part.end_byte) for part in parts[:-1]]
+            while kind_of(last) == "nested_namespace_specifier" and child_count_of(last):
+                parts = children_of(last)
+                owners += [collector.slice(start_of(part), end_of(part)) for part in parts[:-1]]
                 last = parts[-1]
-        if last.type in ("template_function", "template_method", "template_type"):
-            last = last.child_by_field_name("name") or last
-        start, end = last.start_byte, last.end_byte
-        if last.type == "destructor_name":
+        if kind_of(last) in ("template_function", "template_method", "template_type"):
+            last = field_of(last, "name") or last
+        start, end = start_of(last), end_of(last)
+        if kind_of(last) == "destructor_name":
             draft.kind = "destructor"
-            inner = first_child(last)
+            inner = child_at(last, 0)
             if inner is not None:
-                collector.marks[inner.start_byte] = DEFINED
-        elif last.type == "operator_name":
+                collector.marks[start_of(inner)] = DEFINED
+        elif kind_of(last) == "operator_name":
             draft.kind = "operator"
-        elif last.type == "operator_cast":
+        elif kind_of(last) == "operator_cast":
             draft.kind = "operator"
-            behind = last.child_by_field_name("declarator")
-            end = behind.start_byte if behind is not None else end
+            behind = field_of(last, "declarator")
+            end = start_of(behind) if behind is not None else end
         elif owners and draft.kind == "function":
             draft.kind = "constructor" if owners[-1].encode() == collector.text[start:end] else "method"
         elif owners and draft.kind in ("variable", "constant"):
@@ -107,74 +120,74 @@ class Cpp(C):
         draft.name = ".".join([*owners, clip(collector.text, start, end, 200)])
 
     def bind_lambda(self, collector: Collector, draft: Draft, declarator: Node) -> None:
-        value = declarator.child_by_field_name("value")
-        body = value.child_by_field_name("body") if value is not None and value.type == "lambda_expression" else None
+        value = field_of(declarator, "value")
+        body = field_of(value, "body") if value is not None and kind_of(value) == "lambda_expression" else None
         if body is not None:
             draft.kind = "function"
-            draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, draft.head
-            draft.signature = self.trim_signature(collector.fold(draft.head, body.start_byte))
+            draft.body_start, draft.body_end, draft.scope_start = start_of(body), end_of(body), draft.head
+            draft.signature = self.trim_signature(collector.fold(draft.head, start_of(body)))
 
     def on_lambda(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         self.on_parameters(collector, captures["params"][0])
 
     def on_template(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """The definition begins with its `template <…>`; `finish` moves it there."""
-        inner = node.named_children[-1]
-        collector.decorated[inner.start_byte] = node.start_byte
-        if inner.child_by_field_name("body") is None:
+        inner = children_of(node)[-1]
+        collector.decorated[start_of(inner)] = start_of(node)
+        if field_of(inner, "body") is None:
             return
-        for parameter in captures["params"][0].named_children:
-            name, _ = find_name(parameter.child_by_field_name("declarator"))
-            name = name or parameter.child_by_field_name("name") or first_child(parameter)
-            if name is not None and name.type in ("type_identifier", "identifier"):
+        for parameter in children_of(captures["params"][0]):
+            name, _ = find_name(field_of(parameter, "declarator"))
+            name = name or field_of(parameter, "name") or child_at(parameter, 0)
+            if name is not None and kind_of(name) in ("type_identifier", "identifier"):
                 self.define(collector, "type_parameter", parameter, name)
 
     def on_access(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        collector.remarks.append((node.start_byte, collector.slice(node.start_byte, node.end_byte), "section"))
+        collector.remarks.append((start_of(node), collector.slice(start_of(node), end_of(node)), "section"))
 
     # -- calls and imports -------------------------------------------------------------------------
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         callee = captures["callee"][0]
-        if callee.type == "primitive_type":  # `int(x)`, `new int[3]`
+        if kind_of(callee) == "primitive_type":  # `int(x)`, `new int[3]`
             return
         if kind:
-            args = node.child_by_field_name("arguments")
-            collector.add_call(self, kind, node.start_byte, node.end_byte, callee, args)
-        elif not collector.text.startswith(_CASTS, node.start_byte):
+            args = field_of(node, "arguments")
+            collector.add_call(self, kind, start_of(node), end_of(node), callee, args)
+        elif not collector.text.startswith(_CASTS, start_of(node)):
             super().on_call(collector, kind, node, captures)
 
     def callee_name(self, collector: Collector, callee: Node) -> Node | None:
         """`f<int>(x)`, `std::make_unique<T>(x)`, `a.get<0>()`"""
         node: Node | None = callee
-        while node is not None and node.type not in ("identifier", "field_identifier", "type_identifier"):
-            if node.type == "dependent_name":
-                node = first_child(node)
+        while node is not None and kind_of(node) not in ("identifier", "field_identifier", "type_identifier"):
+            if kind_of(node) == "dependent_name":
+                node = child_at(node, 0)
             else:
-                node = node.child_by_field_name("field") or node.child_by_field_name("name")
+                node = field_of(node, "field") or field_of(node, "name")
         if node is None:
             return super().callee_name(collector, callee)
-        return None if node.is_missing else node
+        return None if is_missing(node) else node
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         if kind == "include":
             super().on_import(collector, kind, node, captures)
             return
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         collector.spans.append((start, end, _IMPORT))
-        target = node.named_children[-1] if node.named_child_count else None
+        target = children_of(node)[-1] if child_count_of(node) else None
         if target is None:
             return
-        path = collector.slice(target.start_byte, target.end_byte)
+        path = collector.slice(start_of(target), end_of(target))
         if kind == "alias":
             name = captures["name"][0]
-            first, last = name.start_byte, name.end_byte
+            first, last = start_of(name), end_of(name)
             collector.add_import("import", path, start, end, [(collector.slice(first, last), "*", first, last, False)])
-        elif b"namespace" in collector.text[start : target.start_byte]:
+        elif b"namespace" in collector.text[start : start_of(target)]:
             collector.add_import("star", path, start, end, [])
         else:
             module, _, name = path.rpartition("::")
-            last = target.end_byte
+            last = end_of(target)
             collector.add_import("from", module, start, end, [(name, name, last - len(name.encode()), last, False)])
 
     # -- the whole document ------------------------------------------------------------------------

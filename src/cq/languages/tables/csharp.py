@@ -5,13 +5,26 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cq.languages.tables.java import IMPORT, TYPES, Java, Span, split_list
+from cq.languages.tables.java import IMPORT, TYPES, Java, split_list
 from cq.syntax.collect import DEFINED
-from cq.syntax.language import Captures, Draft, first_child
+from cq.syntax.language import Draft
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    Span,
+    all_children_of,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    is_extra,
+    is_missing,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _REFERENCE = re.compile(
@@ -47,22 +60,22 @@ class CSharp(Java):
     wrapped_argument = True
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name: Node | Span | None = captures["name"][0] if "name" in captures else node.child_by_field_name("name")
-        parameters = node.child_by_field_name("parameters")
+        name: Node | Span | None = captures["name"][0] if "name" in captures else field_of(node, "name")
+        parameters = field_of(node, "parameters")
         if name is None:
             name = _unnamed(collector, node, parameters)
         elif kind == "destructor":
-            collector.marks[name.start_byte] = DEFINED
-            name = Span(collector.text.rfind(b"~", node.start_byte, name.start_byte), name.end_byte)
-        if name is None or name.end_byte <= name.start_byte or name.start_byte < 0:
+            collector.marks[start_of(name)] = DEFINED
+            name = Span(collector.text.rfind(b"~", start_of(node), start_of(name)), end_of(name))
+        if name is None or end_of(name) <= start_of(name) or start_of(name) < 0:
             return None
         body = self._body(node)
         draft = self.define(collector, kind, node, name, body)
         if kind == "namespace":
             # `finish_nested` leaves `Shop` of `Acme.Shop`, which is the qualified name.
             draft.name_start = draft.name_end - len(draft.name.rpartition(".")[2].encode())
-        for child in node.named_children if kind in TYPES else ():
-            if child.type == "parameter_list":
+        for child in children_of(node) if kind in TYPES else ():
+            if kind_of(child) == "parameter_list":
                 parameters = child
                 if body is None:
                     # `record P(int X);` holds its members in its head.
@@ -71,7 +84,7 @@ class CSharp(Java):
         if kind in TYPES:
             draft.bases = self.find_bases(collector, node)
         if draft.body_start >= 0:
-            for held in [child for child in node.named_children if child.type == "type_parameter_list"]:
+            for held in [child for child in children_of(node) if kind_of(child) == "type_parameter_list"]:
                 self.add_parameters(collector, held, "type_parameter")
             if parameters is not None:
                 self.add_parameters(collector, parameters, "property" if kind == "record" else "parameter")
@@ -79,15 +92,13 @@ class CSharp(Java):
 
     def _body(self, node: Node) -> Node | None:
         """`{ get; set; }` is no body; accessors with code are one, and so is `=> x`."""
-        body = node.child_by_field_name("body")
+        body = field_of(node, "body")
         if body is None:
-            accessors = node.child_by_field_name("accessors")
-            if accessors is not None and any(
-                a.child_by_field_name("body") is not None for a in accessors.named_children
-            ):
+            accessors = field_of(node, "accessors")
+            if accessors is not None and any(field_of(a, "body") is not None for a in children_of(accessors)):
                 return accessors
-            value = node.child_by_field_name("value")
-            if value is not None and value.type == "arrow_expression_clause":
+            value = field_of(node, "value")
+            if value is not None and kind_of(value) == "arrow_expression_clause":
                 return value
         return body
 
@@ -98,27 +109,27 @@ class CSharp(Java):
         return split_list(attribute)
 
     def is_base(self, node: Node) -> bool:
-        return node.type != "argument_list" and not node.is_extra
+        return kind_of(node) != "argument_list" and not is_extra(node)
 
     def find_bases(self, collector: Collector, node: Node) -> tuple[str, ...]:
         return tuple(base.partition("(")[0] for base in super().find_bases(collector, node))
 
     def parameter_name(self, node: Node) -> Node | None:
-        if node.type == "identifier":  # the name of `params int[] rest`, whose type is its sibling
+        if kind_of(node) == "identifier":  # the name of `params int[] rest`, whose type is its sibling
             return node
-        if node.type in ("parameter", "type_parameter"):
-            return node.child_by_field_name("name")
+        if kind_of(node) in ("parameter", "type_parameter"):
+            return field_of(node, "name")
         return None
 
     def on_lambda(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         parameters = captures["params"][0]
-        if parameters.type == "implicit_parameter":
+        if kind_of(parameters) == "implicit_parameter":
             self.define(collector, "parameter", parameters, parameters)
         else:
             self.add_parameters(collector, parameters, "parameter")
 
     def find_declarators(self, node: Node, captures: Captures) -> list[Node]:
-        return [child for child in captures["list"][0].named_children if child.type == "variable_declarator"]
+        return [child for child in children_of(captures["list"][0]) if kind_of(child) == "variable_declarator"]
 
     def is_constant(self, draft: Draft) -> bool:
         return "const" in draft.modifiers
@@ -126,14 +137,14 @@ class CSharp(Java):
     # -- calls and imports -----------------------------------------------------------------------
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         if kind == "super":  # `: base(a)`
             word = collector.text.find(b"b", start, end), collector.text.find(b"t", start, end)
             first = min((at for at in word if at >= 0), default=start)
-            collector.add_call(self, kind, first, end, Span(first, first + 4), captures["args"][0])  # type: ignore[arg-type]
+            collector.add_call(self, kind, first, end, Span(first, first + 4), captures["args"][0])
             return
         callee = captures["callee"][0]
-        args = node.child_by_field_name("arguments")
+        args = field_of(node, "arguments")
         if not kind:
             kind = "super" if collector.text.startswith(b"base.", start) else "call"
         collector.add_call(self, kind, start, end, callee, args)
@@ -142,26 +153,26 @@ class CSharp(Java):
         """`Get<int>(x)`, `a.Get<int>(x)`, `a?.Get<int>(x)`, `new List<int>()`"""
         node: Node | None = callee
         for _ in range(4):
-            if node is None or node.type in ("", "identifier"):
+            if node is None or kind_of(node) in ("", "identifier"):
                 break
-            if node.type == "generic_name":
-                node = first_child(node)
+            if kind_of(node) == "generic_name":
+                node = child_at(node, 0)
             else:
-                node = node.child_by_field_name("name") or (node.named_children[-1] if node.named_child_count else None)
-        return None if node is None or node.type != "identifier" or node.is_missing else node
+                node = field_of(node, "name") or (children_of(node)[-1] if child_count_of(node) else None)
+        return None if node is None or kind_of(node) != "identifier" or is_missing(node) else node
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`using A.B;` opens a namespace, `using static A.B;` a type; `using X = A.B;` names one."""
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         collector.spans.append((start, end, IMPORT))
-        alias, children = node.child_by_field_name("name"), [c for c in node.named_children if not c.is_extra]
+        alias, children = field_of(node, "name"), [c for c in children_of(node) if not is_extra(c)]
         if not children or (alias is not None and len(children) < 2):
             return
-        module = collector.slice(children[-1].start_byte, children[-1].end_byte)
+        module = collector.slice(start_of(children[-1]), end_of(children[-1]))
         if alias is None:
             collector.add_import("star", module, start, end, [])
         else:
-            first, last = alias.start_byte, alias.end_byte
+            first, last = start_of(alias), end_of(alias)
             bindings = [(collector.slice(first, last), "*", first, last, False)]
             collector.add_import("import", module, start, end, bindings)
 
@@ -192,10 +203,10 @@ def _unnamed(collector: Collector, node: Node, parameters: Node | None) -> Span 
     """`operator +`, `operator int` and the indexer `this`."""
     if parameters is None:
         return None
-    for child in node.children:
-        if child.type in ("operator", "this"):
-            last = parameters.start_byte if child.type == "operator" else child.end_byte
-            return Span(child.start_byte, child.start_byte + len(collector.text[child.start_byte : last].rstrip()))
+    for child in all_children_of(node):
+        if kind_of(child) in ("operator", "this"):
+            last = start_of(parameters) if kind_of(child) == "operator" else end_of(child)
+            return Span(start_of(child), start_of(child) + len(collector.text[start_of(child) : last].rstrip()))
     return None
 
 

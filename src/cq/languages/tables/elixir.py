@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import Captures, Draft, Language
+from cq.syntax.language import Draft, Language
+from cq.syntax.tree import Captures, Node, child_count_of, children_of, end_of, field_of, kind_of, start_of, text_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _HOLDERS = {"defmodule": "namespace", "defprotocol": "protocol", "defimpl": "impl", "describe": "namespace"}
@@ -42,70 +41,70 @@ class Elixir(Language):
 
     def on_define(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         word_node = captures["word"][0]
-        word = collector.slice(word_node.start_byte, word_node.end_byte)
+        word = collector.slice(start_of(word_node), end_of(word_node))
         what = _HOLDERS.get(word) or _FUNCTIONS.get(word)
-        arguments = next((child for child in node.named_children if child.type == "arguments"), None)
-        if what is None or arguments is None or not arguments.named_child_count:
+        arguments = next((child for child in children_of(node) if kind_of(child) == "arguments"), None)
+        if what is None or arguments is None or not child_count_of(arguments):
             return
-        head = arguments.named_children[0]
+        head = children_of(arguments)[0]
         name = _find_name(head)
         if name is None:
             return
-        body = next((child for child in node.named_children if child.type == "do_block"), None)
-        start, end = node.start_byte, node.end_byte
-        text = collector.slice(name.start_byte, name.end_byte).strip('"')
-        draft = Draft(what, text, start, end, name.start_byte, name.end_byte)
+        body = next((child for child in children_of(node) if kind_of(child) == "do_block"), None)
+        start, end = start_of(node), end_of(node)
+        text = collector.slice(start_of(name), end_of(name)).strip('"')
+        draft = Draft(what, text, start, end, start_of(name), end_of(name))
         # `def f(x), do: x` has its body among the arguments.
-        inner = body.start_byte if body is not None else head.end_byte
+        inner = start_of(body) if body is not None else end_of(head)
         draft.body_start, draft.body_end, draft.scope_start = inner, end, start
         draft.signature = clip(collector.text, start, inner, 200).rstrip(" ,")
         draft.modifiers = ("private",) if word in _PRIVATE else ()
         draft.exported = word not in _PRIVATE
         if what in ("function", "macro"):
             around = collector.ancestors.holder(name)
-            collector.targets.add((-1 if around is None else around.start_byte, name.start_byte))
+            collector.targets.add((-1 if around is None else start_of(around), start_of(name)))
         collector.symbols.append(draft)
 
     def on_typed(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`@type name :: …`, `@callback name(arg) :: result`, `@spec name(arg) :: result`: types, no calls."""
-        word = collector.slice(captures["word"][0].start_byte, captures["word"][0].end_byte)
+        word = collector.slice(start_of(captures["word"][0]), end_of(captures["word"][0]))
         name = _find_name(captures["value"][0])
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         collector.decorators.append((start, end))
         if name is None or word == "spec":
             return
         draft = Draft(
-            _TYPED[word], collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte, name.end_byte,
+            _TYPED[word], collector.slice(start_of(name), end_of(name)), start, end, start_of(name), end_of(name),
             signature=clip(collector.text, start, end, 200), exported=word not in _PRIVATE,
         )  # fmt: skip
         collector.symbols.append(draft)
 
     def on_doc(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         word, value = captures["word"][0], captures["value"][0]
-        if value.type in ("string", "sigil"):
+        if kind_of(value) in ("string", "sigil"):
             content = " ".join(
-                collector.slice(child.start_byte, child.end_byte)
-                for child in value.named_children
-                if child.type == "quoted_content"
+                collector.slice(start_of(child), end_of(child))
+                for child in children_of(value)
+                if kind_of(child) == "quoted_content"
             )
-            where = "module" if collector.slice(word.start_byte, word.end_byte) == "moduledoc" else "definition"
-            collector.remarks.append((node.start_byte, where, _clean(content)))
+            where = "module" if collector.slice(start_of(word), end_of(word)) == "moduledoc" else "definition"
+            collector.remarks.append((start_of(node), where, _clean(content)))
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         word, module = captures["word"][0], captures["module"][0]
-        name = collector.slice(module.start_byte, module.end_byte)
+        name = collector.slice(start_of(module), end_of(module))
         local = name.rpartition(".")[2]
-        aliased = collector.slice(word.start_byte, word.end_byte) == "alias"
-        bindings = [(local, "*", module.end_byte - len(local.encode()), module.end_byte, False)] if aliased else []
-        collector.add_import("import", name, node.start_byte, node.end_byte, bindings)
+        aliased = collector.slice(start_of(word), end_of(word)) == "alias"
+        bindings = [(local, "*", end_of(module) - len(local.encode()), end_of(module), False)] if aliased else []
+        collector.add_import("import", name, start_of(node), end_of(node), bindings)
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         callee = captures["callee"][0]
-        name = collector.slice(callee.start_byte, callee.end_byte)
-        if name in _WORDS or (node.start_byte, callee.start_byte) in collector.targets:
+        name = collector.slice(start_of(callee), end_of(callee))
+        if name in _WORDS or (start_of(node), start_of(callee)) in collector.targets:
             return
-        args = next((child for child in node.named_children if child.type == "arguments"), None)
-        collector.add_call(self, "call", node.start_byte, node.end_byte, callee, args)
+        args = next((child for child in children_of(node) if kind_of(child) == "arguments"), None)
+        collector.add_call(self, "call", start_of(node), end_of(node), callee, args)
 
     def finish(self, collector: Collector) -> None:
         """Clauses of one function that follow each other are one definition."""
@@ -149,23 +148,23 @@ class Elixir(Language):
                 draft.doc = docs[starts[at]]
 
     def chunk_kind(self, node: Node) -> str:
-        target = node.child_by_field_name("target") if node.type == "call" else None
-        if target is not None and target.text in (b"alias", b"import", b"require", b"use"):
+        target = field_of(node, "target") if kind_of(node) == "call" else None
+        if target is not None and text_of(target) in (b"alias", b"import", b"require", b"use"):
             return "import"
         return super().chunk_kind(node)
 
 
 def _find_name(head: Node) -> Node | None:
     """Of `name`, `name(a, b)`, `name(a) when …`, `name :: type`, `Module`, a string."""
-    while head.type == "binary_operator":
-        left = head.child_by_field_name("left")
+    while kind_of(head) == "binary_operator":
+        left = field_of(head, "left")
         if left is None:
             return None
         head = left
-    if head.type == "call":
-        target = head.child_by_field_name("target")
-        return target if target is not None and target.type == "identifier" else None
-    return head if head.type in ("identifier", "alias", "string") else None
+    if kind_of(head) == "call":
+        target = field_of(head, "target")
+        return target if target is not None and kind_of(target) == "identifier" else None
+    return head if kind_of(head) in ("identifier", "alias", "string") else None
 
 
 def _clean(text: str) -> str:

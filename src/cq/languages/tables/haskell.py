@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
+from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Draft, Language
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    all_children_of,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    kind_id_of,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 # What holds definitions or stands alone: only there a binding is one of the module's, not local to a function.
@@ -36,22 +47,22 @@ class Haskell(Language):
     stub = ""
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name, start, end = captures["name"][0], node.start_byte, node.end_byte
+        name, start, end = captures["name"][0], start_of(node), end_of(node)
         if kind in ("function", "signature"):
             around = collector.ancestors.holder(node)
-            if around is None or around.type not in _PLACES:
+            if around is None or kind_of(around) not in _PLACES:
                 return None  # of a `where` or `let`
         draft = Draft(
             kind,
-            collector.slice(name.start_byte, name.end_byte).strip("()` "),
+            collector.slice(start_of(name), end_of(name)).strip("()` "),
             start,
             end,
-            name.start_byte,
-            name.end_byte,
+            start_of(name),
+            end_of(name),
         )
-        inner = node.child_by_field_name("match") or node.child_by_field_name("declarations")
+        inner = field_of(node, "match") or field_of(node, "declarations")
         if kind in _BODIES or kind == "function":
-            draft.body_start = inner.start_byte if inner is not None else draft.name_end
+            draft.body_start = start_of(inner) if inner is not None else draft.name_end
             draft.body_end, draft.scope_start = end, start
             head = draft.body_start if inner is not None else end
             draft.signature = collector.fold(start, head)[:200].rstrip(" =|").removesuffix("where").rstrip()
@@ -61,36 +72,36 @@ class Haskell(Language):
         return draft
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        module, names, bindings = captures["module"][0], node.child_by_field_name("names"), []
-        for item in names.named_children if names is not None else ():
-            inner = item.named_child(0) if item.type == "import_name" and item.named_child_count else None
+        module, names, bindings = captures["module"][0], field_of(node, "names"), []
+        for item in children_of(names) if names is not None else ():
+            inner = child_at(item, 0) if kind_of(item) == "import_name" and child_count_of(item) else None
             if inner is not None:
-                name = collector.slice(inner.start_byte, inner.end_byte)
-                bindings.append((name, name, inner.start_byte, inner.end_byte, False))
+                name = collector.slice(start_of(inner), end_of(inner))
+                bindings.append((name, name, start_of(inner), end_of(inner), False))
         collector.add_import(
-            "import", collector.slice(module.start_byte, module.end_byte), node.start_byte, node.end_byte, bindings
+            "import", collector.slice(start_of(module), end_of(module)), start_of(node), end_of(node), bindings
         )
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`f a b` applies f to a, and what that gives to b: one call with two arguments. `f $ a` is one too."""
-        arguments, whole = [node.child_by_field_name("argument") or node.child_by_field_name("right_operand")], node
-        for around in collector.ancestors.above(node) if node.type == "apply" else ():
-            if around.type != "apply" or around.child_by_field_name("function") != whole:
+        arguments, whole = [field_of(node, "argument") or field_of(node, "right_operand")], node
+        for around in collector.ancestors.above(node) if kind_of(node) == "apply" else ():
+            if kind_of(around) != "apply" or field_of(around, "function") != whole:
                 break
-            arguments.append(around.child_by_field_name("argument"))
+            arguments.append(field_of(around, "argument"))
             whole = around
         raw, name, receiver, name_start = collector.split_callee(self, captures["callee"][0])
         if name_start >= 0:
             collector.marks[name_start] = ROLE_NUMBER["call"]
         kinds, given = self.argument_ids, [argument for argument in arguments if argument is not None]
         summary = tuple(
-            Argument(self._argument_kind(item, kinds), clip(collector.text, item.start_byte, item.end_byte, ARG_TEXT))
+            Argument(self._argument_kind(item, kinds), clip(collector.text, start_of(item), end_of(item), ARG_TEXT))
             for item in given[:MAX_ARGS]
         )
         collector.calls.append(
             (
-                whole.start_byte,
-                whole.end_byte,
+                start_of(whole),
+                end_of(whole),
                 name_start,
                 "call",
                 raw,
@@ -104,8 +115,8 @@ class Haskell(Language):
         )
 
     def _argument_kind(self, node: Node, kinds: dict[int, str]) -> str:
-        inner = first_child(node) if node.type == "literal" else None
-        return kinds.get((inner or node).kind_id, "other")
+        inner = child_at(node, 0) if kind_of(node) == "literal" else None
+        return kinds.get(kind_id_of(inner or node), "other")
 
     def finish(self, collector: Collector) -> None:
         """
@@ -148,7 +159,11 @@ class Haskell(Language):
     def root_nodes(self, root: Node) -> Sequence[Node]:
         """Imports and declarations stand in a node each that holds all of them."""
         lists = ("imports", "declarations")
-        return [node for part in root.children for node in (part.children if part.type in lists else (part,))]
+        return [
+            node
+            for part in all_children_of(root)
+            for node in (all_children_of(part) if kind_of(part) in lists else (part,))
+        ]
 
     def clean_doc(self, comment: str) -> str:
         if comment.startswith("{-"):

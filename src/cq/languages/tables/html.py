@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cq.syntax.excerpt import clip
-from cq.syntax.language import Captures, Draft, Language
+from cq.syntax.language import Draft, Language
+from cq.syntax.tree import Captures, Node, end_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 
@@ -20,11 +19,11 @@ class Html(Language):
     root_kinds = {"element": "expression", "script_element": "expression", "style_element": "expression"}
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name, start, end = captures["name"][0], node.start_byte, node.end_byte
-        tag_end = collector.text.find(b">", name.end_byte, min(end, name.end_byte + 400)) + 1
+        name, start, end = captures["name"][0], start_of(node), end_of(node)
+        tag_end = collector.text.find(b">", end_of(name), min(end, end_of(name) + 400)) + 1
         draft = Draft(
-            kind, collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte, name.end_byte,
-            signature=clip(collector.text, start, tag_end or name.end_byte, 120),
+            kind, collector.slice(start_of(name), end_of(name)), start, end, start_of(name), end_of(name),
+            signature=clip(collector.text, start, tag_end or end_of(name), 120),
         )  # fmt: skip
         collector.symbols.append(draft)
         return draft

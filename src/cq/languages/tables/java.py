@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from cq.model.facts import Argument
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
+from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Draft, Language
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    Span,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    fields_of,
+    is_extra,
+    is_missing,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 VALUE_TEXT = 120
 IMPORT = ROLE_NUMBER["import"]
 TYPES = frozenset({"class", "interface", "enum", "record", "annotation_type", "struct", "trait", "object"})
 VALUES = frozenset({"variable", "constant", "field", "property", "parameter", "type_parameter", "event"})
-
-
-class Span(NamedTuple):
-    """A callee that no single node covers: `a.b` of Java's `a.b(1)`."""
-
-    start_byte: int
-    end_byte: int
-    type: str = ""
 
 
 class Java(Language):
@@ -56,17 +61,17 @@ class Java(Language):
     # -- definitions -------------------------------------------------------------------------------
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name = captures["name"][0] if "name" in captures else node.child_by_field_name("name")
-        if name is None or name.end_byte <= name.start_byte:
+        name = captures["name"][0] if "name" in captures else field_of(node, "name")
+        if name is None or end_of(name) <= start_of(name):
             return None
-        body = node.child_by_field_name("body")
+        body = field_of(node, "body")
         draft = self.define(collector, kind, node, name, body)
         if kind in TYPES:
             draft.bases = self.find_bases(collector, node)
         if body is not None:
             members = kind if kind == "record" else "parameter"
             for field in ("type_parameters", "parameters"):
-                held = node.child_by_field_name(field)
+                held = field_of(node, field)
                 if held is not None:
                     kind = "type_parameter" if field == "type_parameters" else members
                     self.add_parameters(collector, held, kind.replace("record", "field"))
@@ -77,15 +82,15 @@ class Java(Language):
         lead: int = -1,
     ) -> Draft:  # fmt: skip
         """`lead` is where annotations and modifiers end, when that is before the name."""
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         if lead < 0:
-            lead = name.start_byte
-        draft = Draft(kind, collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte, name.end_byte)
+            lead = start_of(name)
+        draft = Draft(kind, collector.slice(start_of(name), end_of(name)), start, end, start_of(name), end_of(name))
         draft.head, draft.decorators = self.read_attributes(collector, start, lead)
         if body is not None:
-            draft.body_start, draft.body_end = body.start_byte, body.end_byte
+            draft.body_start, draft.body_end = start_of(body), end_of(body)
             draft.scope_start = draft.head
-            draft.signature = self.trim_signature(collector.fold(draft.head, body.start_byte))
+            draft.signature = self.trim_signature(collector.fold(draft.head, start_of(body)))
         elif kind in VALUES:
             draft.signature = clip(collector.text, draft.head, end, VALUE_TEXT).removesuffix(";")
         else:
@@ -118,32 +123,32 @@ class Java(Language):
 
     def find_bases(self, collector: Collector, node: Node) -> tuple[str, ...]:
         found: list[Node] = []
-        for clause in node.named_children:
-            if clause.type in self.base_clauses:
-                for base in clause.named_children:
-                    found += base.named_children if base.type == "type_list" else [base]
-        return tuple(collector.fold(base.start_byte, base.end_byte) for base in found if self.is_base(base))
+        for clause in children_of(node):
+            if kind_of(clause) in self.base_clauses:
+                for base in children_of(clause):
+                    found += children_of(base) if kind_of(base) == "type_list" else [base]
+        return tuple(collector.fold(start_of(base), end_of(base)) for base in found if self.is_base(base))
 
     def is_base(self, node: Node) -> bool:
-        return not node.is_extra
+        return not is_extra(node)
 
     def add_parameters(self, collector: Collector, node: Node, kind: str) -> None:
-        for child in node.named_children:
+        for child in children_of(node):
             name = self.parameter_name(child)
             if name is not None:
                 self.define(collector, kind, child, name)
 
     def parameter_name(self, node: Node) -> Node | None:
-        if node.type == "spread_parameter":
-            declarator = next((child for child in node.named_children if child.type == "variable_declarator"), None)
-            return declarator.child_by_field_name("name") if declarator is not None else None
-        if node.type == "type_parameter":
-            return next((child for child in node.named_children if child.type == "type_identifier"), None)
-        return node if node.type == "identifier" else node.child_by_field_name("name")
+        if kind_of(node) == "spread_parameter":
+            declarator = next((child for child in children_of(node) if kind_of(child) == "variable_declarator"), None)
+            return field_of(declarator, "name") if declarator is not None else None
+        if kind_of(node) == "type_parameter":
+            return next((child for child in children_of(node) if kind_of(child) == "type_identifier"), None)
+        return node if kind_of(node) == "identifier" else field_of(node, "name")
 
     def on_lambda(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         parameters = captures["params"][0]
-        if parameters.type == "identifier":
+        if kind_of(parameters) == "identifier":
             self.define(collector, "parameter", parameters, parameters)
         else:
             self.add_parameters(collector, parameters, "parameter")
@@ -152,20 +157,18 @@ class Java(Language):
         """All declarators of `int a = 1, b;`: each spans the statement, each has its own signature."""
         declarators = self.find_declarators(node, captures)
         for declarator in declarators:
-            name = declarator.child_by_field_name("name")
+            name = field_of(declarator, "name")
             if name is None:
                 continue
-            draft = self.define(collector, kind, node, name, None, declarators[0].start_byte)
+            draft = self.define(collector, kind, node, name, None, start_of(declarators[0]))
             if self.is_constant(draft):
                 draft.kind = "constant"
             if len(declarators) > 1:
-                lead = clip(collector.text, draft.head, declarators[0].start_byte, VALUE_TEXT)
-                draft.signature = (
-                    f"{lead} {clip(collector.text, declarator.start_byte, declarator.end_byte, VALUE_TEXT)}"
-                )
+                lead = clip(collector.text, draft.head, start_of(declarators[0]), VALUE_TEXT)
+                draft.signature = f"{lead} {clip(collector.text, start_of(declarator), end_of(declarator), VALUE_TEXT)}"
 
     def find_declarators(self, node: Node, captures: Captures) -> list[Node]:
-        return node.children_by_field_name("declarator")
+        return fields_of(node, "declarator")
 
     def is_constant(self, draft: Draft) -> bool:
         return draft.kind == "field" and "static" in draft.modifiers and "final" in draft.modifiers
@@ -173,27 +176,27 @@ class Java(Language):
     # -- calls and imports ---------------------------------------------------------------------------
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        args, start, end = node.child_by_field_name("arguments"), node.start_byte, node.end_byte
+        args, start, end = field_of(node, "arguments"), start_of(node), end_of(node)
         if kind:
             collector.add_call(self, kind, start, end, captures["callee"][0], args)
             return
-        callee = node.child_by_field_name("name")
+        callee = field_of(node, "name")
         if callee is None:
             return
         kind = "super" if collector.text.startswith(b"super.", start) else "call"
-        collector.add_call(self, kind, start, end, Span(start, callee.end_byte), args)  # type: ignore[arg-type]
-        if collector.text[callee.start_byte - 1 : callee.start_byte] == b">":  # `a.<T>f()` is sent to `a`
+        collector.add_call(self, kind, start, end, Span(start, end_of(callee)), args)
+        if collector.text[start_of(callee) - 1 : start_of(callee)] == b">":  # `a.<T>f()` is sent to `a`
             call = collector.calls[-1]
             collector.calls[-1] = (*call[:6], call[6].rpartition(".<")[0], *call[7:])
 
     def callee_name(self, collector: Collector, callee: Node) -> Node | None:
         """`new ArrayList<String>()`, `new a.Box<T>()`"""
-        if callee.type != "generic_type":
+        if kind_of(callee) != "generic_type":
             return None
-        inner = first_child(callee)
-        if inner is not None and inner.type == "scoped_type_identifier":
-            inner = inner.named_children[-1] if inner.named_child_count else None
-        return None if inner is None or inner.is_missing else inner
+        inner = child_at(callee, 0)
+        if inner is not None and kind_of(inner) == "scoped_type_identifier":
+            inner = children_of(inner)[-1] if child_count_of(inner) else None
+        return None if inner is None or is_missing(inner) else inner
 
     def summarize_arguments(
         self, collector: Collector, node: Node
@@ -201,8 +204,8 @@ class Java(Language):
         summaries: list[Argument] = []
         keywords: list[str] = []
         positional = 0
-        for child in node.named_children:
-            if child.is_extra:
+        for child in children_of(node):
+            if is_extra(child):
                 continue
             name, value = self.unwrap_argument(collector, child) if self.wrapped_argument else ("", child)
             if name:
@@ -212,37 +215,37 @@ class Java(Language):
             if value is not None and len(summaries) < MAX_ARGS:
                 kind = self.value_kind(value)
                 depth = self.shape_depth(value) if kind in ("call", "array", "object") else 0
-                text = clip(collector.text, value.start_byte, value.end_byte, ARG_TEXT)
+                text = clip(collector.text, start_of(value), end_of(value), ARG_TEXT)
                 summaries.append(Argument(kind, text, name, depth, kind == "spread"))
         return tuple(summaries), positional, tuple(keywords)
 
     def value_kind(self, node: Node) -> str:
         kind = super().value_kind(node)
-        if kind == "number" and (operand := first_child(node)) is not None:  # `-1` is a number, `!x` is not
+        if kind == "number" and (operand := child_at(node, 0)) is not None:  # `-1` is a number, `!x` is not
             return "number" if super().value_kind(operand) == "number" else "other"
         return kind
 
     def unwrap_argument(self, collector: Collector, node: Node) -> tuple[str, Node | None]:
         """The keyword and the value of one wrapped argument."""
-        name, children = node.child_by_field_name("name"), node.named_children
+        name, children = field_of(node, "name"), children_of(node)
         return (
-            "" if name is None else collector.slice(name.start_byte, name.end_byte),
+            "" if name is None else collector.slice(start_of(name), end_of(name)),
             children[-1] if len(children) > (name is not None) else None,
         )
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`import a.B;` binds B of a; `import static a.B.c;` binds c of a.B."""
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         collector.spans.append((start, end, IMPORT))
-        children = [child for child in node.named_children if not child.is_extra]
+        children = [child for child in children_of(node) if not is_extra(child)]
         if not children:
             return
-        path = collector.slice(children[0].start_byte, children[0].end_byte)
-        if children[-1].type == "asterisk":
+        path = collector.slice(start_of(children[0]), end_of(children[0]))
+        if kind_of(children[-1]) == "asterisk":
             collector.add_import("star", path, start, end, [])
             return
         module, _, name = path.rpartition(".")
-        last = children[0].end_byte
+        last = end_of(children[0])
         collector.add_import("from", module, start, end, [(name, name, last - len(name.encode()), last, False)])
 
     # -- the whole document --------------------------------------------------------------------------

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from cq.model.code import Dictionary, Listing, Text, Value
 from cq.syntax.code import MAX_ELEMENTS
 from cq.syntax.excerpt import clip
-from cq.syntax.language import Captures, Draft, Language
+from cq.syntax.language import Draft, Language
+from cq.syntax.tree import Captures, Node, Tree, children_of, end_of, field_of, kind_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
-
     from cq.syntax.collect import Collector
 
 # Configuration is shallow and small; what goes beyond is data, of which the first keys tell enough.
@@ -52,27 +51,27 @@ class KeyedData(Language):
         self.add_key(collector, node, name, value[0] if value else None)
 
     def add_key(self, collector: Collector, node: Node, name: Node, value: Node | None) -> Draft | None:
-        text, start, end = collector.text, name.start_byte, name.end_byte
-        node_end = node.end_byte
+        text, start, end = collector.text, start_of(name), end_of(name)
+        node_end = end_of(node)
         while text[node_end - 1] in _BLANK and node_end > end:
             node_end -= 1
-        holds = value is not None and value.type in self.containers
-        signature = clip(text, node.start_byte, end if holds else node_end, 120)
+        holds = value is not None and kind_of(value) in self.containers
+        signature = clip(text, start_of(node), end if holds else node_end, 120)
         if text[start : start + 1] in (b'"', b"'") and end - start > 1:
             start, end = start + 1, end - 1
         if start >= end:
             return None
-        draft = Draft("key", clip(text, start, end, 200), node.start_byte, node_end, start, end)
+        draft = Draft("key", clip(text, start, end, 200), start_of(node), node_end, start, end)
         draft.signature = signature
         if value is not None and holds:
-            draft.body_start, draft.body_end = value.start_byte, min(value.end_byte, node_end)
+            draft.body_start, draft.body_end = start_of(value), min(end_of(value), node_end)
         if text[draft.end : draft.end + 1] == b",":
             draft.end += 1
         collector.symbols.append(draft)
         return draft
 
     def on_item(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        text, start, end = collector.text, node.start_byte, node.end_byte
+        text, start, end = collector.text, start_of(node), end_of(node)
         end = start + len(text[start:end].rstrip())
         if start < end:
             draft = Draft(kind or "item", "", start, end, start, start, start, end)
@@ -126,9 +125,9 @@ class Json(KeyedData):
     def on_setting(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """What tells how modules are found: tsconfig.json, package.json."""
         name, value = captures["name"][0], captures["value"][0]
-        label = collector.slice(name.start_byte + 1, name.end_byte - 1)
+        label = collector.slice(start_of(name) + 1, end_of(name) - 1)
         if label in _SETTINGS:
-            collector.code.binds.append((node.end_byte, node.start_byte, label, _value(collector, value, 0), -1))
+            collector.code.binds.append((end_of(node), start_of(node), label, _value(collector, value, 0), -1))
 
     def wants_code(self, collector: Collector) -> bool:
         return bool(collector.code.binds)
@@ -136,18 +135,18 @@ class Json(KeyedData):
 
 def _value(collector: Collector, node: Node, depth: int) -> Value:
     """Strings, lists and objects, as cq.model.code has them."""
-    kind = node.type
+    kind = kind_of(node)
     if kind == "string":
-        return Text(collector.slice(node.start_byte + 1, node.end_byte - 1))
+        return Text(collector.slice(start_of(node) + 1, end_of(node) - 1))
     if depth > MAX_KEY_DEPTH or kind not in ("object", "array"):
         return None
-    children = [child for child in node.named_children[:MAX_ELEMENTS] if child.type != "comment"]
+    children = [child for child in children_of(node)[:MAX_ELEMENTS] if kind_of(child) != "comment"]
     if kind == "array":
         return Listing("list", tuple([_value(collector, child, depth + 1) for child in children]))
     keys: list[Value] = []
     values: list[Value] = []
     for pair in children:
-        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        key, value = field_of(pair, "key"), field_of(pair, "value")
         if key is not None and value is not None:
             keys.append(_value(collector, key, depth + 1))
             values.append(_value(collector, value, depth + 1))

@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING
 
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ROLE_NUMBER, Captures, Draft, Language, first_child
+from cq.syntax.language import ROLE_NUMBER, Draft, Language
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    is_missing,
+    kind_of,
+    start_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _IMPORT = ROLE_NUMBER["import"]
@@ -44,7 +55,7 @@ class Lua(Language):
         full, name_start, name_end = _read_name(collector, name)
         if not full:
             return None
-        text, start, end = collector.text, node.start_byte, node.end_byte
+        text, start, end = collector.text, start_of(node), end_of(node)
         local = text.startswith(b"local", start)
         if not local and (before := _LOCAL.search(text, max(0, start - 32), start)):
             # The assignment of `local f = function …` is inside the declaration.
@@ -54,12 +65,12 @@ class Lua(Language):
         draft = Draft(kind, full, start, end, name_start, name_end, modifiers=("local",) if local else ())
         if kind == "function":
             self._set_function(collector, draft, value[0] if value else node)
-            if name.type == "method_index_expression":
+            if kind_of(name) == "method_index_expression":
                 draft.kind = "method"
         else:
             table = value[0] if value else self._value_of(node)
-            if table is not None and table.type == "table_constructor":
-                draft.body_start, draft.body_end = table.start_byte, table.end_byte
+            if table is not None and kind_of(table) == "table_constructor":
+                draft.body_start, draft.body_end = start_of(table), end_of(table)
                 draft.signature = self.trim_signature(collector.fold(start, draft.body_start))
             else:
                 draft.signature = clip(text, start, end, 120)
@@ -67,41 +78,41 @@ class Lua(Language):
         return draft
 
     def _set_function(self, collector: Collector, draft: Draft, function: Node) -> None:
-        body, parameters = function.child_by_field_name("body"), function.child_by_field_name("parameters")
-        end = function.end_byte - 3
-        draft.body_start, draft.body_end = (body.start_byte, body.end_byte) if body else (end, end)
+        body, parameters = field_of(function, "body"), field_of(function, "parameters")
+        end = end_of(function) - 3
+        draft.body_start, draft.body_end = (start_of(body), end_of(body)) if body else (end, end)
         draft.scope_start = draft.start
-        draft.signature = collector.fold(draft.start, parameters.end_byte if parameters else draft.body_start)
-        for child in parameters.named_children if parameters else ():
-            if child.type == "identifier" and not child.is_missing:
+        draft.signature = collector.fold(draft.start, end_of(parameters) if parameters else draft.body_start)
+        for child in children_of(parameters) if parameters else ():
+            if kind_of(child) == "identifier" and not is_missing(child):
                 collector.symbols.append(
-                    Draft("parameter", collector.slice(child.start_byte, child.end_byte), child.start_byte,
-                          child.end_byte, child.start_byte, child.end_byte,
-                          signature=collector.slice(child.start_byte, child.end_byte))
+                    Draft("parameter", collector.slice(start_of(child), end_of(child)), start_of(child),
+                          end_of(child), start_of(child), end_of(child),
+                          signature=collector.slice(start_of(child), end_of(child)))
                 )  # fmt: skip
 
     def _value_of(self, node: Node) -> Node | None:
         """The value of `local x = v` or `x = v`; None where there are several or none."""
-        statement = first_child(node) if node.type == "variable_declaration" else node
-        if statement is None or statement.type != "assignment_statement" or statement.named_child_count != 2:
+        statement = child_at(node, 0) if kind_of(node) == "variable_declaration" else node
+        if statement is None or kind_of(statement) != "assignment_statement" or child_count_of(statement) != 2:
             return None
-        values = statement.named_child(1)
-        return first_child(values) if values is not None and values.named_child_count == 1 else None
+        values = child_at(statement, 1)
+        return child_at(values, 0) if values is not None and child_count_of(values) == 1 else None
 
     def on_returned(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        collector.remarks.append((node.start_byte, collector.slice(node.start_byte, node.end_byte), "returned"))
+        collector.remarks.append((start_of(node), collector.slice(start_of(node), end_of(node)), "returned"))
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         text, callee, args = collector.text, captures["callee"][0], captures["args"][0]
-        start, end = node.start_byte, node.end_byte
-        required = callee.end_byte - start == 7 and text.startswith(b"require", start)
+        start, end = start_of(node), end_of(node)
+        required = end_of(callee) - start == 7 and text.startswith(b"require", start)
         collector.add_call(self, "import" if required else "call", start, end, callee, args)
         if required:
             self._require(collector, start, end, args)
 
     def _require(self, collector: Collector, start: int, end: int, args: Node) -> None:
-        string = first_child(args)
-        content = string.child_by_field_name("content") if string is not None and string.type == "string" else None
+        string = child_at(args, 0)
+        content = field_of(string, "content") if string is not None and kind_of(string) == "string" else None
         if content is None:
             return
         bindings = []
@@ -113,7 +124,7 @@ class Lua(Language):
             collector.marks[bound.start(1)] = _IMPORT
             before = _LOCAL.search(collector.text, max(0, bound.start() - 32), bound.start())
             start = before.start() if before else bound.start()
-        module = collector.slice(content.start_byte, content.end_byte)
+        module = collector.slice(start_of(content), end_of(content))
         collector.add_import("require", module, start, end, bindings)
 
     def finish(self, collector: Collector) -> None:
@@ -149,7 +160,7 @@ class Lua(Language):
 
     def chunk_kind(self, node: Node) -> str:
         kind = super().chunk_kind(node)
-        return "import" if kind != "comment" and _REQUIRE.match(node.text or b"") else kind
+        return "import" if kind != "comment" and _REQUIRE.match(text_of(node) or b"") else kind
 
     def clean_doc(self, comment: str) -> str:
         if comment.startswith("--["):
@@ -161,20 +172,20 @@ class Lua(Language):
 def _read_name(collector: Collector, node: Node) -> tuple[str, int, int]:
     """The dotted name and where its last part stands: `M.f`, `M:f`, `M["f"]`, `["f"]`; "" for no fixed name."""
     last = node
-    if node.type in ("dot_index_expression", "bracket_index_expression"):
-        last = node.child_by_field_name("field") or node
-    elif node.type == "method_index_expression":
-        last = node.child_by_field_name("method") or node
-    start, end = last.start_byte, last.end_byte
-    if last.type == "string":
+    if kind_of(node) in ("dot_index_expression", "bracket_index_expression"):
+        last = field_of(node, "field") or node
+    elif kind_of(node) == "method_index_expression":
+        last = field_of(node, "method") or node
+    start, end = start_of(last), end_of(last)
+    if kind_of(last) == "string":
         start, end = start + 1, end - 1
-    elif last.type != "identifier":
+    elif kind_of(last) != "identifier":
         return "", start, end
     name = collector.slice(start, end)
     if not name:
         return "", start, end
     if last is node:
         return name, start, end
-    table = node.child_by_field_name("table")
-    prefix = "" if table is None else collector.slice(table.start_byte, table.end_byte)
+    table = field_of(node, "table")
+    prefix = "" if table is None else collector.slice(start_of(table), end_of(table))
     return (f"{prefix}.{name}".replace(":", ".") if _DOTTED.fullmatch(prefix) else ""), start, end

@@ -6,11 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cq.syntax.excerpt import clip
-from cq.syntax.language import Captures, Draft, Language, first_child
+from cq.syntax.language import Draft, Language
+from cq.syntax.tree import Captures, Node, child_at, end_of, field_of, kind_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 
@@ -22,18 +21,18 @@ class Markdown(Language):
     stub = ""
 
     def on_document(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        collector.remarks.append((node.end_byte, "end", ""))
+        collector.remarks.append((end_of(node), "end", ""))
 
     def on_heading(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """The level waits in `depth` until `finish`, which knows where the section ends."""
-        text, start, end = collector.text, node.start_byte, node.end_byte
-        content, marker = node.child_by_field_name("heading_content"), first_child(node)
+        text, start, end = collector.text, start_of(node), end_of(node)
+        content, marker = field_of(node, "heading_content"), child_at(node, 0)
         if content is None or marker is None:
             return
-        name_start, name_end = content.start_byte, content.end_byte
+        name_start, name_end = start_of(content), end_of(content)
         name = text[name_start:name_end].rstrip()
-        if marker.type.startswith("atx_h"):
-            level = int(marker.type[5])
+        if kind_of(marker).startswith("atx_h"):
+            level = int(kind_of(marker)[5])
             # `## Title ##`: the grammar leaves the closing marks in the content.
             bare = name.rstrip(b"#")
             name = bare.rstrip() if bare.endswith((b" ", b"\t")) else name
@@ -42,7 +41,7 @@ class Markdown(Language):
         if name:
             end = start + len(text[start:end].rstrip())
             draft = Draft("heading", clip(name, 0, len(name), 200), start, end, name_start, name_start + len(name), end)
-            draft.signature = clip(text, start, max(draft.name_end, marker.end_byte), 200)
+            draft.signature = clip(text, start, max(draft.name_end, end_of(marker)), 200)
             draft.depth = level
             collector.symbols.append(draft)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cq.languages.tables.java import IMPORT, TYPES, VALUE_TEXT, Java, Span, split_list
+from cq.languages.tables.java import IMPORT, TYPES, VALUE_TEXT, Java, split_list
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Captures, Draft
+from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Draft
+from cq.syntax.tree import Captures, Node, Span, child_count_of, children_of, end_of, field_of, kind_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _ASSIGNMENT = ROLE_NUMBER["assignment"]
@@ -63,13 +62,13 @@ class Php(Java):
         elif kind == "method" and draft.name == "__destruct":
             draft.kind = "destructor"
         if kind in TYPES:
-            body = node.child_by_field_name("body")
-            used = [] if body is None else [child for child in body.named_children if child.type == "use_declaration"]
+            body = field_of(node, "body")
+            used = [] if body is None else [child for child in children_of(body) if kind_of(child) == "use_declaration"]
             draft.bases += tuple(
-                collector.fold(name.start_byte, name.end_byte)
+                collector.fold(start_of(name), end_of(name))
                 for use in used
-                for name in use.named_children
-                if name.type in ("name", "qualified_name")
+                for name in children_of(use)
+                if kind_of(name) in ("name", "qualified_name")
             )
         return draft
 
@@ -77,102 +76,102 @@ class Php(Java):
         return split_list(attribute.removeprefix("#"))
 
     def add_parameters(self, collector: Collector, node: Node, kind: str) -> None:
-        for child in node.named_children:
-            name = child.child_by_field_name("name")
+        for child in children_of(node):
+            name = field_of(child, "name")
             if name is None:
                 continue
-            if name.type == "by_ref":
-                name = name.named_children[-1] if name.named_child_count else name
+            if kind_of(name) == "by_ref":
+                name = children_of(name)[-1] if child_count_of(name) else name
             self.define(collector, kind, child, name)
-            if child.type == "property_promotion_parameter":
+            if kind_of(child) == "property_promotion_parameter":
                 self._add_property(collector, child, name).owner = 0
 
     def _add_property(self, collector: Collector, node: Node, name: Node, lead: int = -1) -> Draft:
         """`$x` declares the property `x`."""
-        collector.marks[name.start_byte] = DEFINED
-        return self.define(collector, "property", node, Span(name.start_byte + 1, name.end_byte), None, lead)
+        collector.marks[start_of(name)] = DEFINED
+        return self.define(collector, "property", node, Span(start_of(name) + 1, end_of(name)), None, lead)
 
     def on_properties(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        elements = [child for child in node.named_children if child.type == "property_element"]
-        hooks = next((child for child in node.named_children if child.type == "property_hook_list"), None)
+        elements = [child for child in children_of(node) if kind_of(child) == "property_element"]
+        hooks = next((child for child in children_of(node) if kind_of(child) == "property_hook_list"), None)
         for element in elements:
-            name = element.child_by_field_name("name")
+            name = field_of(element, "name")
             if name is None:
                 continue
-            draft = self._add_property(collector, node, name, elements[0].start_byte)
+            draft = self._add_property(collector, node, name, start_of(elements[0]))
             if hooks is not None:
-                draft.body_start, draft.body_end, draft.scope_start = hooks.start_byte, hooks.end_byte, draft.head
-                draft.signature = self.trim_signature(collector.fold(draft.head, hooks.start_byte))
+                draft.body_start, draft.body_end, draft.scope_start = start_of(hooks), end_of(hooks), draft.head
+                draft.signature = self.trim_signature(collector.fold(draft.head, start_of(hooks)))
             elif len(elements) > 1:
                 draft.signature = _own_signature(collector, draft.head, elements[0], element)
 
     def on_constants(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        elements = [child for child in node.named_children if child.type == "const_element"]
+        elements = [child for child in children_of(node) if kind_of(child) == "const_element"]
         for element in elements:
-            name = element.named_children[0] if element.named_child_count else None
+            name = children_of(element)[0] if child_count_of(element) else None
             if name is not None:
-                draft = self.define(collector, "constant", node, name, None, elements[0].start_byte)
+                draft = self.define(collector, "constant", node, name, None, start_of(elements[0]))
                 if len(elements) > 1:
                     draft.signature = _own_signature(collector, draft.head, elements[0], element)
 
     def on_assign(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """The first assignment in a function or at root level defines; `finish` drops the later ones."""
         if "names" in captures:
-            for name in captures["names"][0].named_children:
-                if name.type == "variable_name":
+            for name in children_of(captures["names"][0]):
+                if kind_of(name) == "variable_name":
                     self.define(collector, "variable", node, name)
             return
         name, value = captures["name"][0], captures["value"][0]
-        body = value.child_by_field_name("body") if value.type in ("anonymous_function", "arrow_function") else None
+        body = field_of(value, "body") if kind_of(value) in ("anonymous_function", "arrow_function") else None
         self.define(collector, "variable" if body is None else "function", node, name, body)
 
     # -- calls and imports -------------------------------------------------------------------------
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         if kind == "new":
             callee = captures["callee"][0]
-            if callee.type == "anonymous_class":
+            if kind_of(callee) == "anonymous_class":
                 return
-            args = next((child for child in node.named_children if child.type == "arguments"), None)
+            args = next((child for child in children_of(node) if kind_of(child) == "arguments"), None)
             collector.add_call(self, kind, start, end, callee, args)
         else:
-            callee = node.child_by_field_name("name") or node.child_by_field_name("function")
+            callee = field_of(node, "name") or field_of(node, "function")
             if callee is None:
                 return
             kind = "super" if collector.text.startswith(b"parent::", start) else "call"
-            last = callee.end_byte + collector.text.startswith(b"}", callee.end_byte)  # `A::{$name}()`
-            collector.add_call(self, kind, start, end, Span(start, last), node.child_by_field_name("arguments"))  # type: ignore[arg-type]
+            last = end_of(callee) + collector.text.startswith(b"}", end_of(callee))  # `A::{$name}()`
+            collector.add_call(self, kind, start, end, Span(start, last), field_of(node, "arguments"))
         call = collector.calls[-1]
         if call[6].endswith("\\"):  # `\a\f()`
             collector.calls[-1] = (*call[:6], call[6].rstrip("\\"), *call[7:])
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         if kind != "use":
             module = captures["module"][0]
-            text = clip(collector.text, module.start_byte, module.end_byte, CALLEE_TEXT)
-            if module.type == "parenthesized_expression":
+            text = clip(collector.text, start_of(module), end_of(module), CALLEE_TEXT)
+            if kind_of(module) == "parenthesized_expression":
                 text = text.removeprefix("(").removesuffix(")").strip()
-            plain = module.type == "string" or text[:1] + text[-1:] in ("''", '""')
+            plain = kind_of(module) == "string" or text[:1] + text[-1:] in ("''", '""')
             collector.add_import(kind, text[1:-1] if plain else text, start, end, [])
             return
         collector.spans.append((start, end, IMPORT))
-        group = node.child_by_field_name("body")
-        prefix, clauses = "", node.named_children
+        group = field_of(node, "body")
+        prefix, clauses = "", children_of(node)
         if group is not None:
             first = clauses[0]
-            prefix = collector.slice(first.start_byte, first.end_byte) if first.type == "namespace_name" else ""
-            clauses = group.named_children
+            prefix = collector.slice(start_of(first), end_of(first)) if kind_of(first) == "namespace_name" else ""
+            clauses = children_of(group)
         bound: dict[str, list[tuple[str, str, int, int, bool]]] = {}
         for clause in clauses:
-            path = next((child for child in clause.named_children if child.type in ("name", "qualified_name")), None)
-            if clause.type != "namespace_use_clause" or path is None:
+            path = next((child for child in children_of(clause) if kind_of(child) in ("name", "qualified_name")), None)
+            if kind_of(clause) != "namespace_use_clause" or path is None:
                 continue
-            module, _, imported = f"{prefix}\\{collector.slice(path.start_byte, path.end_byte)}".rpartition("\\")
-            name = clause.child_by_field_name("alias") or path
-            local = imported if name is path else collector.slice(name.start_byte, name.end_byte)
-            binding = (local, imported, name.end_byte - len(local.encode()), name.end_byte, False)
+            module, _, imported = f"{prefix}\\{collector.slice(start_of(path), end_of(path))}".rpartition("\\")
+            name = field_of(clause, "alias") or path
+            local = imported if name is path else collector.slice(start_of(name), end_of(name))
+            binding = (local, imported, end_of(name) - len(local.encode()), end_of(name), False)
             bound.setdefault(module.lstrip("\\"), []).append(binding)
         for module, bindings in bound.items():
             collector.add_import("use", module, start, end, bindings)
@@ -239,5 +238,5 @@ class Php(Java):
 
 def _own_signature(collector: Collector, head: int, first: Node, element: Node) -> str:
     """`public $a = 1, $b` -> `public $b`"""
-    lead = clip(collector.text, head, first.start_byte, VALUE_TEXT)
-    return f"{lead} {clip(collector.text, element.start_byte, element.end_byte, VALUE_TEXT)}"
+    lead = clip(collector.text, head, start_of(first), VALUE_TEXT)
+    return f"{lead} {clip(collector.text, start_of(element), end_of(element), VALUE_TEXT)}"

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
-from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Captures, Draft, Language
+from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Draft, Language
+from cq.syntax.tree import Captures, Node, children_of, end_of, field_of, is_missing, kind_of, start_of, text_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _CALL = ROLE_NUMBER["call"]
@@ -50,22 +49,22 @@ class Ruby(Language):
     constructor_names = frozenset({"initialize"})
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name, value, start, end = captures["name"][0], captures.get("value"), node.start_byte, node.end_byte
-        if name.start_byte == name.end_byte:
+        name, value, start, end = captures["name"][0], captures.get("value"), start_of(node), end_of(node)
+        if start_of(name) == end_of(name):
             return None
-        draft = Draft(kind, collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte, name.end_byte)
+        draft = Draft(kind, collector.slice(start_of(name), end_of(name)), start, end, start_of(name), end_of(name))
         if value:
             self._set_value(collector, draft, value[0])
-        elif kind in ("module", "class") or node.type in ("method", "singleton_method"):
-            body = node.child_by_field_name("body")
+        elif kind in ("module", "class") or kind_of(node) in ("method", "singleton_method"):
+            body = field_of(node, "body")
             # An empty definition has no body node, but it has a body: nothing, before `end`.
-            draft.body_start, draft.body_end = (body.start_byte, body.end_byte) if body else (end - 3, end - 3)
+            draft.body_start, draft.body_end = (start_of(body), end_of(body)) if body else (end - 3, end - 3)
             draft.scope_start = start
         if draft.body_start >= 0 and value:
             draft.signature = self.trim_signature(collector.fold(start, draft.body_start))
         else:
             draft.signature = clip(collector.text, start, end, 120)
-        if node.type == "alias":
+        if kind_of(node) == "alias":
             draft.name_start += len(draft.name) - len(draft.name.lstrip(":"))
             draft.name = draft.name.lstrip(":")
         elif kind == "function":
@@ -79,31 +78,31 @@ class Ruby(Language):
         if draft.start < draft.name_start:
             # `Foo::BAR = 1` has a name of two parts while it is nested; `finish_nested` keeps the last.
             draft.name = _dotted(collector.slice(draft.start, draft.name_end))
-        head = collector.text[value.start_byte : value.start_byte + 16]
+        head = collector.text[start_of(value) : start_of(value) + 16]
         if head.startswith((b"Struct.new", b"Class.new", b"Data.define", b"Module.new")):
             # `Point = Struct.new(:x) do … end`
             draft.kind = "module" if head.startswith(b"Module") else "class"
-            block = value.child_by_field_name("block")
-            start = block.start_byte if block else value.end_byte
-            draft.body_start, draft.body_end, draft.scope_start = start, value.end_byte, draft.start
+            block = field_of(value, "block")
+            start = start_of(block) if block else end_of(value)
+            draft.body_start, draft.body_end, draft.scope_start = start, end_of(value), draft.start
 
     def _set_class(self, collector: Collector, draft: Draft, node: Node, name: Node) -> None:
-        last = name.child_by_field_name("name") if name.type == "scope_resolution" else None
+        last = field_of(name, "name") if kind_of(name) == "scope_resolution" else None
         if last is not None:
             draft.name = _dotted(draft.name)
-            draft.name_start, draft.name_end = last.start_byte, last.end_byte
-        superclass = node.child_by_field_name("superclass")
-        draft.signature = collector.fold(draft.start, (superclass or name).end_byte)
+            draft.name_start, draft.name_end = start_of(last), end_of(last)
+        superclass = field_of(node, "superclass")
+        draft.signature = collector.fold(draft.start, end_of(superclass or name))
         if superclass is not None:
-            draft.bases = (collector.fold(superclass.start_byte + 1, superclass.end_byte),)
+            draft.bases = (collector.fold(start_of(superclass) + 1, end_of(superclass)),)
 
     def _set_method(self, collector: Collector, draft: Draft, node: Node) -> None:
-        parameters = node.child_by_field_name("parameters")
+        parameters = field_of(node, "parameters")
         if draft.body_start >= 0:
-            draft.signature = collector.fold(draft.start, parameters.end_byte if parameters else draft.name_end)
+            draft.signature = collector.fold(draft.start, end_of(parameters) if parameters else draft.name_end)
         if parameters is not None:
             self.on_parameters(collector, parameters)
-        if node.type == "singleton_method":
+        if kind_of(node) == "singleton_method":
             draft.modifiers = ("static",)
         # `private def f`
         before = collector.text[max(0, draft.start - 24) : draft.start].rpartition(b"\n")[2].split()
@@ -111,33 +110,33 @@ class Ruby(Language):
             draft.modifiers += (before[-1].decode().removesuffix("_class_method"),)
 
     def on_parameters(self, collector: Collector, node: Node) -> None:
-        for child in node.named_children:
-            name = child if child.type == "identifier" else child.child_by_field_name("name")
-            if name is not None and name.start_byte < name.end_byte:
-                start, end = child.start_byte, child.end_byte
+        for child in children_of(node):
+            name = child if kind_of(child) == "identifier" else field_of(child, "name")
+            if name is not None and start_of(name) < end_of(name):
+                start, end = start_of(child), end_of(child)
                 collector.symbols.append(
-                    Draft("parameter", collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte,
-                          name.end_byte, signature=clip(collector.text, start, end, 120))
+                    Draft("parameter", collector.slice(start_of(name), end_of(name)), start, end, start_of(name),
+                          end_of(name), signature=clip(collector.text, start, end, 120))
                 )  # fmt: skip
 
     def on_visibility(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        collector.remarks.append((node.start_byte, collector.slice(node.start_byte, node.end_byte), ""))
+        collector.remarks.append((start_of(node), collector.slice(start_of(node), end_of(node)), ""))
 
     # -- calls -------------------------------------------------------------------------------------
 
     def on_super(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`super` alone passes all arguments on; where it is the callee of a call, `finish` keeps that call."""
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         collector.calls.append((start, end, start, "super", "super", "super", "", (), 0, (), *NO_SITE))
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         text, callee, args = collector.text, captures.get("callee"), captures.get("args")
-        start = node.start_byte
+        start = start_of(node)
         # The block of `each { … }` is no part of the call's own text, but its end is.
-        if callee is None or callee[0].is_missing:
-            name, name_start, last = "", -1, args[0].start_byte if args else node.end_byte
+        if callee is None or is_missing(callee[0]):
+            name, name_start, last = "", -1, start_of(args[0]) if args else end_of(node)
         else:
-            name_start, last = callee[0].start_byte, callee[0].end_byte
+            name_start, last = start_of(callee[0]), end_of(callee[0])
             name = collector.slice(name_start, last)
             collector.marks[name_start] = _CALL
         receiver = ""
@@ -149,48 +148,48 @@ class Ruby(Language):
         if not receiver and name in _CLASS_LEVEL and args:
             kind = self._on_class_level(collector, name, node, args[0])
         collector.calls.append(
-            (start, node.end_byte, name_start, kind, clip(text, start, last, CALLEE_TEXT), name, receiver,
+            (start, end_of(node), name_start, kind, clip(text, start, last, CALLEE_TEXT), name, receiver,
              summary, count, keywords, *NO_SITE)
         )  # fmt: skip
 
     def _on_class_level(self, collector: Collector, name: str, node: Node, args: Node) -> str:
         """The calls that mean something for the class or the file around them; returns the kind of the call."""
-        start, end = node.start_byte, node.end_byte
+        start, end = start_of(node), end_of(node)
         if name in _IMPORTS:
-            strings = [child for child in args.named_children if child.type == "string"]
+            strings = [child for child in children_of(args) if kind_of(child) == "string"]
             if strings:
-                module = collector.slice(strings[0].start_byte + 1, strings[0].end_byte - 1)
+                module = collector.slice(start_of(strings[0]) + 1, end_of(strings[0]) - 1)
                 level = 1 if name == "require_relative" else 0
                 collector.add_import(_IMPORTS[name], module, start, end, [], level=level)
                 return "import"
         elif name in _MIXINS:
-            for child in args.named_children:
-                if child.type in ("constant", "scope_resolution"):
-                    module = collector.fold(child.start_byte, child.end_byte)
+            for child in children_of(args):
+                if kind_of(child) in ("constant", "scope_resolution"):
+                    module = collector.fold(start_of(child), end_of(child))
                     collector.add_import("include", module, start, end, [])
                     collector.remarks.append((start, "include", module))
         else:
-            names = [child for child in args.named_children if child.type in ("simple_symbol", "string")]
+            names = [child for child in children_of(args) if kind_of(child) in ("simple_symbol", "string")]
             if name in _HIDERS:
                 for child in names:
                     collector.remarks.append((start, name, _literal(collector, child)))
             elif name in _ATTRIBUTES:
                 for child in names:
-                    span = (start, end) if len(names) == 1 else (child.start_byte, child.end_byte)
+                    span = (start, end) if len(names) == 1 else (start_of(child), end_of(child))
                     self._define(collector, "property", child, span, ("readonly",) if name == "attr_reader" else ())
             elif names:
                 draft = self._define(collector, "function", names[0], (start, end), ())
-                block = node.child_by_field_name("block")
+                block = field_of(node, "block")
                 if block is not None:
-                    draft.body_start, draft.body_end, draft.scope_start = block.start_byte, block.end_byte, start
-                    draft.signature = collector.fold(start, block.start_byte)
+                    draft.body_start, draft.body_end, draft.scope_start = start_of(block), end_of(block), start
+                    draft.signature = collector.fold(start, start_of(block))
         return "call"
 
     def _define(
         self, collector: Collector, kind: str, literal: Node, span: tuple[int, int], modifiers: tuple[str, ...]
     ) -> Draft:
         draft = Draft(
-            kind, _literal(collector, literal), *span, literal.start_byte + 1, literal.end_byte,
+            kind, _literal(collector, literal), *span, start_of(literal) + 1, end_of(literal),
             signature=clip(collector.text, *span, 120), modifiers=modifiers,
         )  # fmt: skip
         collector.symbols.append(draft)
@@ -250,9 +249,9 @@ class Ruby(Language):
                     stack.append(_Body(draft.end, draft))
 
     def chunk_kind(self, node: Node) -> str:
-        method = node.child_by_field_name("method") if node.type == "call" else None
-        if method is not None and method.start_byte == node.start_byte and b"\n" not in (node.text or b""):
-            word = (method.text or b"").decode("utf-8", "replace")
+        method = field_of(node, "method") if kind_of(node) == "call" else None
+        if method is not None and start_of(method) == start_of(node) and b"\n" not in (text_of(node) or b""):
+            word = (text_of(method) or b"").decode("utf-8", "replace")
             return "import" if word in _IMPORTS else "expression"
         return super().chunk_kind(node)
 
@@ -304,4 +303,4 @@ def _dotted(name: str) -> str:
 
 def _literal(collector: Collector, node: Node) -> str:
     """`:name`, `"name"` and `:"name"` all say name."""
-    return collector.slice(node.start_byte, node.end_byte).strip(":\"'")
+    return collector.slice(start_of(node), end_of(node)).strip(":\"'")

@@ -7,11 +7,24 @@ from typing import TYPE_CHECKING
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Captures, Draft, Language, first_child
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, ROLE_NUMBER, Draft, Language
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    all_children_of,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    fields_of,
+    is_missing,
+    is_named,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _CALL = ROLE_NUMBER["call"]
@@ -48,25 +61,25 @@ class Scala(Language):
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         name = _extended_type(node) if kind == "extension" else captures["name"][0]
-        if name is None or name.start_byte == name.end_byte:
+        if name is None or start_of(name) == end_of(name):
             return None
-        text, start, end = collector.text, node.start_byte, node.end_byte
+        text, start, end = collector.text, start_of(node), end_of(node)
         head = start
         decorators = []
         if text.startswith(b"@", start):
-            for child in node.children:
-                if child.type == "annotation":
-                    decorators.append(collector.fold(child.start_byte + 1, child.end_byte))
-                elif child.type not in ("comment", "block_comment"):
-                    head = child.start_byte
+            for child in all_children_of(node):
+                if kind_of(child) == "annotation":
+                    decorators.append(collector.fold(start_of(child) + 1, end_of(child)))
+                elif kind_of(child) not in ("comment", "block_comment"):
+                    head = start_of(child)
                     break
         draft = Draft(
-            kind, collector.fold(name.start_byte, name.end_byte), start, end, name.start_byte, name.end_byte, head=head,
-            decorators=tuple(decorators), modifiers=self.find_modifiers(text[head : name.start_byte]),
+            kind, collector.fold(start_of(name), end_of(name)), start, end, start_of(name), end_of(name), head=head,
+            decorators=tuple(decorators), modifiers=self.find_modifiers(text[head : start_of(name)]),
         )  # fmt: skip
-        body = node.child_by_field_name("body") if kind != "parameter" else None
+        body = field_of(node, "body") if kind != "parameter" else None
         if body is not None:
-            draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, head
+            draft.body_start, draft.body_end, draft.scope_start = start_of(body), end_of(body), head
         elif kind in _TYPES:
             # `case class Point(x: Int)` holds its parameters, and has an empty body.
             draft.body_start, draft.body_end, draft.scope_start = end, end, head
@@ -76,29 +89,29 @@ class Scala(Language):
         else:
             draft.signature = self.trim_signature(collector.fold(head, draft.body_start if body is not None else end))
         if kind in _TYPES or kind == "enum_member":
-            extends = node.child_by_field_name("extend")
+            extends = field_of(node, "extend")
             if extends is not None:
                 draft.bases = tuple(
-                    collector.fold(base.start_byte, base.end_byte)
-                    for base in extends.children_by_field_name("type")
-                    if base.is_named
+                    collector.fold(start_of(base), end_of(base))
+                    for base in fields_of(extends, "type")
+                    if is_named(base)
                 )
         if kind in ("function", "extension") and body is not None:
-            for parameters in node.children_by_field_name("parameters"):
+            for parameters in fields_of(node, "parameters"):
                 self.on_parameters(collector, parameters)
-        if node.type == "class_parameter" and ("val" in draft.modifiers or "var" in draft.modifiers):
+        if kind_of(node) == "class_parameter" and ("val" in draft.modifiers or "var" in draft.modifiers):
             draft.kind = "field"
         collector.symbols.append(draft)
         return draft
 
     def on_parameters(self, collector: Collector, node: Node) -> None:
-        for child in node.named_children:
-            name = child.child_by_field_name("name")
-            if child.type == "parameter" and name is not None and name.start_byte < name.end_byte:
-                start, end = child.start_byte, child.end_byte
+        for child in children_of(node):
+            name = field_of(child, "name")
+            if kind_of(child) == "parameter" and name is not None and start_of(name) < end_of(name):
+                start, end = start_of(child), end_of(child)
                 collector.symbols.append(
-                    Draft("parameter", collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte,
-                          name.end_byte, signature=clip(collector.text, start, end, 120))
+                    Draft("parameter", collector.slice(start_of(name), end_of(name)), start, end, start_of(name),
+                          end_of(name), signature=clip(collector.text, start, end, 120))
                 )  # fmt: skip
 
     def trim_signature(self, signature: str) -> str:
@@ -109,34 +122,34 @@ class Scala(Language):
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         callee, args = captures["callee"][0], captures.get("args")
         if kind == "new":
-            if callee.type == "template_body":
+            if kind_of(callee) == "template_body":
                 return
-            found = node.child_by_field_name("arguments")
+            found = field_of(node, "arguments")
             args = [found] if found is not None else None
-        elif collector.text.startswith(b"super.", callee.start_byte):
+        elif collector.text.startswith(b"super.", start_of(callee)):
             kind = "super"
-        collector.add_call(self, kind or "call", node.start_byte, node.end_byte, callee, args[0] if args else None)
+        collector.add_call(self, kind or "call", start_of(node), end_of(node), callee, args[0] if args else None)
 
     def callee_name(self, collector: Collector, callee: Node) -> Node | None:
         """`f[Int]` and `new A[Int]` are named before their type arguments."""
-        inner = callee.child_by_field_name("function") or callee.child_by_field_name("type")
-        if inner is not None and inner.type in ("field_expression", "stable_type_identifier"):
-            inner = inner.named_child(inner.named_child_count - 1) if inner.named_child_count else None
-        return inner if inner is not None and inner.type in ("identifier", "type_identifier") else None
+        inner = field_of(callee, "function") or field_of(callee, "type")
+        if inner is not None and kind_of(inner) in ("field_expression", "stable_type_identifier"):
+            inner = child_at(inner, child_count_of(inner) - 1) if child_count_of(inner) else None
+        return inner if inner is not None and kind_of(inner) in ("identifier", "type_identifier") else None
 
     def on_infix(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`list map f` calls `map` of `list`; operators made of signs are no calls here."""
         operator = captures["operator"][0]
-        if operator.is_missing:
+        if is_missing(operator):
             return
-        start, name_start, last = node.start_byte, operator.start_byte, operator.end_byte
+        start, name_start, last = start_of(node), start_of(operator), end_of(operator)
         collector.marks[name_start] = _CALL
-        value = node.child_by_field_name("right")
+        value = field_of(node, "right")
         args: tuple[Argument, ...] = ()
         if value is not None:
-            args = (Argument(self.value_kind(value), clip(collector.text, value.start_byte, value.end_byte, ARG_TEXT)),)
+            args = (Argument(self.value_kind(value), clip(collector.text, start_of(value), end_of(value), ARG_TEXT)),)
         collector.calls.append(
-            (start, node.end_byte, name_start, "call", clip(collector.text, start, last, CALLEE_TEXT),
+            (start, end_of(node), name_start, "call", clip(collector.text, start, last, CALLEE_TEXT),
              collector.slice(name_start, last), clip(collector.text, start, name_start, CALLEE_TEXT),
              args, len(args), (), *NO_SITE)
         )  # fmt: skip
@@ -144,10 +157,10 @@ class Scala(Language):
     def summarize_arguments(
         self, collector: Collector, node: Node
     ) -> tuple[tuple[Argument, ...], int, tuple[str, ...]]:
-        if node.type == "arguments":
+        if kind_of(node) == "arguments":
             return super().summarize_arguments(collector, node)
         # `list.foreach { x => … }`
-        return (Argument("function", clip(collector.text, node.start_byte, node.end_byte, ARG_TEXT)),), 1, ()
+        return (Argument("function", clip(collector.text, start_of(node), end_of(node), ARG_TEXT)),), 1, ()
 
     # -- imports -----------------------------------------------------------------------------------
 
@@ -155,12 +168,12 @@ class Scala(Language):
         """`import a.b.C`, `import a.{B, C => D}`, `import a._`; several expressions after commas."""
         path: list[Node] = []
         selectors: Node | None = None
-        collector.spans.append((node.start_byte, node.end_byte, _IMPORT))
-        for child in [*node.children, None]:
-            if child is not None and child.type != ",":
-                if child.type in ("identifier", "operator_identifier"):
+        collector.spans.append((start_of(node), end_of(node), _IMPORT))
+        for child in [*all_children_of(node), None]:
+            if child is not None and kind_of(child) != ",":
+                if kind_of(child) in ("identifier", "operator_identifier"):
                     path.append(child)
-                elif child.type in ("namespace_selectors", "namespace_wildcard", "as_renamed_identifier"):
+                elif kind_of(child) in ("namespace_selectors", "namespace_wildcard", "as_renamed_identifier"):
                     selectors = child
             elif path or selectors is not None:
                 self._add_import(collector, kind, node, path, selectors)
@@ -173,29 +186,29 @@ class Scala(Language):
         star = False
         if selectors is None:
             last = path.pop()
-            name = collector.slice(last.start_byte, last.end_byte)
-            bindings.append((name, name, last.start_byte, last.end_byte, False))
-        elif selectors.type == "namespace_wildcard":
+            name = collector.slice(start_of(last), end_of(last))
+            bindings.append((name, name, start_of(last), end_of(last), False))
+        elif kind_of(selectors) == "namespace_wildcard":
             star = True
         else:
-            for child in selectors.named_children if selectors.type == "namespace_selectors" else [selectors]:
-                name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
-                star = star or child.type == "namespace_wildcard"
-                if child.type == "identifier":
+            for child in children_of(selectors) if kind_of(selectors) == "namespace_selectors" else [selectors]:
+                name, alias = field_of(child, "name"), field_of(child, "alias")
+                star = star or kind_of(child) == "namespace_wildcard"
+                if kind_of(child) == "identifier":
                     name = alias = child
-                if name is not None and alias is not None and alias.type == "identifier":
+                if name is not None and alias is not None and kind_of(alias) == "identifier":
                     bindings.append(
-                        (collector.slice(alias.start_byte, alias.end_byte),
-                         collector.slice(name.start_byte, name.end_byte), alias.start_byte, alias.end_byte, False)
+                        (collector.slice(start_of(alias), end_of(alias)),
+                         collector.slice(start_of(name), end_of(name)), start_of(alias), end_of(alias), False)
                     )  # fmt: skip
-        module = collector.slice(path[0].start_byte, path[-1].end_byte) if path else ""
+        module = collector.slice(start_of(path[0]), end_of(path[-1])) if path else ""
         if kind == "reexport":
             for local, imported, start, end, _ in bindings:
                 collector.exports.append((start, imported, local, end, module, False))
         if star:
-            collector.add_import("star", module, node.start_byte, node.end_byte, [])
+            collector.add_import("star", module, start_of(node), end_of(node), [])
         if bindings or not star:
-            collector.add_import(kind or "from", module, node.start_byte, node.end_byte, bindings)
+            collector.add_import(kind or "from", module, start_of(node), end_of(node), bindings)
 
     # -- the whole document --------------------------------------------------------------------------
 
@@ -221,6 +234,6 @@ class Scala(Language):
 
 def _extended_type(node: Node) -> Node | None:
     """`extension (s: String)` goes by the name of the type it extends."""
-    parameters = node.child_by_field_name("parameters")
-    first = first_child(parameters) if parameters is not None else None
-    return first.child_by_field_name("type") if first is not None else None
+    parameters = field_of(node, "parameters")
+    first = child_at(parameters, 0) if parameters is not None else None
+    return field_of(first, "type") if first is not None else None

@@ -7,11 +7,23 @@ from typing import TYPE_CHECKING
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, Captures, Draft, Language, first_child
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, Draft, Language
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    child_at,
+    children_of,
+    end_of,
+    field_of,
+    fields_of,
+    is_missing,
+    kind_id_of,
+    kind_of,
+    start_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 # Words that only steer the shell; everything else a script runs is a call.
@@ -39,7 +51,7 @@ class Shell(Language):
     stub = " { :; }"
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        if captures["name"][0].is_missing:
+        if is_missing(captures["name"][0]):
             return None
         draft = super().on_symbol(collector, kind, node, captures)
         if draft is not None and kind == "variable":
@@ -49,24 +61,24 @@ class Shell(Language):
 
     def on_declaration(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`export A=1 B`, `readonly A=1`, `declare -rx A`, `local a`; `export -f f` says so of a function."""
-        text, start, end = collector.text, node.start_byte, node.end_byte
+        text, start, end = collector.text, start_of(node), end_of(node)
         word = text[start : start + 9].split()[0].decode("utf-8", "replace")
         modifiers = [word] if word in ("export", "readonly", "local") else []
         names = []
-        for child in node.named_children:
-            if child.type == "word":
-                flag = text[child.start_byte : child.end_byte]
+        for child in children_of(node):
+            if kind_of(child) == "word":
+                flag = text[start_of(child) : end_of(child)]
                 modifiers += [_FLAGS[bytes((byte,))] for byte in flag if bytes((byte,)) in _FLAGS]
-            elif child.type == "variable_assignment":
-                name = child.child_by_field_name("name")
-                if name is not None and name.type == "variable_name" and name.start_byte < name.end_byte:
+            elif kind_of(child) == "variable_assignment":
+                name = field_of(child, "name")
+                if name is not None and kind_of(name) == "variable_name" and start_of(name) < end_of(name):
                     names.append((child, name))
-            elif child.type == "variable_name" and not child.is_missing:
+            elif kind_of(child) == "variable_name" and not is_missing(child):
                 names.append((child, child))
         for child, name in names:
-            span = (start, end) if len(names) == 1 else (child.start_byte, child.end_byte)
+            span = (start, end) if len(names) == 1 else (start_of(child), end_of(child))
             draft = Draft(
-                "variable", collector.slice(name.start_byte, name.end_byte), *span, name.start_byte, name.end_byte,
+                "variable", collector.slice(start_of(name), end_of(name)), *span, start_of(name), end_of(name),
                 signature=clip(text, *span, 120), modifiers=tuple(dict.fromkeys(modifiers)),
             )  # fmt: skip
             if "readonly" in modifiers or draft.name.isupper():
@@ -76,38 +88,38 @@ class Shell(Language):
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         text, callee = collector.text, captures["callee"][0]
         # `A=1 cmd x`: the assignments before the command are no part of it.
-        start, end = callee.start_byte, node.end_byte
-        if start == callee.end_byte:
+        start, end = start_of(callee), end_of(node)
+        if start == end_of(callee):
             return
-        word = first_child(callee)
-        name = collector.slice(start, callee.end_byte) if word is not None and word.type == "word" else ""
+        word = child_at(callee, 0)
+        name = collector.slice(start, end_of(callee)) if word is not None and kind_of(word) == "word" else ""
         if name in _CONTROL and name:
             return
         kind = "call"
-        arguments = node.children_by_field_name("argument")
+        arguments = fields_of(node, "argument")
         if (name == "source" or name == ".") and arguments:
             kind = "import"
-            module = clip(text, arguments[0].start_byte, arguments[0].end_byte, CALLEE_TEXT)
+            module = clip(text, start_of(arguments[0]), end_of(arguments[0]), CALLEE_TEXT)
             collector.add_import("include", module.strip("\"'"), start, end, [])
         elif name == "alias":
             self._add_aliases(collector, node, arguments)
         kinds = self.argument_ids
         summaries = tuple(
-            Argument(kinds.get(arg.kind_id, "other"), clip(text, arg.start_byte, arg.end_byte, ARG_TEXT))
+            Argument(kinds.get(kind_id_of(arg), "other"), clip(text, start_of(arg), end_of(arg), ARG_TEXT))
             for arg in arguments[:MAX_ARGS]
         )
         collector.calls.append(
-            (start, end, start if name else -1, kind, clip(text, start, callee.end_byte, CALLEE_TEXT), name, "",
+            (start, end, start if name else -1, kind, clip(text, start, end_of(callee), CALLEE_TEXT), name, "",
              summaries, len(arguments), (), *NO_SITE)
         )  # fmt: skip
 
     def _add_aliases(self, collector: Collector, node: Node, arguments: list[Node]) -> None:
         """`alias ll='ls -l'`"""
         for argument in arguments:
-            start, end = argument.start_byte, argument.end_byte
+            start, end = start_of(argument), end_of(argument)
             name, equals, _ = collector.text[start : min(end, start + 128)].partition(b"=")
             if equals and name:
-                span = (node.start_byte, node.end_byte) if len(arguments) == 1 else (start, end)
+                span = (start_of(node), end_of(node)) if len(arguments) == 1 else (start, end)
                 collector.symbols.append(
                     Draft("macro", name.decode("utf-8", "replace"), *span, start, start + len(name),
                           signature=clip(collector.text, *span, 120))
@@ -141,8 +153,8 @@ class Shell(Language):
             draft.exported = "export" in draft.modifiers or (draft.kind in ("function", "macro") and draft.parent < 0)
 
     def chunk_kind(self, node: Node) -> str:
-        name = node.child_by_field_name("name") if node.type == "command" else None
-        if name is not None and name.text in (b"source", b".") and b"\n" not in (node.text or b""):
+        name = field_of(node, "name") if kind_of(node) == "command" else None
+        if name is not None and text_of(name) in (b"source", b".") and b"\n" not in (text_of(node) or b""):
             return "import"
         return super().chunk_kind(node)
 

@@ -13,12 +13,26 @@ from typing import TYPE_CHECKING
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED, NO_SITE
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Draft, Language
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    Tree,
+    all_children_of,
+    child_at,
+    children_of,
+    end_of,
+    fields_of,
+    has_error,
+    kind_id_of,
+    kind_of,
+    root_of,
+    start_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tree_sitter import Node, Tree
 
     from cq.syntax.collect import Collector
 
@@ -91,10 +105,10 @@ class Sql(Language):
         spans = ranges or ((0, len(text)),)
         shown = _hide(text, [hidden for span in spans for hidden in _find_hidden(text, *span)])
         tree = super().parse(shown, ranges)
-        if tree is None or not tree.root_node.has_error:
+        if tree is None or not has_error(root_of(tree)):
             return tree
         # Each statement where it went wrong is tried alone; one that fails alone is hidden too.
-        broken = [(node.start_byte, node.end_byte) for node in tree.root_node.children if node.has_error]
+        broken = [(start_of(node), end_of(node)) for node in all_children_of(root_of(tree)) if has_error(node)]
         unknown, at = [], 0
         for span in spans:
             for start, end in _split_statements(shown, *span):
@@ -109,23 +123,25 @@ class Sql(Language):
     def _find_unknown(self, text: bytes, start: int, end: int) -> list[tuple[int, int, bytes, bytes]]:
         """What of a statement must be hidden: nothing, all of it, or an end that the grammar does not know."""
         tree = super().parse(text[start:end])
-        nodes = [node for node in tree.root_node.children if node.type not in self.comment_kinds] if tree else []
-        if not nodes or nodes[0].type != "statement":
+        nodes = (
+            [node for node in all_children_of(root_of(tree)) if kind_of(node) not in self.comment_kinds] if tree else []
+        )
+        if not nodes or kind_of(nodes[0]) != "statement":
             return [(start, end, *_PLACEHOLDER)]
-        if all(node.type == ";" for node in nodes[1:]):
+        if all(kind_of(node) == ";" for node in nodes[1:]):
             return []
         # `CREATE TABLE t (…) STRICT;`
-        return [(start + nodes[0].end_byte, end, b"", b";")]
+        return [(start + end_of(nodes[0]), end, b"", b";")]
 
     def on_program(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         text, hidden = collector.text, -1
-        for child in node.children:
-            start = child.start_byte
-            if child.type == "statement":
+        for child in all_children_of(node):
+            start = start_of(child)
+            if kind_of(child) == "statement":
                 # The tree knows the text that was parsed, which is not this one where something was hidden.
-                hidden = start if child.text != text[start : child.end_byte] else -1
-            elif hidden >= 0 and child.type == ";":
-                self._read_hidden(collector, hidden, child.end_byte)
+                hidden = start if text_of(child) != text[start : end_of(child)] else -1
+            elif hidden >= 0 and kind_of(child) == ";":
+                self._read_hidden(collector, hidden, end_of(child))
                 hidden = -1
 
     def _read_hidden(self, collector: Collector, start: int, end: int) -> None:
@@ -194,28 +210,28 @@ class Sql(Language):
     # -- what the grammar knows --------------------------------------------------------------------
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name, start, end = captures["name"][0], node.start_byte, node.end_byte
-        if name.start_byte == name.end_byte:
+        name, start, end = captures["name"][0], start_of(node), end_of(node)
+        if start_of(name) == end_of(name):
             return None
         if kind == "enum_member":
             draft = Draft(kind, collector.slice(start, end).strip("'\""), start, end, start + 1, end - 1)
             draft.signature, draft.exported = collector.slice(start, end), True
             collector.symbols.append(draft)
             return draft
-        draft = self._draft(collector, kind, start, end, name.start_byte, name.end_byte)
+        draft = self._draft(collector, kind, start, end, start_of(name), end_of(name))
         if kind == "column":
             draft.signature = clip(collector.text, start, end, 120)
             table = captures.get("table")
             if table:
                 # A column added later is named under its table, though it stands outside.
-                draft.name = f"{_plain(collector.slice(table[0].start_byte, table[0].end_byte))}.{draft.name}"
+                draft.name = f"{_plain(collector.slice(start_of(table[0]), end_of(table[0])))}.{draft.name}"
             return draft
         if collector.text[end : end + 1] == b";":
             draft.end = end + 1
-        body = next((child for child in node.named_children if child.type in _BODIES), None)
+        body = next((child for child in children_of(node) if kind_of(child) in _BODIES), None)
         if body is not None:
-            draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, start
-        signature = self.trim_signature(collector.fold(start, body.start_byte if body else end))
+            draft.body_start, draft.body_end, draft.scope_start = start_of(body), end_of(body), start
+        signature = self.trim_signature(collector.fold(start, start_of(body) if body else end))
         draft.signature = signature[:200].removesuffix(" AS").removesuffix(" as")
         return draft
 
@@ -228,17 +244,17 @@ class Sql(Language):
         return draft
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        collector.add_call(self, "call", node.start_byte, node.end_byte, captures["callee"][0], node)
+        collector.add_call(self, "call", start_of(node), end_of(node), captures["callee"][0], node)
 
     def summarize_arguments(
         self, collector: Collector, node: Node
     ) -> tuple[tuple[Argument, ...], int, tuple[str, ...]]:
-        terms = node.children_by_field_name("parameter")
+        terms = fields_of(node, "parameter")
         summaries = []
         for term in terms[:MAX_ARGS]:
-            value = first_child(term) or term
-            piece = clip(collector.text, value.start_byte, value.end_byte, ARG_TEXT)
-            kind = self.argument_ids.get(value.kind_id, "other")
+            value = child_at(term, 0) or term
+            piece = clip(collector.text, start_of(value), end_of(value), ARG_TEXT)
+            kind = self.argument_ids.get(kind_id_of(value), "other")
             if kind == "string" and piece[:1] not in ("'", '"'):
                 kind = {"null": "null", "true": "boolean", "false": "boolean"}.get(piece.lower(), "number")
             summaries.append(Argument(kind, piece))

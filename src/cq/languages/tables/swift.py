@@ -8,11 +8,23 @@ from typing import TYPE_CHECKING
 from cq.model.facts import Argument
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Captures, Draft, Language, first_child
+from cq.syntax.language import ARG_TEXT, MAX_ARGS, ROLE_NUMBER, Draft, Language
+from cq.syntax.tree import (
+    Captures,
+    Node,
+    all_children_of,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    fields_of,
+    kind_id_of,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _IMPORT = ROLE_NUMBER["import"]
@@ -51,31 +63,31 @@ class Swift(Language):
     dot_attributes = True
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        text, start, end = collector.text, node.start_byte, node.end_byte
-        name = captures["name"][0] if "name" in captures else node.child_by_field_name("name")
-        if name is None or name.start_byte == name.end_byte:
+        text, start, end = collector.text, start_of(node), end_of(node)
+        name = captures["name"][0] if "name" in captures else field_of(node, "name")
+        if name is None or start_of(name) == end_of(name):
             return None
         if "kind" in captures:
             word = captures["kind"][0]
-            kind = collector.slice(word.start_byte, word.end_byte)
+            kind = collector.slice(start_of(word), end_of(word))
         draft = Draft(
             kind,
-            collector.slice(name.start_byte, name.end_byte),
+            collector.slice(start_of(name), end_of(name)),
             start,
             end,
-            name.start_byte,
-            name.end_byte,
+            start_of(name),
+            end_of(name),
             head=start,
         )
         self._set_attributes(collector, draft, node)
         # `private(set) var` is not private.
-        prefix = _SETTER.sub(b"", text[draft.head : name.start_byte])
+        prefix = _SETTER.sub(b"", text[draft.head : start_of(name)])
         draft.modifiers = self.find_modifiers(prefix.rpartition(b" ")[0] if kind in _TYPES else prefix)
         if kind == "class" or kind == "actor":
             draft.modifiers = tuple(word for word in draft.modifiers if word != "class")
         body = self._body_of(node, kind)
         if body is not None:
-            draft.body_start, draft.body_end, draft.scope_start = body.start_byte, body.end_byte, draft.head
+            draft.body_start, draft.body_end, draft.scope_start = start_of(body), end_of(body), draft.head
         if kind in _VALUES or kind == "enum_member":
             draft.signature = clip(text, draft.head, draft.body_start if body is not None else end, 120).rstrip("; ")
         else:
@@ -89,24 +101,24 @@ class Swift(Language):
                 self.on_parameters(collector, node)
         elif kind == "variable" and "let" in draft.modifiers:
             draft.kind = "constant"
-        if kind == "enum_member" and len(node.children_by_field_name("name")) > 1:
+        if kind == "enum_member" and len(fields_of(node, "name")) > 1:
             # `case red, green`: each has the span of its name.
-            draft.start, draft.end, draft.head = name.start_byte, name.end_byte, name.start_byte
+            draft.start, draft.end, draft.head = start_of(name), end_of(name), start_of(name)
             draft.signature = f"case {draft.name}"
         collector.symbols.append(draft)
         return draft
 
     def _set_attributes(self, collector: Collector, draft: Draft, node: Node) -> None:
         """`@objc public func f`: attributes are decorators; the definition begins behind those that come first."""
-        modifiers = first_child(node)
-        if modifiers is None or modifiers.type != "modifiers":
+        modifiers = child_at(node, 0)
+        if modifiers is None or kind_of(modifiers) != "modifiers":
             return
         leading = True
-        for child in modifiers.children:
-            if child.type == "attribute":
-                draft.decorators += (collector.fold(child.start_byte + 1, child.end_byte),)
+        for child in all_children_of(modifiers):
+            if kind_of(child) == "attribute":
+                draft.decorators += (collector.fold(start_of(child) + 1, end_of(child)),)
                 if leading:
-                    draft.head = child.end_byte
+                    draft.head = end_of(child)
             else:
                 leading = False
         if draft.head > draft.start:
@@ -114,18 +126,18 @@ class Swift(Language):
             draft.head += len(rest) - len(rest.lstrip())
 
     def _body_of(self, node: Node, kind: str) -> Node | None:
-        body = node.child_by_field_name("body") or node.child_by_field_name("computed_value")
+        body = field_of(node, "body") or field_of(node, "computed_value")
         if body is None and (kind in _VALUES or kind == "accessor"):
-            last = node.named_child(node.named_child_count - 1) if node.named_child_count else None
-            if last is not None and last.type in ("willset_didset_block", "computed_property"):
+            last = child_at(node, child_count_of(node) - 1) if child_count_of(node) else None
+            if last is not None and kind_of(last) in ("willset_didset_block", "computed_property"):
                 return last
         return body
 
     def _set_type(self, collector: Collector, draft: Draft, node: Node) -> None:
         draft.bases = tuple(
-            collector.fold(child.start_byte, child.end_byte)
-            for child in node.named_children
-            if child.type == "inheritance_specifier"
+            collector.fold(start_of(child), end_of(child))
+            for child in children_of(node)
+            if kind_of(child) == "inheritance_specifier"
         )
         if draft.kind == "extension":
             # `extension A.B` is nested by the whole name; `finish_nested` keeps the last part.
@@ -134,21 +146,21 @@ class Swift(Language):
             draft.name_start = draft.name_end - len(draft.name.rpartition(".")[2].encode())
 
     def on_parameters(self, collector: Collector, node: Node) -> None:
-        for child in node.named_children:
-            name = child.child_by_field_name("name") if child.type == "parameter" else None
-            if name is not None and name.start_byte < name.end_byte:
-                start, end = child.start_byte, child.end_byte
+        for child in children_of(node):
+            name = field_of(child, "name") if kind_of(child) == "parameter" else None
+            if name is not None and start_of(name) < end_of(name):
+                start, end = start_of(child), end_of(child)
                 collector.symbols.append(
-                    Draft("parameter", collector.slice(name.start_byte, name.end_byte), start, end, name.start_byte,
-                          name.end_byte, signature=clip(collector.text, start, end, 120))
+                    Draft("parameter", collector.slice(start_of(name), end_of(name)), start, end, start_of(name),
+                          end_of(name), signature=clip(collector.text, start, end, 120))
                 )  # fmt: skip
 
     def on_operator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        name = next((child for child in node.named_children if child.type == "custom_operator"), None)
-        if name is not None and name.start_byte < name.end_byte:
+        name = next((child for child in children_of(node) if kind_of(child) == "custom_operator"), None)
+        if name is not None and start_of(name) < end_of(name):
             collector.symbols.append(
-                Draft("operator", collector.slice(name.start_byte, name.end_byte), node.start_byte, node.end_byte,
-                      name.start_byte, name.end_byte, signature=collector.fold(node.start_byte, node.end_byte))
+                Draft("operator", collector.slice(start_of(name), end_of(name)), start_of(node), end_of(node),
+                      start_of(name), end_of(name), signature=collector.fold(start_of(node), end_of(node)))
             )  # fmt: skip
 
     # -- calls and imports -------------------------------------------------------------------------
@@ -156,13 +168,13 @@ class Swift(Language):
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         callee = captures["callee"][0]
         if not kind:
-            kind = "super" if collector.text.startswith(b"super.", callee.start_byte) else "call"
-        collector.add_call(self, kind, node.start_byte, node.end_byte, callee, captures["args"][0])
+            kind = "super" if collector.text.startswith(b"super.", start_of(callee)) else "call"
+        collector.add_call(self, kind, start_of(node), end_of(node), callee, captures["args"][0])
 
     def callee_name(self, collector: Collector, callee: Node) -> Node | None:
         """`Box<Int>` is named before its type arguments."""
-        names = [child for child in callee.named_children if child.type == "type_identifier"]
-        return names[-1] if names and callee.type == "user_type" else None
+        names = [child for child in children_of(callee) if kind_of(child) == "type_identifier"]
+        return names[-1] if names and kind_of(callee) == "user_type" else None
 
     def summarize_arguments(
         self, collector: Collector, node: Node
@@ -172,15 +184,15 @@ class Swift(Language):
         summaries: list[Argument] = []
         keywords: list[str] = []
         positional = 0
-        for part in node.named_children:
-            for child in part.named_children if part.type == "value_arguments" else (part,):
+        for part in children_of(node):
+            for child in children_of(part) if kind_of(part) == "value_arguments" else (part,):
                 name = ""
                 value: Node | None = child
-                if child.type == "value_argument":
-                    label, value = child.child_by_field_name("name"), child.child_by_field_name("value")
-                    if label is not None and label.start_byte < label.end_byte:
-                        name = collector.slice(label.start_byte, label.end_byte)
-                elif child.type != "lambda_literal":
+                if kind_of(child) == "value_argument":
+                    label, value = field_of(child, "name"), field_of(child, "value")
+                    if label is not None and start_of(label) < end_of(label):
+                        name = collector.slice(start_of(label), end_of(label))
+                elif kind_of(child) != "lambda_literal":
                     continue
                 if value is None:
                     continue
@@ -189,26 +201,24 @@ class Swift(Language):
                 else:
                     positional += 1
                 if len(summaries) < MAX_ARGS:
-                    kind = kinds.get(value.kind_id, "other")
+                    kind = kinds.get(kind_id_of(value), "other")
                     depth = self.shape_depth(value) if kind in ("call", "array", "object") else 0
-                    summaries.append(
-                        Argument(kind, clip(text, value.start_byte, value.end_byte, ARG_TEXT), name, depth)
-                    )
+                    summaries.append(Argument(kind, clip(text, start_of(value), end_of(value), ARG_TEXT), name, depth))
         return tuple(summaries), positional, tuple(keywords)
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`import A`, `import A.B` and `import struct A.B`; only the last names one thing of a module."""
-        path, start, end = captures["module"][0], node.start_byte, node.end_byte
+        path, start, end = captures["module"][0], start_of(node), end_of(node)
         collector.spans.append((start, end, _IMPORT))
-        module = collector.fold(path.start_byte, path.end_byte).replace(" ", "")
-        before = collector.text[start : path.start_byte].split()
+        module = collector.fold(start_of(path), end_of(path)).replace(" ", "")
+        before = collector.text[start : start_of(path)].split()
         if before[-1:] != [b"import"] and "." in module:
             module, _, name = module.rpartition(".")
-            binding = (name, name, path.end_byte - len(name.encode()), path.end_byte, False)
+            binding = (name, name, end_of(path) - len(name.encode()), end_of(path), False)
             collector.add_import("from", module, start, end, [binding])
         else:
             first = module.partition(".")[0]
-            binding = (first, "*", path.start_byte, path.start_byte + len(first.encode()), False)
+            binding = (first, "*", start_of(path), start_of(path) + len(first.encode()), False)
             collector.add_import("import", module, start, end, [binding])
 
     # -- the whole document --------------------------------------------------------------------------

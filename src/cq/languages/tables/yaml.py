@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from cq.languages.tables.json import KeyedData
 from cq.syntax.language import Draft
+from cq.syntax.tree import Node, child_at, child_count_of, field_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 # The grammar keeps its block indents in a buffer of fixed size and writes past it at 254 levels, which ends the
@@ -49,8 +48,8 @@ class Yaml(KeyedData):
         return False
 
     def add_key(self, collector: Collector, node: Node, name: Node, value: Node | None) -> Draft | None:
-        value = node.child_by_field_name("value")
-        if value is not None and value.named_child_count:
+        value = field_of(node, "value")
+        if value is not None and child_count_of(value):
             # An anchor or a tag may stand before the value itself.
-            value = value.named_child(value.named_child_count - 1)
+            value = child_at(value, child_count_of(value) - 1)
         return super().add_key(collector, node, name, value)

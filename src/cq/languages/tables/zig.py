@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from cq.model.facts import Argument
 from cq.syntax.excerpt import clip
-from cq.syntax.language import Captures, Draft, Language
+from cq.syntax.language import Draft, Language
+from cq.syntax.tree import Captures, Node, children_of, end_of, field_of, kind_id_of, kind_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.syntax.collect import Collector
 
 _CONTAINERS = {
@@ -37,49 +36,49 @@ class Zig(Language):
     stub = " {}"
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
-        name, start, end = captures["name"][0], node.start_byte, node.end_byte
+        name, start, end = captures["name"][0], start_of(node), end_of(node)
         draft = Draft(
-            kind, collector.slice(name.start_byte, name.end_byte).strip('"'), start, end, name.start_byte, name.end_byte
+            kind, collector.slice(start_of(name), end_of(name)).strip('"'), start, end, start_of(name), end_of(name)
         )
-        body = node.child_by_field_name("body")
-        if node.type == "test_declaration":
-            body = node.named_children[-1]
+        body = field_of(node, "body")
+        if kind_of(node) == "test_declaration":
+            body = children_of(node)[-1]
         elif kind == "variable":
             body = self._find_container(node)
-            draft.kind = "variable" if b"var" in collector.text[start : name.start_byte].split() else "constant"
+            draft.kind = "variable" if b"var" in collector.text[start : start_of(name)].split() else "constant"
             if body is not None:
-                draft.kind = _CONTAINERS[body.type]
+                draft.kind = _CONTAINERS[kind_of(body)]
         elif kind == "field":
             around = collector.ancestors.holder(node)
-            if around is not None and around.type == "enum_declaration":
+            if around is not None and kind_of(around) == "enum_declaration":
                 draft.kind = "enum_member"
         if body is None:
             draft.signature = clip(collector.text, start, end, 120).rstrip(" ;{")
         else:
-            inner = body.start_byte
+            inner = start_of(body)
             if draft.kind in _CONTAINERS.values():
                 # The words `packed struct(u32)` belong to the signature, what is between the braces does not.
-                inner = max(collector.text.find(b"{", body.start_byte, end), body.start_byte)
-            draft.body_start, draft.body_end, draft.scope_start = inner, body.end_byte, start
+                inner = max(collector.text.find(b"{", start_of(body), end), start_of(body))
+            draft.body_start, draft.body_end, draft.scope_start = inner, end_of(body), start
             draft.signature = self.trim_signature(collector.fold(start, inner))
-        draft.modifiers = self.find_modifiers(collector.text[start : name.start_byte])
+        draft.modifiers = self.find_modifiers(collector.text[start : start_of(name)])
         draft.exported = "pub" in draft.modifiers or "export" in draft.modifiers
         collector.symbols.append(draft)
         return draft
 
     def _find_container(self, node: Node) -> Node | None:
-        return next((child for child in node.named_children if child.type in _CONTAINERS), None)
+        return next((child for child in children_of(node) if kind_of(child) in _CONTAINERS), None)
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         local, module = captures["local"][0], captures["module"][0]
-        name = collector.slice(local.start_byte, local.end_byte)
-        binding = (name, "*", local.start_byte, local.end_byte, False)
+        name = collector.slice(start_of(local), end_of(local))
+        binding = (name, "*", start_of(local), end_of(local), False)
         collector.add_import(
-            "import", collector.slice(module.start_byte, module.end_byte), node.start_byte, node.end_byte, [binding]
+            "import", collector.slice(start_of(module), end_of(module)), start_of(node), end_of(node), [binding]
         )
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        collector.add_call(self, "call", node.start_byte, node.end_byte, captures["callee"][0], node)
+        collector.add_call(self, "call", start_of(node), end_of(node), captures["callee"][0], node)
 
     def summarize_arguments(
         self, collector: Collector, node: Node
@@ -87,12 +86,12 @@ class Zig(Language):
         """The arguments of a call have no node of their own: they stand behind the callee."""
         kinds, text = self.argument_ids, collector.text
         found = [
-            (kinds.get(child.kind_id, "other"), child)
-            for child in node.named_children[1:]
-            if child.type not in self.comment_kinds
+            (kinds.get(kind_id_of(child), "other"), child)
+            for child in children_of(node)[1:]
+            if kind_of(child) not in self.comment_kinds
         ]
         summary = tuple(
-            Argument(kind, clip(text, child.start_byte, child.end_byte, 80), "", int(kind in ("call", "object")))
+            Argument(kind, clip(text, start_of(child), end_of(child), 80), "", int(kind in ("call", "object")))
             for kind, child in found[:8]
         )
         return summary, len(found), ()

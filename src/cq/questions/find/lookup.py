@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.model.errors import UsageError
-from cq.questions.target import Definition
+from cq.questions.target import Definition, rank_twins
 
 if TYPE_CHECKING:
     from cq.questions.files import IndexedFiles
@@ -40,7 +40,7 @@ def parse_lookup(query: str) -> list[str] | None:
 
 
 def look_up(files: IndexedFiles, parts: list[str]) -> Lookup:
-    """Every definition that fits, sources before tests."""
+    """Every definition that fits, the likeliest first."""
     found = _look_up(files, parts)
     if found.rows:
         return found
@@ -67,8 +67,7 @@ def _look_up(files: IndexedFiles, parts: list[str]) -> Lookup:
     *parents, name = parts
     rows = [Definition(*row) for row in files.definitions(name)]
     rows = [row for row in rows if not path or row.file.path == path]
-    found = sorted((row for row in rows if _has_parents(row, parents)), key=lambda row: row.order)
-    if found:
+    if found := rank_twins(files, (row for row in rows if _has_parents(row, parents))):
         return Lookup(tuple(found))
     chain = " > ".join(parts)
     where = f" in {path}" if path else ""

@@ -15,6 +15,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
@@ -23,10 +24,9 @@ import msgspec
 from cq.language import describe
 from cq.languages.registry import get_language
 from cq.model.facts import QUIET, ROLES, Quiet
+from cq.syntax.tree import Node, children_of, end_of, field_of, find_path, has_error, kind_of, root_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
-
     from cq.model.facts import Chunk, Import, Symbol
     from cq.questions.files import HeldFile
 
@@ -120,7 +120,7 @@ class _View:
             return _is_python(text) or not _is_python(self.text)
         language = get_language(self.language.id)
         tree = language.parse(text) if language else None
-        return tree is None or not tree.root_node.has_error
+        return tree is None or not has_error(root_of(tree))
 
     # -- what is needed ----------------------------------------------------------------------------
 
@@ -285,25 +285,25 @@ class _View:
     def _find_undefined(self, symbol: Symbol, defined: Sequence[int]) -> list[tuple[int, int]]:
         """What stands in the body of an object and defines nothing there."""
         entries = self._find_entries(symbol.body_start)
-        return [(node.start_byte, node.end_byte) for node in entries if node.start_byte not in defined]
+        return [(start_of(node), end_of(node)) for node in entries if start_of(node) not in defined]
 
     def _find_entries(self, start: int) -> list[Node]:
         """What stands between the brackets that open at a byte, or in the block that begins there."""
-        node = self.root.descendant_for_byte_range(start, start + 1) if self.root else None
-        while node is not None and not node.named_children and node.parent is not None:
-            node = node.parent
-        while node is not None and node.parent is not None and node.parent.start_byte == start == node.start_byte:
-            if self.text[start : start + 1] in _BRACKETS or node.type in ("block", "statement_block"):
+        path = find_path(self.root, start, start + 1) if self.root else []
+        while len(path) > 1 and not children_of(path[-1]):
+            path.pop()
+        while len(path) > 1 and start_of(path[-2]) == start == start_of(path[-1]):
+            if self.text[start : start + 1] in _BRACKETS or kind_of(path[-1]) in ("block", "statement_block"):
                 break  # the brackets' own node
-            node = node.parent
-        return list(node.named_children) if node is not None and node.start_byte == start else []
+            path.pop()
+        return list(children_of(path[-1])) if path and start_of(path[-1]) == start else []
 
     def _find_statement(self, symbol: Symbol, holder: Symbol) -> tuple[int, int]:
         """The statement of the holder's body around a symbol: `self.x = 1` inside an `if` is nothing without it."""
         if self.language.is_indented and self._is_in_body(symbol.start, holder):
             return symbol.start, symbol.end
         node = self._find_child(symbol.start, symbol.end, holder)
-        return (symbol.start, symbol.end) if node is None else (node.start_byte, node.end_byte)
+        return (symbol.start, symbol.end) if node is None else (start_of(node), end_of(node))
 
     def _find_column(self, offset: int) -> int:
         return offset - self.text.rfind(b"\n", 0, offset) - 1
@@ -314,21 +314,17 @@ class _View:
 
     def _find_child(self, start: int, end: int, holder: Symbol) -> Node | None:
         """The statement of the holder's body around a stretch."""
-        node = self.root.descendant_for_byte_range(start, end) if self.root else None
         body = (holder.body_start, holder.body_end)
-        found: Node | None = None
-        while node is not None and node.parent is not None and node.parent.start_byte >= holder.body_start:
-            if (node.parent.start_byte, node.parent.end_byte) == body:
-                found = node  # the last one: a body of one statement is as long as that
-            node = node.parent
-        return found
+        path = find_path(self.root, start, end) if self.root else []
+        # The first, since a body of one statement is as long as that.
+        return next((node for above, node in pairwise(path) if (start_of(above), end_of(above)) == body), None)
 
     @cached_property
     def root(self) -> Node | None:
         language = get_language(self.language.id)
         ranges = self.segment.ranges if self.segment else ()
         tree = language.parse(self.text, ranges) if language else None
-        return tree.root_node if tree else None
+        return root_of(tree) if tree else None
 
     def _is_shell(self, symbol: Symbol) -> bool:
         """Whether its body can be left out and leave code that parses."""
@@ -375,13 +371,13 @@ class _View:
         opened, closed, most = found
         kept = self.text.find(b"\n", opened, end)
         for number, entry in enumerate(entries):
-            stop = max(self._widen(entry.start_byte, entry.end_byte)[1], kept)
+            stop = max(self._widen(start_of(entry), end_of(entry))[1], kept)
             if self.text.count(b"\n", opened, stop) > most and number:
                 break
             kept = stop
             if self.text.count(b"\n", opened, stop) > most:
                 break
-        rest = next((entry.start_byte for entry in entries if entry.start_byte >= kept), -1)
+        rest = next((start_of(entry) for entry in entries if start_of(entry) >= kept), -1)
         if rest < 0 or kept >= (closed or end):
             return whole
         left = mark % (b"... %d more lines" % (self.text.count(b"\n", rest, closed or end) + (not closed)))
@@ -539,15 +535,15 @@ class _View:
         node = self._find_child(piece.start, piece.end, holder)
         if node is None:
             return []
-        block = node.child_by_field_name("consequence") if node.type == "if_statement" else None
+        block = field_of(node, "consequence") if kind_of(node) == "if_statement" else None
         if (
             block is None
-            or self._find_column(piece.start) != self._find_column(block.start_byte)
-            or piece.end > block.end_byte
+            or self._find_column(piece.start) != self._find_column(start_of(block))
+            or piece.end > end_of(block)
         ):
-            return [Piece(node.start_byte, node.end_byte)]
-        head = self.text[node.start_byte : block.start_byte].rstrip()
-        return [Piece(node.start_byte, node.start_byte + len(head), opens=True)]
+            return [Piece(start_of(node), end_of(node))]
+        head = self.text[start_of(node) : start_of(block)].rstrip()
+        return [Piece(start_of(node), start_of(node) + len(head), opens=True)]
 
     def _show_holder(self, symbol: Symbol, empty: bool) -> list[Piece]:
         start = symbol.start

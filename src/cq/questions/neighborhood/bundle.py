@@ -60,8 +60,10 @@ EXPANDABLE = ("callers", "callees")
 COMMAND = "neighborhood"
 _DYNAMIC = {"parents": 3, "enclosing_context": 1}  # collapsed beyond so many
 _EXPAND = re.compile(r"\s*(?P<kind>[a-z_]+)\s*\(\s*depth\s*=\s*(?P<depth>\d+)\s*\)\s*\Z")
-# Tokens of one node as text, with its edge: text is held to a hundred lines. And of everything around.
-_COST = 150
+# Tokens of one node as text, with its edge: text is held to a hundred lines, unless more nodes are asked for than
+# go by default. And of everything around.
+_COST, _LINE = 150, 50
+TOP_K = 10
 _AROUND = {"text": 1200, "json": 2600}
 _MAX_OTHERS = 10
 
@@ -71,7 +73,7 @@ class NeighborhoodOptions(msgspec.Struct, frozen=True):
     definitions that the target may mean."""
 
     target: str
-    top_k: int = 10
+    top_k: int = TOP_K
     languages: tuple[str, ...] = ()
     lsp: bool | None = None  # None: only where a server runs already
     slices: tuple[str, ...] = ()
@@ -373,7 +375,8 @@ def _share(collected: Collected, options: NeighborhoodOptions) -> list[int]:
     """How many nodes of each slice are shown: at most top_k, and so that all together keep to the budget: one for
     each, then a second, and so on; three fit any budget."""
     whole, page = list(collected.slices.values()), options.page
-    costs = [[_COST] * min(len(slice_.nodes), options.top_k) for slice_ in whole]
+    cost = _COST if options.top_k <= TOP_K else _LINE
+    costs = [[cost] * min(len(slice_.nodes), options.top_k) for slice_ in whole]
     if not page.budget:
         return [len(each) for each in costs]
     room = page.budget - _AROUND[page.measure]

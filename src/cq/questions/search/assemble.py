@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,7 +36,7 @@ from cq.questions.page import count_tokens, take
 from cq.questions.search.classify import NON_CODE, Hit, classify
 from cq.questions.search.enrich import Enricher, clip
 from cq.questions.search.scan import Scan, SearchOptions, scan
-from cq.questions.target import Definition, last_name
+from cq.questions.target import CHOSEN, Definition, last_name, rank_twins
 
 if TYPE_CHECKING:
     from cq.questions.files import Files, HeldFile
@@ -243,7 +244,7 @@ class _Assembly:
         return tuple(Finding("overview", row) for row in rows)
 
     def _candidates(self) -> tuple[Finding, ...]:
-        ranked = self._rank_targets()
+        ranked = self._targets
         rows: list[Finding] = []
         for number, hit in enumerate(ranked[:TOP_CANDIDATES], 1):
             symbol = hit.file.symbols[hit.document][hit.symbol] if hit.symbol >= 0 else None
@@ -255,17 +256,27 @@ class _Assembly:
             rows.append(Finding("candidate", message, location, hit.score, hit.confidence))
         return tuple(rows)
 
-    def _rank_targets(self) -> list[Hit]:
-        """Best first: what is named exactly so, code before values, then the score, then who is spoken of most."""
+    @cached_property
+    def _targets(self) -> list[Hit]:
+        """Best first: what is named exactly so, as every question ranks it; of the rest code before values, then the
+        score, then who is spoken of most."""
         name = last_name(self.options.text)
+        exact: dict[tuple[str, int, int], Hit] = {}
+        rest: list[Hit] = []
+        for hit in self.definitions:
+            symbol = hit.file.symbols[hit.document][hit.symbol] if hit.symbol >= 0 else None
+            if symbol is not None and symbol.name == name:
+                exact.setdefault((hit.file.path, hit.document, hit.symbol), hit)
+            else:
+                rest.append(hit)
 
         def order(hit: Hit) -> tuple[Any, ...]:
             symbol = hit.file.symbols[hit.document][hit.symbol] if hit.symbol >= 0 else None
-            exact = symbol is not None and symbol.name == name
             value = symbol is None or symbol.kind in _VALUES
-            return not exact, value, -hit.score, -self.found.by_file[hit.file.path], hit.file.path, hit.start
+            return value, -hit.score, -self.found.by_file[hit.file.path], hit.file.path, hit.start
 
-        return sorted(self.definitions, key=order)
+        twins = rank_twins(self.files, (Definition(hit.file, hit.document, hit.symbol) for hit in exact.values()))
+        return [*(exact[row.key] for row in twins), *sorted(rest, key=order)]
 
     def _preview(self) -> tuple[Finding, ...]:
         rows: list[Finding] = []
@@ -287,7 +298,7 @@ class _Assembly:
                 tuple(n for n, _ in callers[:PREVIEW]),
             )
         }
-        targets = self._rank_targets()
+        targets = self._targets
         if targets and targets[0].symbol >= 0:
             hit = targets[0]
             symbol = hit.file.symbols[hit.document][hit.symbol]
@@ -360,7 +371,7 @@ class _Assembly:
     def _follow_ups(self, shown: int, listed: int) -> tuple[Finding, ...]:
         options = self.options
         commands: list[str] = []
-        targets = self._rank_targets()
+        targets = self._targets
         if targets and targets[0].symbol >= 0:
             symbol = targets[0].file.symbols[targets[0].document][targets[0].symbol]
             if symbol.kind_group in ("function", "method", "class"):
@@ -381,18 +392,14 @@ class _Assembly:
     # -- the card and the summary ----------------------------------------------------------------------
 
     def _insight(self, budget: Budget) -> Insight:
-        targets = self._rank_targets()
+        targets = self._targets
         target = None
         confidence = max((hit.confidence for hit in self.hits), default=0.0)
         if targets:
             hit = targets[0]
             location = hit.file.locate(hit.start, hit.end)
             symbol = hit.file.symbols[hit.document][hit.symbol] if hit.symbol >= 0 else None
-            reason = (
-                "the only definition"
-                if len(targets) == 1
-                else f"best of {len(targets)} by role, depth and mentions in its file"
-            )
+            reason = "the only definition" if len(targets) == 1 else CHOSEN
             target = Target(
                 symbol.qualified_name if symbol else self.options.text,
                 symbol.kind if symbol else "definition",
@@ -418,7 +425,7 @@ class _Assembly:
         files = len({hit.file.path for hit in self.all if hit.category in _CALLS})
         quoted = sum(1 for hit in self.all if hit.category == "string" and _is_quoted(hit)) if self.named else 0
         tests = sum(1 for hit in self.all if hit.file.role == "test")
-        same = len(self._rank_targets()) if self.named else 0
+        same = len(self._targets) if self.named else 0
         drivers: list[str] = []
         points = 0
         if calls >= 10:

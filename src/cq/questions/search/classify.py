@@ -16,10 +16,20 @@ from cq.language import describe
 from cq.languages.registry import get_language
 from cq.model.answer import EVIDENCE
 from cq.model.facts import QUIET, ROLES, Import, Symbol
+from cq.syntax.tree import (
+    Node,
+    Tree,
+    all_child_count_of,
+    child_count_of,
+    children_of,
+    find_path,
+    is_named,
+    kind_of,
+    root_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
-
     from cq.questions.files import HeldFile
     from cq.store.codec import Document
 
@@ -258,21 +268,21 @@ _HOLES = re.compile(
 
 def _class_of_node(file: HeldFile, hit: Hit, tree: Tree) -> str:
     """Comment, docstring or string; text for a keyword or a sign; "" for code that the facts know better."""
-    node = tree.root_node.descendant_for_byte_range(hit.anchor, hit.anchor + 1)
-    innermost = node
-    while node is not None:
-        kind = node.type
-        if node.is_named:
+    path = find_path(root_of(tree), hit.anchor, hit.anchor + 1)
+    innermost = path[-1]
+    while path:
+        node = path.pop()
+        kind = kind_of(node)
+        if is_named(node):
             if "comment" in kind or kind == "marginalia":
-                return "docstring" if _is_doc_comment(file.text, node.start_byte) else "comment"
+                return "docstring" if _is_doc_comment(file.text, start_of(node)) else "comment"
             if _HOLES.search(kind):
                 break
             if _STRINGS.search(kind) and kind != "string_interpolation":
-                return "docstring" if describe(hit.language).has_docstrings and _is_docstring(node) else "string"
-        node = node.parent
-    if innermost is None or (innermost.is_named and "identifier" not in innermost.type and innermost.child_count):
+                return "docstring" if describe(hit.language).has_docstrings and _is_docstring(path) else "string"
+    if is_named(innermost) and "identifier" not in kind_of(innermost) and all_child_count_of(innermost):
         return ""
-    return "reference" if "identifier" in innermost.type else ""
+    return "reference" if "identifier" in kind_of(innermost) else ""
 
 
 def _is_doc_comment(text: bytes, start: int) -> bool:
@@ -281,23 +291,27 @@ def _is_doc_comment(text: bytes, start: int) -> bool:
     return head.startswith((b"/**", b"///", b"//!", b"/*!")) and not head.startswith((b"/**/", b"/***", b"////"))
 
 
-def _is_docstring(node: Node) -> bool:
-    """The first statement of a module, class or function, and nothing but a string."""
-    while node.parent is not None and node.parent.type in ("string", "concatenated_string", "parenthesized_expression"):
-        node = node.parent
-    statement = node.parent
-    if statement is None or statement.type != "expression_statement" or statement.named_child_count != 1:
+def _is_docstring(around: list[Node]) -> bool:
+    """Whether a string with these nodes around it, the root first, is the first statement of a module, class or
+    function, and nothing but a string."""
+    while around and kind_of(around[-1]) in ("string", "concatenated_string", "parenthesized_expression"):
+        around.pop()
+    if len(around) < 2:
         return False
-    block = statement.parent
-    if block is None:
+    statement, block = around[-1], around[-2]
+    if kind_of(statement) != "expression_statement" or child_count_of(statement) != 1:
         return False
-    first = next((child for child in block.named_children if child.type != "comment"), None)
-    if first is None or first.start_byte != statement.start_byte:
+    first = next((child for child in children_of(block) if kind_of(child) != "comment"), None)
+    if first is None or start_of(first) != start_of(statement):
         return False
-    if block.type == "module":
+    if kind_of(block) == "module":
         return True
-    owner = block.parent
-    return block.type == "block" and owner is not None and owner.type in ("function_definition", "class_definition")
+    owner = around[-3] if len(around) > 2 else None
+    return (
+        kind_of(block) == "block"
+        and owner is not None
+        and kind_of(owner) in ("function_definition", "class_definition")
+    )
 
 
 _COMMENT = re.compile(r"\s*(?:#|//|--|;|%|\*|/\*|<!--)")

@@ -18,10 +18,9 @@ from cq.model.facts import Call, Flow, Symbol
 from cq.questions.search.classify import Hit, parse, parse_piece
 from cq.questions.search.python import BUILTINS, PythonName, read_name
 from cq.questions.target import module_name
+from cq.syntax.tree import Node, Tree, end_of, field_of, find_path, is_named, kind_of, root_of, start_of
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
-
     from cq.questions.files import HeldFile
 
 STAGES = ("facts", "tree", "python_resolution", "lsp")
@@ -281,27 +280,25 @@ _FUNCTIONS = ("function", "method")
 
 
 def _what_tree_says(view: _View) -> dict[str, str] | None:
-    leaf = view.tree.root_node.descendant_for_byte_range(view.at, view.at + 1)
-    if leaf is None or leaf.type != "identifier":
+    *around, leaf = find_path(root_of(view.tree), view.at, view.at + 1)
+    if kind_of(leaf) != "identifier" or not around:
         return None
-    parent = leaf.parent
-    if parent is None:
-        return None
-    kind = parent.type
-    if kind in ("function_definition", "class_definition") and parent.child_by_field_name("name") == leaf:
+    parent = around[-1]
+    kind = kind_of(parent)
+    if kind in ("function_definition", "class_definition") and field_of(parent, "name") == leaf:
         return {"what": "definition"}
-    if kind == "keyword_argument" and parent.child_by_field_name("name") == leaf:
+    if kind == "keyword_argument" and field_of(parent, "name") == leaf:
         return {"what": "keyword_argument"}
-    named = parent if kind == "attribute" and parent.child_by_field_name("attribute") == leaf else leaf
-    above = named.parent
-    if above is not None and above.type == "call" and above.parent is not None and above.parent.type == "decorator":
-        above = above.parent
-    if above is not None and above.type == "call" and above.child_by_field_name("function") == named:
-        source = view.text[named.start_byte : named.end_byte].decode("utf-8", "replace")
+    named = around.pop() if kind == "attribute" and field_of(parent, "attribute") == leaf else leaf
+    above = around[-1] if around else None
+    if above is not None and kind_of(above) == "call" and len(around) > 1 and kind_of(around[-2]) == "decorator":
+        above = around[-2]
+    if above is not None and kind_of(above) == "call" and field_of(above, "function") == named:
+        source = view.text[start_of(named) : end_of(named)].decode("utf-8", "replace")
         return {"what": "callsite", "call_target": _bare(" ".join(source.split()))}
-    if above is not None and above.type == "decorator":
+    if above is not None and kind_of(above) == "decorator":
         return {"what": "decorator"}
-    return {"what": _class_by_ancestors(named)}
+    return {"what": _class_by_ancestors(named, around)}
 
 
 _PARAMETERS = ("parameters", "lambda_parameters")
@@ -314,10 +311,10 @@ _PARAMETER_KINDS = (
 )
 
 
-def _class_by_ancestors(node: Node) -> str:
-    child, above = node, node.parent
-    while above is not None:
-        kind = above.type
+def _class_by_ancestors(child: Node, around: list[Node]) -> str:
+    for at in range(len(around) - 1, -1, -1):
+        above = around[at]
+        kind = kind_of(above)
         if kind in ("import_statement", "future_import_statement"):
             return "import"
         if kind == "import_from_statement":
@@ -326,24 +323,20 @@ def _class_by_ancestors(node: Node) -> str:
             return "annotation"
         if kind in _PARAMETERS:
             return "parameter"
-        if kind in _PARAMETER_KINDS and above.child_by_field_name("value") != child:
-            if (
-                kind.endswith("_pattern")
-                and above.parent is not None
-                and above.parent.type not in (*_PARAMETERS, "typed_parameter")
-            ):
-                child, above = above, above.parent
+        if kind in _PARAMETER_KINDS and field_of(above, "value") != child:
+            if kind.endswith("_pattern") and at and kind_of(around[at - 1]) not in (*_PARAMETERS, "typed_parameter"):
+                child = above
                 continue
             return "parameter"
         if kind in ("assignment", "augmented_assignment", "for_statement", "for_in_clause"):
-            return "assignment" if above.child_by_field_name("left") == child else "reference"
+            return "assignment" if field_of(above, "left") == child else "reference"
         if kind == "named_expression":
-            return "assignment" if above.child_by_field_name("name") == child else "reference"
+            return "assignment" if field_of(above, "name") == child else "reference"
         if kind in ("as_pattern_target", "global_statement", "nonlocal_statement", "delete_statement"):
             return "assignment"
         if kind not in _PATTERNS:
             return "reference"
-        child, above = above, above.parent
+        child = above
     return "reference"
 
 
@@ -368,14 +361,19 @@ _PATTERNS = frozenset(
 
 def _node_kind(view: _View) -> str:
     """The kind of the smallest node that is more than the name itself."""
-    node = view.tree.root_node.descendant_for_byte_range(view.at, max(view.end - 1, view.at))
-    while node is not None and (not node.is_named or "identifier" in node.type) and node.parent is not None:
-        node = node.parent
-    if node is not None and node.type in ("attribute", "member_expression", "field_expression", "scoped_identifier"):
-        above = node.parent
-        if above is not None and "call" in above.type and above.start_byte == node.start_byte:
-            node = above
-    return node.type if node is not None else ""
+    path = find_path(root_of(view.tree), view.at, max(view.end - 1, view.at))
+    while len(path) > 1 and (not is_named(path[-1]) or "identifier" in kind_of(path[-1])):
+        path.pop()
+    if len(path) > 1 and kind_of(path[-1]) in (
+        "attribute",
+        "member_expression",
+        "field_expression",
+        "scoped_identifier",
+    ):
+        node, above = path[-1], path[-2]
+        if "call" in kind_of(above) and start_of(above) == start_of(node):
+            path.pop()
+    return kind_of(path[-1])
 
 
 def _ask_python(view: _View, match: str) -> PythonName | None:
@@ -388,12 +386,13 @@ def _ask_python(view: _View, match: str) -> PythonName | None:
 
 def _find_statement(view: _View) -> tuple[int, int]:
     """The statement at module or class level; nothing for a class, which is too much for one name."""
-    node = view.tree.root_node.descendant_for_byte_range(view.at, view.at + 1)
-    while node is not None and node.parent is not None and node.parent.type not in ("module", "block"):
-        node = node.parent
-    if node is None or node.parent is None or node.type in ("class_definition", "decorated_definition"):
+    path = find_path(root_of(view.tree), view.at, view.at + 1)
+    while len(path) > 1 and kind_of(path[-2]) not in ("module", "block"):
+        path.pop()
+    node = path[-1]
+    if len(path) < 2 or kind_of(node) in ("class_definition", "decorated_definition"):
         return 0, 0
-    return node.start_byte, node.end_byte
+    return start_of(node), end_of(node)
 
 
 def _bind(hit: Hit, name: str, kind: str) -> NameBinding:

@@ -17,6 +17,7 @@ from cq.model.source import Segment
 from cq.query.vocabulary import ENTITIES, LANGUAGES
 from cq.questions.structural.matches import Match
 from cq.store.read import Reader, StoredFile
+from cq.syntax.tree import is_deeper
 
 # What the matcher gets to see. It holds the interpreter while it works and cannot be stopped: its cost on one line
 # is the square of the line, on a nest the square of the depth, and a nest of 20,000 kills the process.
@@ -245,16 +246,4 @@ def _may_be_deep(text: bytes) -> bool:
 def _is_deep(text: bytes, language: str) -> bool:
     own = get_language(language)
     tree = own.parse(text) if own is not None else None
-    if tree is None:
-        return True
-    cursor, depth = tree.walk(), 0
-    while True:
-        if cursor.goto_first_child():
-            depth += 1
-            if depth > MAX_DEPTH:
-                return True
-            continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return False
-            depth -= 1
+    return tree is None or is_deeper(tree, MAX_DEPTH)

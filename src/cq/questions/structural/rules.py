@@ -21,6 +21,20 @@ from cq.languages.registry import get_language
 from cq.query.patterns import METAVARIABLE, find_kind
 from cq.query.tree import And, Expression, Not, Or, Token
 from cq.query.vocabulary import LANGUAGES, RELATIONS
+from cq.syntax.tree import (
+    Node,
+    all_children_of,
+    child_field_of,
+    children_of,
+    end_of,
+    find_path,
+    has_error,
+    is_named,
+    kind_of,
+    root_of,
+    start_of,
+    walk,
+)
 
 Rule = dict[str, Any]
 
@@ -372,17 +386,17 @@ def _find_tails(text: str, frames: tuple[str, ...], rule: Rule, language: str, s
     return choices
 
 
-def _find_rooted_tail(text: str, frames: tuple[str, ...], language: str) -> tuple[_Tail, Any, str] | None:
+def _find_rooted_tail(text: str, frames: tuple[str, ...], language: str) -> tuple[_Tail, Node, str] | None:
     """The tail, the node of the pattern, and the code it stands in: the first that parses."""
     for frame in frames:
         context, start = frame.format(text), _place_in(frame)
         sample, body = _sample(context), _sample(text)
         root = _parse(sample, language)
-        if root is None or root.has_error:
+        if root is None or has_error(root):
             continue
         tail = _find_tail(root, text, sample, start)
         span = _bytes(sample, start + len(body) - len(body.lstrip()), start + len(body.rstrip()))
-        return None if tail is None else (tail, root.descendant_for_byte_range(*span), context)
+        return None if tail is None else (tail, find_path(root, *span)[-1], context)
     return None
 
 
@@ -401,17 +415,17 @@ def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule |
     context, start = frame.format(text), _place_in(frame)
     sample, body = _sample(context), _sample(text)
     root = _parse(sample, language)
-    if root is not None and root.has_error:
+    if root is not None and has_error(root):
         sample = _STATEMENTS.sub(lambda match: match[0][:-1] + ";", sample)
         root = _parse(sample, language)
-    if root is None or root.has_error:
+    if root is None or has_error(root):
         return None
     first, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
     span = _bytes(sample, first, last)
-    node = root.descendant_for_byte_range(*span)
-    if node is None or (node.start_byte, node.end_byte) != span:
+    node = find_path(root, *span)[-1]
+    if (start_of(node), end_of(node)) != span:
         return None
-    rule = _plain(context, strictness, node.type)
+    rule = _plain(context, strictness, kind_of(node))
     with suppress(Unservable):
         check_rule(rule, language)
         return rule if _finds(rule, sample, language, first, last) else None
@@ -484,10 +498,10 @@ def _sample(text: str) -> str:
     return METAVARIABLE.sub(lambda match: "_" * match[0].count("$") + (match[0].lstrip("$") or ""), text)
 
 
-def _parse(text: str, language: str) -> Any:
+def _parse(text: str, language: str) -> Node | None:
     own = get_language(language)
     tree = own.parse(text.encode()) if own is not None else None
-    return tree.root_node if tree is not None else None
+    return root_of(tree) if tree is not None else None
 
 
 class _Tail(NamedTuple):
@@ -495,44 +509,47 @@ class _Tail(NamedTuple):
 
     text: str  # the pattern without it
     name: str
-    place: Any  # the list
+    root: Node
+    place: Node  # the list
     heads: int  # how much stands before the `$$$`
-    parts: tuple[Any, ...]
+    parts: tuple[Node, ...]
 
 
-def _find_tail(root: Any, text: str, sample: str, start: int) -> _Tail | None:
+def _find_tail(root: Node, text: str, sample: str, start: int) -> _Tail | None:
     """`f($$$A, $B)` takes as few as it can for $$$A and does not try again: it would miss `f(1, 2)`. Between
     statements, one thing may follow and another list behind it."""
     found: list[_Tail] = []
-    offsets = {_bytes(sample, m.start() + start)[0]: m for m in METAVARIABLE.finditer(text) if m[0].startswith("$$$")}
+    offsets = {
+        _bytes(sample, m.start() + start, 0)[0]: m for m in METAVARIABLE.finditer(text) if m[0].startswith("$$$")
+    }
     todo = [root] if offsets else []
     while todo:
         node = todo.pop()
-        children = node.named_children
+        children = children_of(node)
         todo += children
         many = [
             at
             for at, child in enumerate(children)
-            if child.start_byte in offsets
+            if start_of(child) in offsets
             and _is_name(child, sample)
-            and not node.field_name_for_named_child(at)  # the body of a `try` is no list of bodies
+            and not child_field_of(node, at)  # the body of a `try` is no list of bodies
         ]
         if not many:
             continue
-        match = offsets[children[many[0]].start_byte]
-        commas = any(child.type == "," for child in node.children)
+        match = offsets[start_of(children[many[0]])]
+        commas = any(kind_of(child) == "," for child in all_children_of(node))
         if len(many) > 1 and (commas or many[-1] < len(children) - 1 or any(b - a > 2 for a, b in pairwise(many))):
             raise Unservable(f"{match[0]}: one $$$ in a list, not more")
         if len(many) == 1 and many[0] < len(children) - 1:
-            end = len(sample.encode()[: children[-1].end_byte].decode()) - start
+            end = len(sample.encode()[: end_of(children[-1])].decode()) - start
             shorter = text[: match.end()] + text[end:]
-            found.append(_Tail(shorter, match[0].lstrip("$"), node, many[0], tuple(children[many[0] + 1 :])))
+            found.append(_Tail(shorter, match[0].lstrip("$"), root, node, many[0], tuple(children[many[0] + 1 :])))
     if len(found) > 1:
         raise Unservable("one list with something behind its $$$, not more")
     return found[0] if found else None
 
 
-def _tail_rule(tail: _Tail, top: Any, context: str, language: str, strictness: str) -> Rule:
+def _tail_rule(tail: _Tail, top: Node, context: str, language: str, strictness: str) -> Rule:
     """The pattern without the tail, and the tail counted from the end of the list."""
     real: Rule = {"not": {"any": [{"kind": kind} for kind in _comment_kinds(language)]}}
     rules: list[Rule] = [_text_rule(tail.text, language, strictness)]
@@ -541,39 +558,27 @@ def _tail_rule(tail: _Tail, top: Any, context: str, language: str, strictness: s
             "all": [
                 {"nthChild": {"position": len(tail.parts) - at, "reverse": True, "ofRule": real}},
                 {"nthChild": {"position": f"n+{tail.heads + at + 1}", "ofRule": real}},
-                _part_rule(part, context, language),
+                _part_rule(part, tail.root, context, language),
             ],
             "stopBy": "neighbor",
         }
         if tail.place == top:
             rules.append({"has": child})
-        elif tail.place.parent == top:
-            rules.append({"has": {"kind": tail.place.type, "has": child, "stopBy": "neighbor"}})
+        elif tail.place in children_of(top):
+            rules.append({"has": {"kind": kind_of(tail.place), "has": child, "stopBy": "neighbor"}})
         else:
             raise Unservable(f"$$${tail.name} must be the last of a list inside a list")
     return {"all": rules}
 
 
-def _part_rule(part: Any, context: str, language: str) -> Rule:
+def _part_rule(part: Node, root: Node, context: str, language: str) -> Rule:
     """A thing of a list as what it is there: `k=1` is an argument of a call, and alone an assignment."""
-    node = part
-    while node.parent is not None:
-        node = node.parent
-    while node is not None and node.type != part.type:
-        node = _next(node)
-    text = context[_chars(context, part.start_byte) : _chars(context, part.end_byte)]
+    # In the order of the text, outer nodes first: the order in which a selector looks.
+    node = next(node for node in walk(root) if is_named(node) and kind_of(node) == kind_of(part))
+    text = context[_chars(context, start_of(part)) : _chars(context, end_of(part))]
     if node == part and not METAVARIABLE.fullmatch(text):
-        return {"pattern": {"context": context, "selector": part.type}}
+        return {"pattern": {"context": context, "selector": kind_of(part)}}
     return compile_rule(text, language)
-
-
-def _next(node: Any) -> Any:
-    """In the order of the text, outer nodes first: the order in which a selector looks."""
-    if node.named_child_count:
-        return node.named_child(0)
-    while node is not None and node.next_named_sibling is None:
-        node = node.parent
-    return node.next_named_sibling if node is not None else None
 
 
 def _chars(text: str, place: int) -> int:
@@ -601,12 +606,12 @@ def _comment_kinds(language: str) -> tuple[str, ...]:
     return tuple(found) or ("ERROR",)
 
 
-def _bytes(text: str, *places: int) -> tuple[int, ...]:
-    return tuple(len(text[:place].encode()) for place in places)
+def _bytes(text: str, first: int, last: int) -> tuple[int, int]:
+    return len(text[:first].encode()), len(text[:last].encode())
 
 
-def _is_name(node: Any, sample: str) -> bool:
-    text = sample.encode()[node.start_byte : node.end_byte].rstrip(b"; ")
+def _is_name(node: Node, sample: str) -> bool:
+    text = sample.encode()[start_of(node) : end_of(node)].rstrip(b"; ")
     return re.fullmatch(rb"___\w*", text) is not None
 
 

@@ -33,6 +33,7 @@ def highlight(source: str, language: str) -> str:
     if not has_colour() or len(source) > _MOST_BYTES:
         return source
     from cq.languages.registry import get_language
+    from cq.syntax.tree import Node, all_child_count_of, end_of, is_named, kind_of, root_of, start_of, walk
 
     known = get_language(language)
     text = source.encode("utf-8", "surrogateescape")
@@ -41,22 +42,16 @@ def highlight(source: str, language: str) -> str:
         return source
     parts: list[str] = []
     done = 0
-    cursor = tree.walk()
-    while True:
-        node = cursor.node
-        assert node is not None
-        style = _find_style(node.type, named=node.is_named, leaf=node.child_count == 0)
-        if style and node.start_byte >= done:
-            parts.append(text[done : node.start_byte].decode("utf-8", "surrogateescape"))
-            parts.append(_paint(text[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape"), style))
-            done = node.end_byte
-        if (not style and cursor.goto_first_child()) or cursor.goto_next_sibling():
-            continue
-        while cursor.goto_parent():
-            if cursor.goto_next_sibling():
-                break
-        else:
-            break
+
+    def find_style(node: Node) -> str:
+        return _find_style(kind_of(node), named=is_named(node), leaf=all_child_count_of(node) == 0)
+
+    for node in walk(root_of(tree), lambda node: not find_style(node)):
+        style = find_style(node)
+        if style and start_of(node) >= done:
+            parts.append(text[done : start_of(node)].decode("utf-8", "surrogateescape"))
+            parts.append(_paint(text[start_of(node) : end_of(node)].decode("utf-8", "surrogateescape"), style))
+            done = end_of(node)
     return "".join(parts) + text[done:].decode("utf-8", "surrogateescape")
 
 

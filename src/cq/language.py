@@ -135,6 +135,11 @@ def load_known(language: str, name: str, kind: type[_Table]) -> _Table:
     return _convert(file, _parse(file, _read(file)), kind) if file and file.exists() else kind()
 
 
+def read_query(language: str, name: str) -> str:
+    """`<name>.scm` of the folder of a language."""
+    return _read(_files()[language].with_name(f"{name}.scm"))
+
+
 @cache
 def _files() -> dict[str, Path]:
     return {file.stem: file for folder in _FOLDER.iterdir() if folder.is_dir() for file in folder.glob("*.toml")}

@@ -17,13 +17,14 @@ from cq.languages.tables.linking import Rules
 from cq.questions import imports
 from cq.questions.structural.rules import Patterns
 from cq.source import segments
+from cq.syntax.language import Syntax
 
 FOLDER = Path(languages.__file__).parent / "languages"
 DESCRIPTIONS = sorted(FOLDER.glob("*/*.toml"))
 KNOWN = sorted(FOLDER.glob("*/known/*.toml"))
 TABLES: dict[str, type[Any]] = {
     "exceptions": handlers.Table, "linking": Rules, "loading": loading.Table, "packages": imports.Packages,
-    "patterns": Patterns, "segments": segments.Rules,
+    "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax,
 }  # fmt: skip
 SCHEMAS: dict[str, type[Any]] = {"effects": Effects}
 

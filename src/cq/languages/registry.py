@@ -13,4 +13,6 @@ from cq.syntax.language import Language
 def get_language(language: str) -> Language | None:
     """The language, or None for one without a grammar (its files still have text and a module chunk)."""
     module, _, name = describe(language).reader.partition(":")
-    return getattr(importlib.import_module(f"cq.languages.{module}"), name)() if module else None
+    if module:
+        return getattr(importlib.import_module(f"cq.languages.{module}"), name)(language)
+    return Language(language) if describe(language).grammar else None

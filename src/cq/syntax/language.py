@@ -19,12 +19,15 @@ pattern stands last and names what the pattern is about:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from cq.language import describe, load_table, read_query
 from cq.model.facts import ROLES, Argument
 from cq.syntax.excerpt import clip
 from cq.syntax.tree import (
@@ -87,55 +90,81 @@ class Draft(msgspec.Struct, gc=False):
     ordinal: int = 1
 
 
-class Language:
-    """Defaults serve a table language; a subclass says what its query cannot."""
+class Syntax(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `syntax` of a language: what it gives takes the place of the attribute of that name."""
 
-    id: ClassVar[str] = ""
-    label: ClassVar[str] = ""
-    grammar_module: ClassVar[str] = ""
-    grammar_function: ClassVar[str] = "language"
-    query_name: ClassVar[str] = ""  # defaults to the id
+    queries: tuple[str, ...] | UnsetType = UNSET
+    argument_kinds: dict[str, tuple[str, ...]] | UnsetType = UNSET  # kind -> node types
+    root_kinds: dict[str, tuple[str, ...]] | UnsetType = UNSET
+    comment_kinds: tuple[str, ...] | UnsetType = UNSET
+    modifier_words: frozenset[str] | UnsetType = UNSET
+    doc_prefixes: tuple[str, ...] | UnsetType = UNSET
+    stub: str | UnsetType = UNSET
+    method_owners: frozenset[str] | UnsetType = UNSET
+    constructor_names: frozenset[str] | UnsetType = UNSET
+    dot_attributes: bool | UnsetType = UNSET
+    has_code: bool | UnsetType = UNSET
+    base_clauses: frozenset[str] | UnsetType = UNSET
+    wrapped_argument: bool | UnsetType = UNSET
+    containers: frozenset[str] | UnsetType = UNSET
+
+    def list_attributes(self) -> Iterator[tuple[str, object]]:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if name in ("argument_kinds", "root_kinds") and value is not UNSET:
+                yield name, {node: kind for kind, nodes in value.items() for node in nodes}
+            elif name == "doc_prefixes" and value is not UNSET:
+                yield name, tuple(prefix.encode() for prefix in value)
+            elif value is not UNSET:
+                yield name, value
+
+
+class Language:
+    """Defaults serve a language that data describes; a subclass says what its query and its table cannot."""
+
+    queries: tuple[str, ...] = ()  # files of its folder that make its query; defaults to the one of its id
     # Every pattern of the query captures one node, and handlers look up the rest; `each_<what>` gets all nodes of one
     # capture at once. Nodes then come as lists instead of a dict each: a third of the query's cost.
-    flat: ClassVar[bool] = False
-    argument_kinds: ClassVar[dict[str, str]] = {}
-    root_kinds: ClassVar[dict[str, str]] = {}  # node type at root -> chunk kind; else `statement`
-    comment_kinds: ClassVar[tuple[str, ...]] = ("comment", "line_comment", "block_comment")
-    modifier_words: ClassVar[frozenset[str]] = frozenset()
-    doc_prefixes: ClassVar[tuple[bytes, ...]] = ()  # comments that begin so belong to the definition below them
-    stub: ClassVar[str] = ";"  # what stands for the body of a collapsed child
-    method_owners: ClassVar[frozenset[str]] = frozenset(
+    flat: bool = False
+    argument_kinds: Mapping[str, str] = MappingProxyType({})
+    root_kinds: Mapping[str, str] = MappingProxyType({})  # node type at root -> chunk kind; else `statement`
+    comment_kinds: tuple[str, ...] = ("comment", "line_comment", "block_comment")
+    modifier_words: frozenset[str] = frozenset()
+    doc_prefixes: tuple[bytes, ...] = ()  # comments that begin so belong to the definition below them
+    stub: str = ";"  # what stands for the body of a collapsed child
+    method_owners: frozenset[str] = frozenset(
         {"class", "struct", "interface", "trait", "impl", "enum", "object", "protocol", "record", "extension", "actor"}
     )
-    once_kinds: ClassVar[frozenset[str]] = frozenset()  # a scope defines such a name once; later ones are assignments
-    constructor_names: ClassVar[frozenset[str]] = frozenset()
-    has_code: ClassVar[bool] = False  # fills collector.code
-    straight_kinds: ClassVar[frozenset[str]] = frozenset()  # nodes that always run with what holds them
-    type_kinds: ClassVar[frozenset[str]] = frozenset()  # definitions that only types can name, bound under `<name>`
-    dot_attributes: ClassVar[bool] = False  # an identifier after a dot is an attribute, whatever its node is called
+    once_kinds: frozenset[str] = frozenset()  # a scope defines such a name once; later ones are assignments
+    constructor_names: frozenset[str] = frozenset()
+    has_code: bool = False  # fills collector.code
+    straight_kinds: frozenset[str] = frozenset()  # nodes that always run with what holds them
+    type_kinds: frozenset[str] = frozenset()  # definitions that only types can name, bound under `<name>`
+    dot_attributes: bool = False  # an identifier after a dot is an attribute, whatever its node is called
     # With keywords given, references are words of the text outside @opaque spans (strings, comments) and
     # inside @hole spans (interpolations), less the keywords and the @token nodes (words that are keywords
     # only here). A quarter of the cost of a match per identifier, and equal to it on every corpus (tests).
-    keywords: ClassVar[frozenset[bytes]] = frozenset()
-    word_bytes: ClassVar[bytes] = b"_"  # in words beside letters, digits and what is not ASCII
+    keywords: frozenset[bytes] = frozenset()
+    word_bytes: bytes = b"_"  # in words beside letters, digits and what is not ASCII
+    base_clauses: frozenset[str] = frozenset()  # nodes of a definition that hold its bases
+    wrapped_argument: bool = False  # the grammar has a node around each argument
+    containers: frozenset[str] = frozenset()  # of data: nodes that hold keys and items
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        for name, value in load_table(id, "syntax", Syntax).list_attributes():
+            setattr(self, name, value)
 
     # -- loading ---------------------------------------------------------------------------------
 
     @cached_property
     def grammar(self) -> Grammar:
-        return Grammar(self.grammar_module, self.grammar_function)
-
-    @property
-    def folder(self) -> str:
-        """The package that holds its queries."""
-        return type(self).__module__.rpartition(".")[0]
+        described = describe(self.id)
+        return Grammar(described.grammar, described.grammar_function)
 
     @cached_property
     def query_source(self) -> str:
-        from importlib import resources  # half of what importing this module would cost, and few questions parse
-
-        name = f"{self.query_name or self.id}.scm"
-        return resources.files(self.folder).joinpath(name).read_text("utf-8")
+        return "".join(read_query(self.id, name) for name in self.queries or (self.id,))
 
     @cached_property
     def query(self) -> Query:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from functools import cached_property
-from importlib import resources
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -103,7 +102,6 @@ _IN_CLASS = 0  # `Draft.owner` of what belongs to the class around its construct
 class EcmaScript(EcmaScriptCode):
     """Everything both grammars say the same way. A definition inside `export` or `declare` is widened in `finish`."""
 
-    query_parts: ClassVar[tuple[str, ...]] = ()
     argument_kinds = {
         "string": "string", "template_string": "string", "number": "number", "true": "boolean", "false": "boolean",
         "null": "null", "undefined": "null", "identifier": "name", "this": "name", "super": "name",
@@ -122,11 +120,6 @@ class EcmaScript(EcmaScriptCode):
     doc_prefixes = (b"/**",)
     dot_attributes = True
     flat = True
-
-    @cached_property
-    def query_source(self) -> str:
-        folder = resources.files(self.folder)
-        return "\n".join(folder.joinpath(f"{part}.scm").read_text("utf-8") for part in self.query_parts)
 
     @cached_property
     def shapes(self) -> dict[int, str]:
@@ -1284,12 +1277,6 @@ class EcmaScript(EcmaScriptCode):
 
 
 class TypeScript(EcmaScript):
-    id = "typescript"
-    label = "TypeScript"
-    grammar_module = "tree_sitter_typescript"
-    grammar_function = "language_typescript"
-    query_parts = ("ecmascript", "typescript")
-
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
         """What the grammar does not know is written so that it does, in a text that could not be parsed: offsets stay,
         and facts read the true text."""
@@ -1301,24 +1288,8 @@ class TypeScript(EcmaScript):
         return other if other is not None and _measure_errors(other) < _measure_errors(tree) else tree
 
 
-class Tsx(TypeScript):
-    id = "tsx"
-    label = "TSX"
-    grammar_function = "language_tsx"
-    query_parts = ("ecmascript", "typescript", "jsx")
-
-
 class JavaScript(EcmaScript):
     all_optional = True
-    id = "javascript"
-    label = "JavaScript"
-    grammar_module = "tree_sitter_javascript"
-    query_parts = ("ecmascript", "javascript", "jsx")
-
-
-class Jsx(JavaScript):
-    id = "jsx"
-    label = "JSX"
 
 
 # class Box<in out T>, the type of sql<{ id: number }>`SELECT id`, and type Help = `use \`this\``

@@ -88,9 +88,6 @@ _BINDINGS = frozenset({"variable", "constant", "field"})
 
 
 class Python(Language):
-    id = "python"
-    label = "Python"
-    grammar_module = "tree_sitter_python"
     argument_kinds = {
         "string": "string", "concatenated_string": "string", "integer": "number", "float": "number",
         "unary_operator": "number", "true": "boolean", "false": "boolean", "none": "null", "identifier": "name",

@@ -113,9 +113,6 @@ _Summary = tuple[tuple[Argument, ...], int, tuple[str, ...]]
 
 
 class Rust(Language):
-    id = "rust"
-    label = "Rust"
-    grammar_module = "tree_sitter_rust"
     argument_kinds = {
         "string_literal": "string", "raw_string_literal": "string", "char_literal": "string",
         "integer_literal": "number", "float_literal": "number", "negative_literal": "number",

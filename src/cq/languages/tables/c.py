@@ -47,22 +47,6 @@ _NOT_SPACE = re.compile(rb"\S")
 
 
 class C(Language):
-    id = "c"
-    label = "C"
-    grammar_module = "tree_sitter_c"
-    argument_kinds = {
-        "string_literal": "string", "concatenated_string": "string", "char_literal": "string",
-        "number_literal": "number", "true": "boolean", "false": "boolean", "null": "null",
-        "identifier": "name", "field_expression": "attribute", "call_expression": "call",
-        "compound_literal_expression": "object", "initializer_list": "array",
-    }  # fmt: skip
-    root_kinds = {"preproc_include": "import", "expression_statement": "expression"}
-    modifier_words = frozenset(
-        {"static", "extern", "inline", "const", "volatile", "register", "typedef", "_Noreturn", "_Thread_local",
-         "restrict", "virtual", "explicit", "friend", "constexpr", "consteval", "constinit", "mutable", "thread_local"}
-    )  # fmt: skip
-    doc_prefixes = (b"//", b"/*")
-
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
         """Macros that no grammar sees through are blanked first; offsets stay, and facts read the true text."""
         return super().parse(_MACROS.sub(_blank, text), ranges)

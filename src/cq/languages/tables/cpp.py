@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from cq.languages.tables.c import FUNCTIONS, C, find_name
@@ -33,21 +31,6 @@ _CASTS = (b"static_cast<", b"dynamic_cast<", b"reinterpret_cast<", b"const_cast<
 
 
 class Cpp(C):
-    id = "cpp"
-    label = "C++"
-    grammar_module = "tree_sitter_cpp"
-    argument_kinds = C.argument_kinds | {
-        "raw_string_literal": "string", "this": "name", "qualified_identifier": "name", "new_expression": "call",
-        "lambda_expression": "function", "parameter_pack_expansion": "spread",
-    }  # fmt: skip
-    root_kinds = C.root_kinds | {"using_declaration": "import", "namespace_alias_definition": "import"}
-    method_owners = _CLASSES
-
-    @cached_property
-    def query_source(self) -> str:
-        tables = resources.files(self.folder)
-        return tables.joinpath("c.scm").read_text("utf-8") + tables.joinpath("cpp.scm").read_text("utf-8")
-
     # -- definitions -------------------------------------------------------------------------------
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:

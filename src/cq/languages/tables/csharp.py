@@ -35,30 +35,6 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 class CSharp(Java):
-    id = "csharp"
-    label = "C#"
-    grammar_module = "tree_sitter_c_sharp"
-    argument_kinds = {
-        "string_literal": "string", "verbatim_string_literal": "string", "raw_string_literal": "string",
-        "interpolated_string_expression": "string", "character_literal": "string", "integer_literal": "number",
-        "real_literal": "number", "prefix_unary_expression": "number", "boolean_literal": "boolean",
-        "null_literal": "null", "identifier": "name", "member_access_expression": "attribute",
-        "conditional_access_expression": "attribute", "invocation_expression": "call",
-        "object_creation_expression": "call", "implicit_object_creation_expression": "call",
-        "array_creation_expression": "array", "implicit_array_creation_expression": "array",
-        "collection_expression": "array", "anonymous_object_creation_expression": "object",
-        "lambda_expression": "function", "anonymous_method_expression": "function",
-    }  # fmt: skip
-    root_kinds = {"using_directive": "import", "extern_alias_directive": "import", "global_statement": "expression"}
-    modifier_words = frozenset(
-        {"public", "protected", "internal", "private", "file", "static", "abstract", "sealed", "virtual", "override",
-         "async", "readonly", "const", "partial", "extern", "new", "unsafe", "volatile", "required", "ref", "implicit",
-         "explicit", "params", "out", "in", "this"}
-    )  # fmt: skip
-    doc_prefixes = (b"///", b"/**")
-    base_clauses = frozenset({"base_list"})
-    wrapped_argument = True
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         name: Node | Span | None = captures["name"][0] if "name" in captures else field_of(node, "name")
         parameters = field_of(node, "parameters")

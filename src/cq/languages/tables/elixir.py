@@ -26,19 +26,6 @@ _WORDS = frozenset({*_HOLDERS, *_FUNCTIONS, *_TYPED, "defstruct", "defexception"
 
 
 class Elixir(Language):
-    id = "elixir"
-    label = "Elixir"
-    grammar_module = "tree_sitter_elixir"
-    argument_kinds = {
-        "string": "string", "charlist": "string", "atom": "string", "integer": "number", "float": "number",
-        "boolean": "boolean", "nil": "null", "identifier": "name", "alias": "name", "dot": "attribute", "call": "call",
-        "list": "array", "tuple": "array", "map": "object", "anonymous_function": "function", "keywords": "object",
-    }  # fmt: skip
-    root_kinds = {"call": "expression"}
-    doc_prefixes = (b"#",)
-    method_owners = frozenset()
-    stub = ", do: …"
-
     def on_define(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         word_node = captures["word"][0]
         word = collector.slice(start_of(word_node), end_of(word_node))

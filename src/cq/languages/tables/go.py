@@ -32,19 +32,6 @@ _VERSION = re.compile(r"[/.]v\d+$")
 
 
 class Go(Language):
-    id = "go"
-    label = "Go"
-    grammar_module = "tree_sitter_go"
-    argument_kinds = {
-        "interpreted_string_literal": "string", "raw_string_literal": "string", "rune_literal": "string",
-        "int_literal": "number", "float_literal": "number", "imaginary_literal": "number", "true": "boolean",
-        "false": "boolean", "nil": "null", "identifier": "name", "selector_expression": "attribute",
-        "call_expression": "call", "composite_literal": "object", "func_literal": "function",
-        "variadic_argument": "spread",
-    }  # fmt: skip
-    root_kinds = {"import_declaration": "import"}
-    doc_prefixes = (b"//", b"/*")
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         if kind in ("constant", "variable", "type"):
             self._add_specs(collector, kind, node)

@@ -32,20 +32,6 @@ _BODIES = ("type", "trait", "impl")
 
 
 class Haskell(Language):
-    id = "haskell"
-    label = "Haskell"
-    grammar_module = "tree_sitter_haskell"
-    argument_kinds = {
-        "string": "string", "char": "string", "integer": "number", "float": "number", "variable": "name",
-        "constructor": "name", "qualified": "attribute", "apply": "call", "list": "array", "tuple": "array",
-        "lambda": "function",
-    }  # fmt: skip
-    root_kinds = {"import": "import", "pragma": "comment"}
-    comment_kinds = ("comment", "haddock")
-    doc_prefixes = (b"-- |", b"-- ^", b"--", b"{-")
-    method_owners = frozenset({"trait", "impl"})
-    stub = ""
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         name, start, end = captures["name"][0], start_of(node), end_of(node)
         if kind in ("function", "signature"):

@@ -13,11 +13,6 @@ if TYPE_CHECKING:
 
 
 class Html(Language):
-    id = "html"
-    label = "HTML"
-    grammar_module = "tree_sitter_html"
-    root_kinds = {"element": "expression", "script_element": "expression", "style_element": "expression"}
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         name, start, end = captures["name"][0], start_of(node), end_of(node)
         tag_end = collector.text.find(b">", end_of(name), min(end, end_of(name) + 400)) + 1

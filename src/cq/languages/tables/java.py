@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from cq.model.facts import Argument
 from cq.syntax.excerpt import clip
@@ -34,29 +34,7 @@ VALUES = frozenset({"variable", "constant", "field", "property", "parameter", "t
 
 
 class Java(Language):
-    id = "java"
-    label = "Java"
-    grammar_module = "tree_sitter_java"
-    argument_kinds = {
-        "string_literal": "string", "character_literal": "string", "decimal_integer_literal": "number",
-        "hex_integer_literal": "number", "octal_integer_literal": "number", "binary_integer_literal": "number",
-        "decimal_floating_point_literal": "number", "hex_floating_point_literal": "number",
-        "unary_expression": "number", "true": "boolean", "false": "boolean",
-        "null_literal": "null", "identifier": "name", "this": "name",
-        "field_access": "attribute", "method_invocation": "call", "object_creation_expression": "call",
-        "array_creation_expression": "array", "lambda_expression": "function",
-        "method_reference": "function",
-    }  # fmt: skip
-    root_kinds = {"import_declaration": "import", "expression_statement": "expression"}
-    modifier_words = frozenset(
-        {"public", "protected", "private", "static", "final", "abstract", "default", "sealed", "non", "synchronized",
-         "native", "strictfp", "transient", "volatile"}
-    )  # fmt: skip
-    doc_prefixes = (b"/**",)
-    dot_attributes = True
     # Where the names of extended and implemented types stand.
-    base_clauses: ClassVar[frozenset[str]] = frozenset({"superclass", "super_interfaces", "extends_interfaces"})
-    wrapped_argument: ClassVar[bool] = False  # the grammar has a node around each argument
 
     # -- definitions -------------------------------------------------------------------------------
 

@@ -29,8 +29,6 @@ class KeyedData(Language):
     """`a.b.c` is key c of key b of key a. Where a file holds several values (a list, JSON lines, several YAML
     documents), each is a symbol named by its number, so that `0.name` and `1.name` stay apart."""
 
-    containers = frozenset({"object", "array"})
-
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
         return None if self.is_too_deep(text) else super().parse(text, ranges)
 
@@ -115,13 +113,6 @@ class KeyedData(Language):
 
 
 class Json(KeyedData):
-    id = "json"
-    label = "JSON"
-    grammar_module = "tree_sitter_json"
-    doc_prefixes = (b"//", b"/*")
-    stub = ": …"
-    has_code = True
-
     def on_setting(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """What tells how modules are found: tsconfig.json, package.json."""
         name, value = captures["name"][0], captures["value"][0]

@@ -37,27 +37,6 @@ _HOLDERS = frozenset({"class", "interface", "enum", "object", "annotation_type",
 
 
 class Kotlin(Java):
-    id = "kotlin"
-    label = "Kotlin"
-    grammar_module = "tree_sitter_kotlin"
-    argument_kinds = {
-        "string_literal": "string", "multiline_string_literal": "string", "character_literal": "string",
-        "number_literal": "number", "float_literal": "number", "unary_expression": "number", "identifier": "name",
-        "this_expression": "name", "navigation_expression": "attribute", "call_expression": "call",
-        "collection_literal": "array", "object_literal": "object", "lambda_literal": "function",
-        "annotated_lambda": "function", "anonymous_function": "function", "callable_reference": "function",
-        "spread_expression": "spread",
-    }  # fmt: skip
-    root_kinds = {"import": "import", "call_expression": "expression"}
-    modifier_words = frozenset(
-        {"public", "protected", "private", "internal", "open", "abstract", "final", "sealed", "data", "inner", "value",
-         "enum", "annotation", "companion", "override", "lateinit", "suspend", "tailrec", "operator", "infix", "inline",
-         "external", "const", "vararg", "noinline", "crossinline", "reified", "expect", "actual"}
-    )  # fmt: skip
-    base_clauses = frozenset({"delegation_specifiers"})
-    wrapped_argument = True
-    method_owners = _HOLDERS
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         if kind == "property":
             self._add_property(collector, node)

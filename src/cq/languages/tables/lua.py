@@ -33,23 +33,6 @@ _BOUND = re.compile(rb"(\w+)\s*(?:<\w+>\s*)?=\s*$")
 
 
 class Lua(Language):
-    id = "lua"
-    label = "Lua"
-    grammar_module = "tree_sitter_lua"
-    argument_kinds = {
-        "string": "string", "number": "number", "true": "boolean", "false": "boolean", "nil": "null",
-        "identifier": "name", "dot_index_expression": "attribute", "bracket_index_expression": "attribute",
-        "function_call": "call", "table_constructor": "object", "function_definition": "function",
-        "vararg_expression": "spread",
-    }  # fmt: skip
-    root_kinds = {
-        "function_call": "expression", "if_statement": "control", "for_statement": "control",
-        "while_statement": "control", "repeat_statement": "control", "do_statement": "control",
-    }  # fmt: skip
-    doc_prefixes = (b"--",)
-    stub = " end"
-    dot_attributes = True
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         name, value = captures["name"][0], captures.get("value")
         full, name_start, name_end = _read_name(collector, name)

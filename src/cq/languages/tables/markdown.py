@@ -14,12 +14,6 @@ if TYPE_CHECKING:
 
 
 class Markdown(Language):
-    id = "markdown"
-    label = "Markdown"
-    grammar_module = "tree_sitter_markdown"
-    root_kinds = {"minus_metadata": "expression", "plus_metadata": "expression"}
-    stub = ""
-
     def on_document(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         collector.remarks.append((end_of(node), "end", ""))
 

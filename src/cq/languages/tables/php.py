@@ -21,32 +21,6 @@ _CLASSES = frozenset({"class", "interface", "trait", "enum"})
 
 
 class Php(Java):
-    id = "php"
-    label = "PHP"
-    grammar_module = "tree_sitter_php"
-    grammar_function = "language_php"
-    argument_kinds = {
-        "string": "string", "encapsed_string": "string", "heredoc": "string", "nowdoc": "string", "integer": "number",
-        "float": "number", "unary_op_expression": "number", "boolean": "boolean", "null": "null", "name": "name",
-        "variable_name": "name", "qualified_name": "name", "member_access_expression": "attribute",
-        "nullsafe_member_access_expression": "attribute", "class_constant_access_expression": "attribute",
-        "scoped_property_access_expression": "attribute", "function_call_expression": "call",
-        "member_call_expression": "call", "nullsafe_member_call_expression": "call", "scoped_call_expression": "call",
-        "object_creation_expression": "call", "array_creation_expression": "array", "anonymous_function": "function",
-        "arrow_function": "function", "variadic_unpacking": "spread",
-    }  # fmt: skip
-    root_kinds = {
-        "namespace_use_declaration": "import", "expression_statement": "expression", "echo_statement": "expression",
-        "if_statement": "control", "for_statement": "control", "foreach_statement": "control",
-        "while_statement": "control", "do_statement": "control", "switch_statement": "control",
-        "try_statement": "control",
-    }  # fmt: skip
-    modifier_words = frozenset(
-        {"public", "protected", "private", "static", "abstract", "final", "readonly", "var"}
-    )  # fmt: skip
-    base_clauses = frozenset({"base_clause", "class_interface_clause"})
-    wrapped_argument = True
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         draft = super().on_symbol(collector, kind, node, captures)
         if draft is None:

@@ -25,29 +25,6 @@ _MAGIC = (b"#!", b"# frozen", b"# encodi", b"# coding", b"# -*-", b"# typed:", b
 
 
 class Ruby(Language):
-    id = "ruby"
-    label = "Ruby"
-    grammar_module = "tree_sitter_ruby"
-    argument_kinds = {
-        "string": "string", "chained_string": "string", "heredoc_beginning": "string", "simple_symbol": "string",
-        "integer": "number", "float": "number", "true": "boolean", "false": "boolean", "nil": "null",
-        "identifier": "name", "constant": "name", "instance_variable": "name", "class_variable": "name",
-        "global_variable": "name", "self": "name", "scope_resolution": "attribute", "call": "call", "array": "array",
-        "string_array": "array", "symbol_array": "array", "hash": "object", "lambda": "function",
-        "block_argument": "function", "splat_argument": "spread", "hash_splat_argument": "spread", "pair": "keyword",
-    }  # fmt: skip
-    root_kinds = {
-        "call": "expression", "identifier": "expression", "binary": "expression", "if": "control", "unless": "control",
-        "case": "control", "case_match": "control", "while": "control", "until": "control", "for": "control",
-        "begin": "control", "begin_block": "control", "end_block": "control", "if_modifier": "control",
-        "unless_modifier": "control", "while_modifier": "control", "until_modifier": "control",
-        "rescue_modifier": "control",
-    }  # fmt: skip
-    doc_prefixes = (b"#", b"=begin")
-    stub = "; end"
-    method_owners = frozenset({"class", "module"})
-    constructor_names = frozenset({"initialize"})
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         name, value, start, end = captures["name"][0], captures.get("value"), start_of(node), end_of(node)
         if start_of(name) == end_of(name):

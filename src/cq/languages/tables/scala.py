@@ -34,31 +34,6 @@ _HIDDEN = frozenset({"private", "protected"})
 
 
 class Scala(Language):
-    id = "scala"
-    label = "Scala"
-    grammar_module = "tree_sitter_scala"
-    argument_kinds = {
-        "string": "string", "interpolated_string_expression": "string", "character_literal": "string",
-        "integer_literal": "number", "floating_point_literal": "number", "boolean_literal": "boolean",
-        "null_literal": "null", "identifier": "name", "field_expression": "attribute", "call_expression": "call",
-        "instance_expression": "call", "tuple_expression": "array", "lambda_expression": "function",
-        "block": "function", "assignment_expression": "keyword",
-    }  # fmt: skip
-    root_kinds = {
-        "import_declaration": "import", "export_declaration": "export", "call_expression": "expression",
-        "infix_expression": "expression", "assignment_expression": "expression", "if_expression": "control",
-        "for_expression": "control", "while_expression": "control", "match_expression": "control",
-        "try_expression": "control",
-    }  # fmt: skip
-    modifier_words = frozenset(
-        {"abstract", "case", "final", "implicit", "inline", "infix", "lazy", "opaque", "open", "override", "private",
-         "protected", "sealed", "transparent", "val", "var"}
-    )  # fmt: skip
-    doc_prefixes = (b"/**",)
-    method_owners = _TYPES
-    constructor_names = frozenset({"this"})
-    dot_attributes = True
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         name = _extended_type(node) if kind == "extension" else captures["name"][0]
         if name is None or start_of(name) == end_of(name):

@@ -32,24 +32,6 @@ _FLAGS = {b"r": "readonly", b"x": "export", b"g": "global"}
 
 
 class Shell(Language):
-    id = "shell"
-    label = "Shell"
-    grammar_module = "tree_sitter_bash"
-    argument_kinds = {
-        "string": "string", "raw_string": "string", "ansi_c_string": "string", "word": "string",
-        "concatenation": "string", "number": "number", "simple_expansion": "name", "expansion": "name",
-        "command_substitution": "call", "process_substitution": "call", "array": "array",
-    }  # fmt: skip
-    root_kinds = {
-        "command": "expression", "pipeline": "expression", "list": "expression", "redirected_statement": "expression",
-        "negated_command": "expression", "test_command": "expression", "unset_command": "expression",
-        "subshell": "expression", "compound_statement": "control", "if_statement": "control",
-        "for_statement": "control", "c_style_for_statement": "control", "while_statement": "control",
-        "case_statement": "control",
-    }  # fmt: skip
-    doc_prefixes = (b"#",)
-    stub = " { :; }"
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         if is_missing(captures["name"][0]):
             return None

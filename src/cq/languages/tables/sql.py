@@ -91,14 +91,6 @@ _KEYWORDS = frozenset(
 
 
 class Sql(Language):
-    id = "sql"
-    label = "SQL"
-    grammar_module = "tree_sitter_sql"
-    argument_kinds = {"literal": "string", "field": "name", "invocation": "call", "array": "array"}
-    comment_kinds = ("comment", "marginalia")
-    doc_prefixes = (b"--", b"/*")
-    stub = ""
-
     # -- hiding ------------------------------------------------------------------------------------
 
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:

@@ -35,33 +35,6 @@ _EFFECTS = re.compile(r"\)\s*(async)?\s*((?:re)?throws)?")
 
 
 class Swift(Language):
-    id = "swift"
-    label = "Swift"
-    grammar_module = "tree_sitter_swift"
-    argument_kinds = {
-        "line_string_literal": "string", "multi_line_string_literal": "string", "raw_string_literal": "string",
-        "integer_literal": "number", "real_literal": "number", "hex_literal": "number", "boolean_literal": "boolean",
-        "nil_literal": "null", "simple_identifier": "name", "self_expression": "name",
-        "navigation_expression": "attribute", "call_expression": "call", "constructor_expression": "call",
-        "array_literal": "array", "tuple_expression": "array", "dictionary_literal": "object",
-        "lambda_literal": "function",
-    }  # fmt: skip
-    root_kinds = {
-        "import_declaration": "import", "call_expression": "expression", "assignment": "expression",
-        "try_expression": "expression", "await_expression": "expression", "if_statement": "control",
-        "guard_statement": "control", "for_statement": "control", "while_statement": "control",
-        "switch_statement": "control", "do_statement": "control",
-    }  # fmt: skip
-    comment_kinds = ("comment", "multiline_comment")
-    modifier_words = frozenset(
-        {"public", "open", "internal", "fileprivate", "private", "package", "static", "class", "final", "override",
-         "mutating", "nonmutating", "lazy", "weak", "unowned", "dynamic", "optional", "required", "convenience",
-         "indirect", "nonisolated", "isolated", "prefix", "postfix", "infix", "consuming", "let", "var"}
-    )  # fmt: skip
-    doc_prefixes = (b"///", b"/**")
-    method_owners = _TYPES
-    dot_attributes = True
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         text, start, end = collector.text, start_of(node), end_of(node)
         name = captures["name"][0] if "name" in captures else field_of(node, "name")

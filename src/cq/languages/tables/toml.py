@@ -15,14 +15,6 @@ if TYPE_CHECKING:
 
 
 class Toml(KeyedData):
-    id = "toml"
-    label = "TOML"
-    grammar_module = "tree_sitter_toml"
-    containers = frozenset({"inline_table", "array"})
-    doc_prefixes = (b"#",)
-    stub = " = …"
-    has_code = True
-
     def wants_code(self, collector: Collector) -> bool:
         return bool(collector.code.binds)
 

@@ -23,13 +23,6 @@ _MARKER = re.compile(rb"[?:-](?=[ \t]|$)")
 
 
 class Yaml(KeyedData):
-    id = "yaml"
-    label = "YAML"
-    grammar_module = "tree_sitter_yaml"
-    containers = frozenset({"block_mapping", "block_sequence", "flow_mapping", "flow_sequence"})
-    doc_prefixes = (b"#",)
-    stub = ": …"
-
     def is_too_deep(self, text: bytes) -> bool:
         if super().is_too_deep(text) or text.count(b"\n---") + text.count(b"\n...") > MAX_DOCUMENTS:
             return True

@@ -19,22 +19,6 @@ _CONTAINERS = {
 
 
 class Zig(Language):
-    id = "zig"
-    label = "Zig"
-    grammar_module = "tree_sitter_zig"
-    argument_kinds = {
-        "string": "string", "multiline_string": "string", "character": "string", "integer": "number",
-        "float": "number", "boolean": "boolean", "identifier": "name", "field_expression": "attribute",
-        "call_expression": "call", "builtin_function": "call", "anonymous_struct_initializer": "object",
-        "struct_initializer": "object",
-    }  # fmt: skip
-    root_kinds = {"comptime_declaration": "control"}
-    doc_prefixes = (b"//",)
-    modifier_words = frozenset({"pub", "export", "extern", "inline", "noinline", "threadlocal", "comptime", "var"})
-    method_owners = frozenset({"struct", "union", "enum"})
-    dot_attributes = True
-    stub = " {}"
-
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         name, start, end = captures["name"][0], start_of(node), end_of(node)
         draft = Draft(

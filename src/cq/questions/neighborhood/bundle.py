@@ -233,7 +233,7 @@ def collect(
 def find_subject(relations: Relations, resolution: Resolution) -> Subject | None:
     if resolution.rows:
         row = resolution.rows[0]
-        place = relations.edges.find_place(row.file.path, row.document, row.number)
+        place = relations.find_place(row)
         return Subject(row.file, row.document, row, place)
     if resolution.module is not None:
         return Subject(resolution.module, 0, None, Candidate(resolution.module.path, 0, ""))

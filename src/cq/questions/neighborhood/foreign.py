@@ -107,13 +107,13 @@ class _Table:
             evidence = f"ffi.{export.boundary}"
             for stub in self._stubs(export):
                 stubs.append(Member(stub, "ffi", False, CERTAIN, _WEIGHT, evidence, more={"note": "declared here"}))
-                node = self.relations.edges.find_place(stub.file.path, stub.document, stub.number)
-                for edge in self.relations.into(node, possible=False) if node is not None else ():
+                node = self.relations.find_place(stub)
+                for edge in self.relations.referrers.find_into(node, possible=False) if node is not None else ():
                     call = self.relations.call(edge) if edge.kind in CALLS else None
                     if call is not None:
                         self._call(callers, edge.source, export.boundary, call, edge.ref.status == "resolved")
             for held, document, call in self._calls(export):
-                source = self._holder(held, document, call)
+                source = self.relations.documents.find_around(held.path, document, call.scope)
                 self._call(callers, source, export.boundary, call, certain=True)
         found: dict[SliceKind, Found] = {}
         if callers:
@@ -170,16 +170,6 @@ class _Table:
         elif site not in known.sites:
             callers[source] = msgspec.structs.replace(known, sites=(*known.sites, site))
 
-    def _holder(self, held: HeldFile, document: int, call: Call) -> Candidate:
-        number = call.scope
-        symbols = held.symbols[document]
-        while number >= 0:
-            place = self.relations.edges.find_place(held.path, document, number)
-            if place is not None:
-                return place
-            number = symbols[number].parent
-        return Candidate(held.path, document, "")
-
     # -- from Python or JavaScript --------------------------------------------------------------
 
     def find_used(self, subject: Subject) -> dict[SliceKind, Found]:
@@ -233,7 +223,7 @@ class _Table:
         if subject.symbol is not None and subject.symbol.kind_group in ("class", "type"):
             nodes += self.relations.members(subject.place)
         for node in nodes:
-            for edge in self.relations.edges.find_out(node, possible=False):
+            for edge in self.relations.referrers.find_out(node, possible=False):
                 place, call = edge.ref.resolved, self.relations.call(edge)
                 row = self.relations.definition(place) if place is not None and edge.kind in CALLS else None
                 if row is not None and call is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.model.answer import Truncation
-from cq.model.edge import Candidate, Edge, Links
+from cq.model.edge import Candidate, Edge
 from cq.model.facts import ROLES, Binding, Import
 from cq.questions.neighborhood.members import CERTAIN, LOCAL, POSSIBLE, Found, Member, Mention, Subject, find_path, rank
 from cq.questions.relations import CALLS, Relations
@@ -68,7 +68,7 @@ def find_callees(relations: Relations, subject: Subject, depth: int = 1) -> Foun
     outside: dict[str, None] = {}
     unknown = 0
     for node in _bodies(relations, subject):
-        for edge in relations.edges.find_out(node):
+        for edge in relations.referrers.find_out(node):
             if edge.kind in CALLS and edge.ref.status == "external":
                 module, name = edge.ref.module, edge.ref.name
                 outside[f"{module}.{name}" if module and not module.endswith(name) else module or name] = None
@@ -148,7 +148,7 @@ def _bodies(relations: Relations, subject: Subject) -> list[Candidate]:
 
 def _callers(relations: Relations, node: Candidate, possible: bool) -> dict[Candidate, _Group]:
     found: dict[Candidate, _Group] = {}
-    for edge in relations.into(node, possible=possible):
+    for edge in relations.referrers.find_into(node, possible=possible):
         if edge.kind in CALLS and edge.call >= 0:
             _add(found, edge.source, edge, relations)
     return found
@@ -156,7 +156,7 @@ def _callers(relations: Relations, node: Candidate, possible: bool) -> dict[Cand
 
 def _callees(relations: Relations, node: Candidate, possible: bool) -> dict[Candidate, _Group]:
     found: dict[Candidate, _Group] = {}
-    for edge in relations.edges.find_out(node, possible=possible):
+    for edge in relations.referrers.find_out(node, possible=possible):
         if edge.kind in CALLS:
             for target in edge.ref.candidates:
                 _add(found, target, edge, relations)
@@ -225,7 +225,11 @@ def _climb(relations: Relations, subject: Subject, *, up: bool) -> tuple[tuple[M
     for distance in range(1, TYPE_DEPTH + 1):
         ahead: list[Candidate] = []
         for here in frontier:
-            edges = relations.edges.find_out(here, possible=False) if up else relations.into(here, possible=False)
+            edges = (
+                relations.referrers.find_out(here, possible=False)
+                if up
+                else relations.referrers.find_into(here, possible=False)
+            )
             for edge in edges:
                 if edge.kind not in kinds:
                     continue
@@ -253,7 +257,7 @@ def find_imports(relations: Relations, subject: Subject) -> Found:
     wanted = range(len(imports))
     if subject.symbol is not None:
         wanted = sorted(set(held.chunks[document][subject.symbol.chunk].imports))
-    links = _links(relations, held.path, document)
+    links = relations.documents.links_of(held.path, document)
     meant = {name: links.refs[number] for name, number in links.imports} if links is not None else {}
     # A statement may bind more than the definition uses.
     code = held.text[subject.symbol.start : subject.symbol.end] if subject.symbol is not None else None
@@ -294,11 +298,15 @@ def find_importers(relations: Relations, subject: Subject) -> Found:
         return Found()
     members: list[Member] = []
     # One pass over the files that import its module, by whatever name.
-    sources = {(edge.source.path, edge.source.document) for edge in relations.into(top) if edge.kind == "imports"}
+    sources = {
+        (edge.source.path, edge.source.document)
+        for edge in relations.referrers.find_into(top)
+        if edge.kind == "imports"
+    }
     if not top.name:
         sources = set(_importing(relations, top.path))
     for path, document in sorted(sources):
-        held, links = relations.hold(path), _links(relations, path, document)
+        held, links = relations.hold(path), relations.documents.links_of(path, document)
         if held is None or links is None or path == top.path:
             continue
         names = [
@@ -362,13 +370,13 @@ def _outermost(relations: Relations, subject: Subject) -> Candidate | None:
     symbols, number = subject.file.symbols[subject.document], subject.row.number
     while symbols[number].parent >= 0:
         number = symbols[number].parent
-    place = relations.edges.find_place(subject.file.path, subject.document, number)
+    place = relations.documents.find_place(subject.file.path, subject.document, number)
     return place or (Candidate(subject.file.path, subject.document, symbols[number].qualified_name))
 
 
 def _importing(relations: Relations, path: str) -> Iterator[tuple[str, int]]:
-    for source in relations.edges.find_importing(path):
-        for document, links in enumerate(relations.edges.find_links(source)):
+    for source in relations.documents.find_importing(path):
+        for document, links in enumerate(relations.documents.links(source)):
             if links is not None:
                 yield source, document
 
@@ -389,7 +397,7 @@ def find_references(relations: Relations, subject: Subject) -> Found:
     if symbol is None:
         return Found()
     if subject.place is not None:
-        for edge in relations.into(subject.place):
+        for edge in relations.referrers.find_into(subject.place):
             call = relations.call(edge) if edge.kind in CALLS else None
             if call is not None:
                 status = CERTAIN if edge.ref.status == "resolved" else POSSIBLE
@@ -409,13 +417,13 @@ def find_references(relations: Relations, subject: Subject) -> Found:
                 if sure is not None and (path, start) not in found:
                     add(path, start, role, CERTAIN if sure else POSSIBLE, 0.95 if sure else 0.3, "graph.attribute")
                 continue
-            ref = relations.edges.find_name(path, document, symbol.name, start, role)
+            ref = relations.meanings.find_name(path, document, symbol.name, start, role)
             if not targets.isdisjoint(ref.candidates):
                 status = CERTAIN if ref.status == "resolved" else POSSIBLE
                 add(path, start, role, status, ref.confidence, f"graph.{ref.evidence}")
     for held, document, _, binding in _import_value(relations, subject):
         for inner, start, role in _uses(relations, held.path, binding.local):
-            ref = relations.edges.find_name(held.path, inner, binding.local, start, role)
+            ref = relations.meanings.find_name(held.path, inner, binding.local, start, role)
             local = any(place.path == held.path and place.name for place in ref.candidates)
             if inner == document and role != "attribute" and not local:
                 add(held.path, start, role, CERTAIN, 0.99, "graph.import")
@@ -434,7 +442,7 @@ def _own_names(relations: Relations, subject: Subject) -> set[Candidate]:
 def _find_blocks(relations: Relations, subject: Subject) -> list[Candidate]:
     symbols, own = subject.file.symbols[subject.document], subject.symbol
     blocks = [
-        relations.edges.find_place(subject.file.path, subject.document, number)
+        relations.documents.find_place(subject.file.path, subject.document, number)
         for number, symbol in enumerate(symbols)
         if own is not None and symbol.kind == "impl" and symbol.name == own.name and symbol.parent == own.parent
     ]
@@ -447,11 +455,11 @@ def _find_far_blocks(relations: Relations, subject: Subject) -> Iterator[Candida
     if own is None or own.kind not in ("struct", "enum", "union"):
         return
     for held, document, number in relations.files.definitions(own.name):
-        links = _links(relations, held.path, document)
+        links = relations.documents.links_of(held.path, document)
         if links is None or held.path == subject.file.path or held.symbols[document][number].kind != "impl":
             continue
         if any(name == own.name and subject.place in links.refs[ref].candidates for name, ref in links.imports):
-            place = relations.edges.find_place(held.path, document, number)
+            place = relations.documents.find_place(held.path, document, number)
             if place is not None:
                 yield place
 
@@ -487,7 +495,7 @@ def _is_own_attribute(relations: Relations, subject: Subject, path: str, documen
         inside = holder.start <= start < holder.end
         return inside and before.endswith(_SELF)
     receiver = _RECEIVER.search(before)
-    links = _links(relations, path, document)
+    links = relations.documents.links_of(path, document)
     if receiver is None or links is None:
         return None
     name = receiver[1].decode()
@@ -542,8 +550,3 @@ def is_test(relations: Relations, node: Candidate) -> bool:
         return False
     names = node.name.split(".")
     return not node.name or names[-1].lower().startswith(("test", "it_", "should")) or names[0].startswith("describe")
-
-
-def _links(relations: Relations, path: str, document: int) -> Links | None:
-    found = relations.edges.find_links(path)
-    return found[document] if document < len(found) else None

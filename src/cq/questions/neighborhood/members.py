@@ -119,7 +119,7 @@ class Nodes:
     def id(self, place: Place) -> str:
         """A TARGET: the name of what links know, the place of anything else."""
         if isinstance(place, Definition):
-            known = self.relations.edges.find_place(place.file.path, place.document, place.number)
+            known = self.relations.find_place(place)
             if known is None:
                 return self._at(place.file, place.symbol.name_start)
             place = known

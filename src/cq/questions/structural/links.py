@@ -9,9 +9,9 @@ from typing import NamedTuple
 from cq.model.edge import Candidate, Edge, SymbolRef
 from cq.model.facts import Call, FileFacts, Symbol
 from cq.questions.structural.documents import OpenFile, owner_of
-from cq.semantics.edges import Edges
+from cq.semantics.tree import open_semantics
 from cq.store.codec import flatten
-from cq.store.read import LinkedTree, Reader, StoredFile, Tree
+from cq.store.read import Reader, StoredFile, Tree
 
 
 class Definition(NamedTuple):
@@ -46,17 +46,17 @@ class Uses(NamedTuple):
 class Links:
     def __init__(self, reader: Reader, tree: Tree, files: dict[str, StoredFile]) -> None:
         self._reader, self._tree, self._files = reader, tree, files
-        self._edges = Edges(LinkedTree(reader, tree.id))
+        self._semantics = open_semantics(reader, tree.id)
         self._open = lru_cache(maxsize=64)(lambda path: OpenFile(reader, files[path]))
         self._sites = lru_cache(maxsize=1024)(self._find_sites)
 
     def find_callers(self, target: Definition) -> list[Link]:
         """By path and place."""
-        place = self._edges.find_place(target.path, target.document, target.number)
+        place = self._semantics.documents.find_place(target.path, target.document, target.number)
         if place is None:
             return [self._link(*site, target, "possible", 1) for site in self._sites(target.name)]
         found: dict[tuple[str, int, int], Link] = {}
-        for edge in self._edges.find_callers(place):
+        for edge in self._semantics.referrers.find_callers(place):
             key = edge.source.path, edge.source.document, edge.call
             if key[0] in self._files and (key not in found or edge.ref.status == "resolved"):
                 call = self._open(key[0]).documents[key[1]].calls[edge.call]
@@ -65,11 +65,11 @@ class Links:
 
     def find_callees(self, source: Definition) -> list[Link]:
         """In the order of the calls; a call that may mean several definitions is several links."""
-        place = self._edges.find_place(source.path, source.document, source.number)
+        place = self._semantics.documents.find_place(source.path, source.document, source.number)
         if place is None:
             return []
         calls, links = self._open(source.path).documents[source.document].calls, dict[tuple[int, Definition], Link]()
-        for edge in self._edges.find_out(place):
+        for edge in self._semantics.referrers.find_out(place):
             if edge.call >= 0:
                 call = calls[edge.call]
                 for target in self._find_targets(edge):
@@ -84,14 +84,14 @@ class Links:
         """What the code of these definitions of a document, and of those inside them, refers to; themselves apart."""
         opened = self._open(path).documents[document]
         spans = [(opened.symbols[number].head, opened.symbols[number].end) for number in symbols]
-        own = {self._edges.find_place(path, document, number) for number in symbols}
+        own = {self._semantics.documents.find_place(path, document, number) for number in symbols}
         inside = [r for r in opened.references if any(start <= r.start < end for start, end in spans)]
-        if not self._edges.is_linked(path, document):
+        if not self._semantics.documents.is_linked(path, document):
             names = {opened.symbols[number].name for number in symbols}
             return Uses({}, {r.name for r in inside} - names)
         refs: list[SymbolRef] = []
         known = {call.name_start for call in opened.calls}
-        for reference, _, ref in self._edges.find_names(path, document, self._facts(path, document)):
+        for reference, _, ref in self._semantics.meanings.find_names(path, document, self._facts(path, document)):
             if any(start <= reference.start < end for start, end in spans):
                 refs.append(ref)
                 # What is imported may be a value, of which only the type is known.
@@ -99,8 +99,8 @@ class Links:
                     known.add(reference.start)
         for number, symbol in enumerate(opened.symbols):
             if any(start <= symbol.head and symbol.end <= end for start, end in spans):
-                place = self._edges.find_place(path, document, number)
-                refs += [edge.ref for edge in self._edges.find_out(place)] if place else []
+                place = self._semantics.documents.find_place(path, document, number)
+                refs += [edge.ref for edge in self._semantics.referrers.find_out(place)] if place else []
         places: dict[Candidate, str] = {}
         for ref in refs:
             for candidate in ref.candidates:
@@ -110,7 +110,7 @@ class Links:
 
     def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
         """As Uses names it; a value by its dotted name."""
-        place = self._edges.find_place(path, document, symbol)
+        place = self._semantics.documents.find_place(path, document, symbol)
         if place is None and symbol >= 0:
             return Candidate(path, document, self._open(path).documents[document].symbols[symbol].qualified_name)
         return place
@@ -126,7 +126,7 @@ class Links:
     def _find_targets(self, edge: Edge) -> list[Definition]:
         found: list[Definition] = []
         for place in edge.ref.candidates:
-            number = self._edges.find_symbol(place)
+            number = self._semantics.documents.find_symbol(place)
             if number is not None and number >= 0 and place.path in self._files:
                 symbols = self._open(place.path).documents[place.document].symbols
                 found.append(define(place.path, place.document, symbols, number))

@@ -11,7 +11,7 @@ import msgspec
 EDGE_KINDS = (
     "calls", "imports", "usages", "inherits", "overrides", "decorates", "type_uses", "instantiates", "raises",
 )  # fmt: skip
-# What people are told of a reference: one definition is meant, several may be or only the name fits, it is none of ours.
+# Of a reference: one definition is meant; several may be, or only the name fits; it is outside the repository.
 Certainty = Literal["certain", "possible", "external"]
 STATUSES = ("unresolved", "resolved", "ambiguous", "external")
 MAX_CANDIDATES = 25
@@ -74,6 +74,11 @@ class SymbolRef(msgspec.Struct, frozen=True, gc=False, array_like=True):
     @property
     def certainty(self) -> Certainty:
         return "certain" if self.status == "resolved" else "external" if self.status == "external" else "possible"
+
+    @property
+    def count(self) -> int:
+        """How many definitions it may mean."""
+        return len(self.candidates) + self.omitted
 
 
 class Edge(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -33,6 +33,7 @@ from cq.model.answer import (
     Target,
     bucket,
 )
+from cq.model.edge import Certainty, SymbolRef
 from cq.model.errors import UsageError
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
@@ -93,14 +94,16 @@ class Site:
 
     __slots__ = ("call", "candidates", "confidence", "document", "evidence", "file", "number", "status")
 
-    def __init__(self, file: HeldFile, document: int, number: int, read: Call | None = None) -> None:
+    def __init__(
+        self, file: HeldFile, document: int, number: int, read: Call | None = None, ref: SymbolRef | None = None
+    ) -> None:
         self.file = file
         self.document = document
         self.number = number
         self.call: Call = read or file.calls[document][number]
-        self.status = "possible"
-        self.evidence = "name"
-        self.confidence = EVIDENCE["unresolved"]
+        self.status: Certainty = "possible" if ref is None else ref.certainty
+        self.evidence = "name" if ref is None else ref.evidence
+        self.confidence = EVIDENCE["unresolved"] if ref is None else ref.confidence
         self.candidates: list[Definition] = []
 
     @property
@@ -184,16 +187,12 @@ def _find_sites(
                 held = relations.hold(edge.source.path)
                 if edge.call < 0 or held is None or not accepts(held, edge.source.document):
                     continue  # `usages` of a call: it names the function and runs a wrapper of it
-                site = Site(held, edge.source.document, edge.call)
-                site.status = "certain" if edge.ref.status == "resolved" else "possible"
-                site.evidence, site.confidence = edge.ref.evidence, edge.ref.confidence
+                site = Site(held, edge.source.document, edge.call, ref=edge.ref)
                 add(site, row)
             for read in relations.usages.find_reads(node) if node is not None else ():
                 held = relations.hold(read.source.path)
                 if held is not None and accepts(held, read.source.document):
-                    site = Site(held, read.source.document, -1 - read.start, make_call(relations, held, read))
-                    site.status = "certain" if read.ref.status == "resolved" else "possible"
-                    site.evidence, site.confidence = read.ref.evidence, read.ref.confidence
+                    site = Site(held, read.source.document, -1 - read.start, make_call(relations, held, read), read.ref)
                     add(site, row)
     for name in sorted({row.symbol.name for row in targets} or {last_name(options.target)}):
         for file in files.calls(name):

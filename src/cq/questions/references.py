@@ -25,7 +25,7 @@ from cq.model.answer import (
     Truncation,
     bucket,
 )
-from cq.model.edge import Candidate
+from cq.model.edge import Candidate, Certainty
 from cq.questions.page import Page, count_tokens, take
 from cq.questions.relations import Relations, can_mention
 from cq.questions.servers import Servers, find_definition, find_document
@@ -65,7 +65,7 @@ class _Mention(msgspec.Struct):
     sources: set[str]
 
     @property
-    def status(self) -> str:
+    def status(self) -> Certainty:
         return "possible" if self.sources == {"name"} else "certain"
 
     @property

@@ -187,7 +187,7 @@ def _judge_all(
             values = (NULL,) if read.kind == "write" else ()
             site = Site(call.scope, call.start, call.end, Name(call.callee), values)
             verdict, reason = check_call(site, old, new, bound=_takes_receiver(row))
-            if verdict == "breaks" and read.ref.status != "resolved":
+            if verdict == "breaks" and read.ref.certainty != "certain":
                 verdict, reason = "ambiguous", f"{reason}; but it may mean another definition"
             yield _Verdict(edge, call, verdict, reason)
 
@@ -264,7 +264,7 @@ def _passes_receiver(relations: Relations, row: Definition, edge: Edge, call: Ca
 def _is_certain(relations: Relations, edge: Edge, target: Candidate) -> bool:
     """Whether a call means just this, be it that a class below may have it too: `self.f()`."""
     meant = relations.calls.find_call(edge.source.path, edge.source.document, edge.call)
-    return edge.ref.status == "resolved" or meant.resolved == target
+    return edge.ref.certainty == "certain" or meant.resolved == target
 
 
 def check_call(site: Site, old: Sequence[Parameter], new: Sequence[Parameter], *, bound: bool) -> tuple[str, str]:

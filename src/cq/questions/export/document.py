@@ -177,7 +177,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def is_too_many(ref: SymbolRef) -> bool:
-    return len(ref.candidates) + ref.omitted > MAX_NAME_MATCHES
+    return ref.count > MAX_NAME_MATCHES
 
 
 def load_documents(reader: Reader, file: StoredFile, semantics: Semantics, targets: Targets) -> list[Document]:

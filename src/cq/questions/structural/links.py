@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from cq.model.edge import Candidate, Edge, SymbolRef
+from cq.model.edge import Candidate, Certainty, Edge, SymbolRef
 from cq.model.facts import Call, FileFacts, Symbol
 from cq.questions.structural.documents import OpenFile, owner_of
 from cq.semantics.tree import open_semantics
@@ -32,14 +32,14 @@ class Link(NamedTuple):
     path: str
     start: int  # of the call
     end: int
-    status: str  # certain or possible
+    status: Certainty
     of: int = 1  # how many definitions the call may mean
 
 
 class Uses(NamedTuple):
     """What some definitions use: definitions by how sure that is, and names of which nothing more is known."""
 
-    places: dict[Candidate, str]
+    places: dict[Candidate, Certainty]
     names: set[str]
 
 
@@ -58,9 +58,9 @@ class Links:
         found: dict[tuple[str, int, int], Link] = {}
         for edge in self._semantics.referrers.find_callers(place):
             key = edge.source.path, edge.source.document, edge.call
-            if key[0] in self._files and (key not in found or edge.ref.status == "resolved"):
+            if key[0] in self._files and (key not in found or edge.ref.certainty == "certain"):
                 call = self._open(key[0]).documents[key[1]].calls[edge.call]
-                found[key] = self._link(key[0], key[1], call, target, *_certainty(edge.ref))
+                found[key] = self._link(key[0], key[1], call, target, edge.ref.certainty, edge.ref.count)
         return [found[key] for key in sorted(found)]
 
     def find_callees(self, source: Definition) -> list[Link]:
@@ -73,7 +73,7 @@ class Links:
             if edge.call >= 0:
                 call = calls[edge.call]
                 for target in self._find_targets(edge):
-                    link = Link(source, target, source.path, call.start, call.end, *_certainty(edge.ref))
+                    link = Link(source, target, source.path, call.start, call.end, edge.ref.certainty, edge.ref.count)
                     links.setdefault((edge.call, target), link)
         return list(links.values())
 
@@ -101,11 +101,11 @@ class Links:
             if any(start <= symbol.head and symbol.end <= end for start, end in spans):
                 place = self._semantics.documents.find_place(path, document, number)
                 refs += [edge.ref for edge in self._semantics.referrers.find_out(place)] if place else []
-        places: dict[Candidate, str] = {}
+        places: dict[Candidate, Certainty] = {}
         for ref in refs:
             for candidate in ref.candidates:
                 if candidate not in own and places.get(candidate) != "certain":
-                    places[candidate] = _certainty(ref)[0]
+                    places[candidate] = ref.certainty
         return Uses(places, {r.name for r in inside if r.start not in known})
 
     def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
@@ -118,7 +118,7 @@ class Links:
     def _facts(self, path: str, document: int) -> FileFacts:
         return flatten(self._reader.facts(self._files[path].content))[document][0]
 
-    def _link(self, path: str, document: int, call: Call, target: Definition, status: str, of: int) -> Link:
+    def _link(self, path: str, document: int, call: Call, target: Definition, status: Certainty, of: int) -> Link:
         symbols = self._open(path).documents[document].symbols
         source = define(path, document, symbols, owner_of(symbols, call.scope))
         return Link(source, target, path, call.start, call.end, status, of)
@@ -141,10 +141,6 @@ class Links:
                 for document, calls in enumerate(self._open(path).part("calls")):
                     found += [(path, document, call) for call in calls if call.name == name]
         return sorted(found, key=lambda site: (site[0], site[1], site[2].start, site[2].end))
-
-
-def _certainty(ref: SymbolRef) -> tuple[str, int]:
-    return ("certain", 1) if ref.status == "resolved" else ("possible", len(ref.candidates) + ref.omitted)
 
 
 def define(path: str, document: int, symbols: tuple[Symbol, ...], number: int) -> Definition:

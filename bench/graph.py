@@ -32,10 +32,10 @@ from cq.languages.registry import get_language
 from cq.model.edge import CONFIDENCE, SymbolRef
 from cq.model.facts import FileFacts
 from cq.model.source import Skip
-from cq.semantics.edges import Edges
+from cq.semantics.tree import Semantics, open_semantics
 from cq.source.read import decode
 from cq.store import database
-from cq.store.read import LinkedTree, Reader
+from cq.store.read import Reader
 
 # Calls asked about; about a third of them go to the tree and are agreed on.
 CORPORA = {"django": 11_000, "sphinx": 5_000, "sqlalchemy": 7_000}
@@ -80,16 +80,16 @@ def run(results: dict[str, Any]) -> None:
         documents = read_documents(tree)
         seconds, parse = measure(documents)
         ratio = seconds / parse
-        with open_edges(tree) as edges:
+        with open_tree(tree) as semantics:
             questions = sample(documents, size)
-            more = sample_seldom(edges, documents, set(map(_place, questions)))
+            more = sample_seldom(semantics, documents, set(map(_place, questions)))
             asked = sorted([*questions, *more], key=_place)
             answers = ask_all(tree, asked)
             truth = dict(zip(map(_place, asked), find_truth(documents, asked, answers), strict=True))
-            rows, right, wrong = compare(edges, questions, truth, judged, wrong_links)
-            compare(edges, more, truth, judged, wrong_links)
+            rows, right, wrong = compare(semantics, questions, truth, judged, wrong_links)
+            compare(semantics, more, truth, judged, wrong_links)
             tables[f"{corpus}: calls by what they were resolved with ({', '.join(answers)} agree)"] = rows
-            tables[f"{corpus}: every call of the tree"] = count(edges, documents)
+            tables[f"{corpus}: every call of the tree"] = count(semantics, documents)
         tables[f"{corpus}: linking, one process, files already parsed"] = [
             {"what": "bare parse", "cpu s": parse, "of the parse": 1.0},
             {"what": "all links", "cpu s": seconds, "of the parse": ratio},
@@ -142,7 +142,7 @@ def measure(documents: list[Document]) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def open_edges(tree: Path) -> Iterator[Edges]:
+def open_tree(tree: Path) -> Iterator[Semantics]:
     """As the product answers: from an index of the tree."""
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder) / "index.db"
@@ -150,7 +150,7 @@ def open_edges(tree: Path) -> Iterator[Edges]:
         with contextlib.closing(database.connect(index)) as connection, Reader(connection, os.fspath(tree)) as reader:
             known = reader.tree()
             assert known is not None
-            yield Edges(LinkedTree(reader, known.id))
+            yield open_semantics(reader, known.id)
 
 
 def sample(documents: list[Document], size: int) -> list[Question]:
@@ -165,13 +165,13 @@ def sample(documents: list[Document], size: int) -> list[Question]:
     return [Question(d, n, *position(d.text, d.facts.calls[n].name_start)) for d, n in chosen]
 
 
-def sample_seldom(edges: Edges, documents: list[Document], known: set[tuple[str, int]]) -> list[Question]:
+def sample_seldom(semantics: Semantics, documents: list[Document], known: set[tuple[str, int]]) -> list[Question]:
     """Single links on evidence that few of the calls above have."""
     places: dict[str, list[tuple[Document, int]]] = {evidence: [] for evidence in SELDOM}
     for document in documents:
         for number, call in enumerate(document.facts.calls):
             if call.name_start >= 0 and (document.path, number) not in known:
-                ref = edges.find_call(document.path, 0, number)
+                ref = semantics.calls.find_call(document.path, 0, number)
                 if ref.status == "resolved" and ref.evidence in places:
                     places[ref.evidence].append((document, number))
     chance = random.Random(SEED)
@@ -349,7 +349,7 @@ def find_truth(
 
 
 def compare(
-    edges: Edges,
+    semantics: Semantics,
     questions: list[Question],
     truth: dict[tuple[str, int], set[Symbol]],
     singles: dict[str, Counter[str]],
@@ -361,8 +361,8 @@ def compare(
     for question in questions:
         known = truth[_place(question)]
         if known:
-            ref = edges.find_call(question.document.path, 0, question.number)
-            judged = judge(edges, question, ref, known)
+            ref = semantics.calls.find_call(question.document.path, 0, question.number)
+            judged = judge(semantics, question, ref, known)
             for counter in (rows[ref.status, ref.evidence], total, singles[ref.evidence]):
                 counter.update(judged)
             if judged["wrong single"]:
@@ -380,14 +380,14 @@ def compare(
     return table, total["right"] / max(total["asked"], 1), total["wrong single"] / max(total["single"], 1)
 
 
-def judge(edges: Edges, question: Question, ref: SymbolRef, known: set[Symbol]) -> dict[str, int]:
-    places = [(place.path, edges.find_symbol(place)) for place in ref.candidates]
+def judge(semantics: Semantics, question: Question, ref: SymbolRef, known: set[Symbol]) -> dict[str, int]:
+    places = [(place.path, semantics.documents.find_symbol(place)) for place in ref.candidates]
     single = ref.status == "resolved"
     # A class is also known by the base whose constructor it has.
-    constructor = edges.find_constructor(question.document.path, 0, question.number)
+    constructor = semantics.calls.find_constructor(question.document.path, 0, question.number)
     if constructor is not None:
         bases = [msgspec.structs.replace(at, name=at.name.rpartition(".")[0]) for at in constructor.candidates]
-        if any((base.path, edges.find_symbol(base)) in known for base in bases):
+        if any((base.path, semantics.documents.find_symbol(base)) in known for base in bases):
             known = {*known, *places}
     return {
         "asked": 1,
@@ -426,11 +426,11 @@ def _rates(counter: Counter[str]) -> dict[str, Any]:
     }
 
 
-def count(edges: Edges, documents: list[Document]) -> list[dict[str, Any]]:
+def count(semantics: Semantics, documents: list[Document]) -> list[dict[str, Any]]:
     found: Counter[tuple[str, str]] = Counter()
     for document in documents:
         for number in range(len(document.facts.calls)):
-            ref = edges.find_call(document.path, 0, number)
+            ref = semantics.calls.find_call(document.path, 0, number)
             found[ref.status, ref.evidence] += 1
     total = sum(found.values())
     return [

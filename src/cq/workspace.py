@@ -1108,7 +1108,7 @@ class Workspace:
                 if reader.memory is not None and "ready" not in reader.memory:
                     relations = self._find_relations(reader, tree)
                     for path in relations.files.hold_all():
-                        relations.edges.load(path)
+                        relations.documents.load(path)
                         if warm.measure() > warm.READY_BYTES:
                             break
                         yield 0.0
@@ -1227,7 +1227,7 @@ class Workspace:
         from cq.questions.files import IndexedFiles
         from cq.questions.relations import Relations
 
-        return self._shared[2] if self._shared else Relations(reader, tree, IndexedFiles(reader, tree))
+        return self._shared[2] if self._shared else Relations(IndexedFiles(reader, tree))
 
     def _find_degraded(self, tree: Tree | None) -> list[Degraded]:
         """What holds for every answer; without a tree it came from the disk."""

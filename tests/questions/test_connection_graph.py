@@ -15,7 +15,7 @@ from cq.questions.find import FindOptions
 from cq.questions.find.connect import connect
 from cq.questions.find.layout import render_graph
 from cq.questions.references import ReferencesOptions
-from cq.semantics.edges import Edges
+from cq.semantics.meanings import Meanings
 from tests.support.find import find_fixture, write_fixture
 
 JWT = TypeUse("JwtPayload", origin="src/models/auth.ts")
@@ -330,14 +330,17 @@ def test_star_exports_of_one_another_are_each_asked_once(tmp_path: Path):
     (tmp_path / "use.ts").write_text('import * as m from "./m0";\nexport let it: m.Nowhere, that: m.Somewhere;\n')
     (tmp_path / "m9.ts").write_text((tmp_path / "m9.ts").read_text() + "export type Somewhere = string;\n")
     asked = 0
-    find_name = Edges._find_name
+    find_name = Meanings._find_name
 
     def count(*args: Any) -> Any:
         nonlocal asked
         asked += 1
         return find_name(*args)
 
-    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace, patch.object(Edges, "_find_name", count):
+    with (
+        Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace,
+        patch.object(Meanings, "_find_name", count),
+    ):
         graph = workspace.find(FindOptions("symbol = Somewhere")).graph
     assert graph is not None
     assert list(graph.nodes[0].references) == ["use.ts"]

@@ -734,7 +734,7 @@ def test_an_edit_elsewhere_leaves_slices_standing(tmp_path: Path):
             options = NeighborhoodOptions("store.py:save", lsp=False)
             with workspace._reading() as (reader, tree):
                 found, reused = find_again(reader, tree, tmp_path, options, Sources())
-                fresh = find_neighborhood(Relations(reader, tree, IndexedFiles(reader, tree)), options)
+                fresh = find_neighborhood(Relations(IndexedFiles(reader, tree)), options)
             assert found.bundle == fresh.bundle
             return found.bundle, set(reused)
 

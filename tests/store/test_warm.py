@@ -51,7 +51,7 @@ def test_a_reader_and_what_it_decoded_are_kept(root: Path):
     assert list(warm._kept.values()) == [reader]
     assert reader.memory is memory
     assert memory is not None
-    assert {"files", "edges", "answers"} <= memory.keys()
+    assert {"files", ("memory", 1), "answers"} <= memory.keys()
 
 
 def test_what_was_written_is_seen(root: Path):

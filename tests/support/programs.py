@@ -14,7 +14,8 @@ from cq.languages.linking import link_units
 from cq.model.code import Code, Parameter, qualify
 from cq.model.edge import Candidate, Links
 from cq.model.facts import Call, References, Symbol
-from cq.semantics.edges import Edges
+from cq.semantics.memory import Memory
+from cq.semantics.tree import Semantics
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
@@ -70,7 +71,7 @@ def name_of(path: str, name: str) -> str:
 
 
 class Linked:
-    """The links of some files as a question sees them; the Index of cq.semantics.edges."""
+    """The links of some files as a question sees them; the Index of cq.semantics.documents."""
 
     def __init__(self, files: dict[str, str]) -> None:
         self._files = files
@@ -79,7 +80,7 @@ class Linked:
         self._links = {unit.path: links for unit, links in link_units(units, files).items()}
         self._methods: list[tuple[str, Method]] = [method for unit in units for method in find_methods(unit)]
         self._imported = {path for links in self._links.values() for path in find_imported(links)}
-        self.edges = Edges(self)
+        self.semantics = Semantics(self, Memory())
 
     def links(self, path: str) -> Sequence[Links | None]:
         return [self._links.get(path)]
@@ -136,7 +137,7 @@ class Linked:
         every: Calls = set()
         certain: Calls = set()
         for path in self.facts:
-            for edge in self.edges.find_all(path, 0):
+            for edge in self.semantics.referrers.find_all(path, 0):
                 if edge.kind in ("calls", "decorates"):
                     for place in edge.ref.candidates:
                         call = (name_of(path, edge.source.name), name_of(place.path, place.name))
@@ -145,7 +146,7 @@ class Linked:
                             if edge.ref.status == "resolved":
                                 certain.add(call)
             for target in (Candidate(path, 0, name) for name in self.names(path)[0].values()):
-                for read in self.edges.find_reads(target):
+                for read in self.semantics.usages.find_reads(target):
                     call = (name_of(read.source.path, read.source.name), name_of(path, target.name))
                     every.add(call)
                     if read.ref.status == "resolved":

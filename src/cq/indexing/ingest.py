@@ -15,9 +15,9 @@ from cq.model.errors import StoreError, UsageError
 from cq.model.evidence import Conflict, Statement
 from cq.model.location import LineTable
 from cq.opening import read_file
-from cq.semantics.edges import Edges
+from cq.semantics.tree import open_semantics
 from cq.store import database
-from cq.store.read import LinkedTree, Reader, StoredFile
+from cq.store.read import Reader, StoredFile
 from cq.store.scip import BYTES, CHARACTERS, DEFINITION, Occurrence, ScipDocument, decode_index, last_name
 
 SOURCE = "scip"
@@ -101,7 +101,7 @@ def _describe(
 class _Ingest:
     def __init__(self, reader: Reader, tree: int, data: bytes) -> None:
         self._reader, self._tree, self._data = reader, tree, data
-        self._edges = Edges(LinkedTree(reader, tree))
+        self._semantics = open_semantics(reader, tree)
         self.symbols: dict[str, Candidate] = {}
         self.counts: dict[str, int] = {}
 
@@ -149,14 +149,14 @@ class _Ingest:
                     named += 1
                     right += text[start:end].decode("utf-8", "replace") == name
                 place = places.get(start)
-                node = self._edges.find_place(document.path, *place) if place else None
+                node = self._semantics.documents.find_place(document.path, *place) if place else None
                 if node is not None:
                     found[occurrence.symbol] = node
         if named and right < _FRESH * named:
             return False
         for symbol, node in found.items():
             self.symbols.setdefault(symbol, node)
-        self._edges.forget(document.path)
+        self._semantics.documents.forget(document.path)
         return True
 
     def _refer(self, document: ScipDocument, file: StoredFile) -> list[Statement]:

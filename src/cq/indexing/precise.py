@@ -27,9 +27,9 @@ from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.registry import Registry
 from cq.providers.session import BUDGETS
-from cq.semantics.edges import Edges
+from cq.semantics.tree import open_semantics
 from cq.store import database
-from cq.store.read import LinkedTree, Reader, StoredFile
+from cq.store.read import Reader, StoredFile
 
 OPEN = ("unresolved", "ambiguous")
 # Places in one question. One that is asked over its own interface loads the whole project for each.
@@ -100,7 +100,7 @@ class _Run:
             if tree is None:
                 return PreciseReport()
             self.reader, self.tree = reader, tree.id
-            self.edges = Edges(LinkedTree(reader, tree.id))
+            self.semantics = open_semantics(reader, tree.id)
             self._names: dict[str, dict[int, tuple[int, int]]] = {}
             by_language = self._find_questions()
             total = sum(len(question.calls) for questions in by_language.values() for question in questions)
@@ -260,7 +260,7 @@ class _Run:
                 for number, symbol in enumerate(each)
             }
         found = self._names[place.path].get(place.start)
-        return None if found is None else self.edges.find_place(place.path, *found)
+        return None if found is None else self.semantics.documents.find_place(place.path, *found)
 
 
 def _split(questions: list[_Question], size: int) -> Iterator[list[_Question]]:

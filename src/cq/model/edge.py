@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from types import TracebackType
+from typing import Literal
 
 import msgspec
 
 EDGE_KINDS = (
     "calls", "imports", "usages", "inherits", "overrides", "decorates", "type_uses", "instantiates", "raises",
 )  # fmt: skip
+# Of a reference: one definition is meant; several may be, or only the name fits; it is outside the repository.
+Certainty = Literal["certain", "possible", "external"]
 STATUSES = ("unresolved", "resolved", "ambiguous", "external")
 MAX_CANDIDATES = 25
 
@@ -67,6 +70,15 @@ class SymbolRef(msgspec.Struct, frozen=True, gc=False, array_like=True):
     @property
     def resolved(self) -> Candidate | None:
         return self.candidates[0] if self.status == "resolved" else None
+
+    @property
+    def certainty(self) -> Certainty:
+        return "certain" if self.status == "resolved" else "external" if self.status == "external" else "possible"
+
+    @property
+    def count(self) -> int:
+        """How many definitions it may mean."""
+        return len(self.candidates) + self.omitted
 
 
 class Edge(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -33,6 +33,7 @@ from cq.model.answer import (
     Target,
     bucket,
 )
+from cq.model.edge import Certainty, SymbolRef
 from cq.model.errors import UsageError
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
@@ -51,7 +52,7 @@ from cq.source.files import PathFilter
 
 if TYPE_CHECKING:
     from cq.questions.files import Files, HeldFile
-    from cq.semantics.edges import Read
+    from cq.semantics.usages import Read
 
 MAX_LISTED = 10
 MAX_CANDIDATES = 5
@@ -93,14 +94,16 @@ class Site:
 
     __slots__ = ("call", "candidates", "confidence", "document", "evidence", "file", "number", "status")
 
-    def __init__(self, file: HeldFile, document: int, number: int, read: Call | None = None) -> None:
+    def __init__(
+        self, file: HeldFile, document: int, number: int, read: Call | None = None, ref: SymbolRef | None = None
+    ) -> None:
         self.file = file
         self.document = document
         self.number = number
         self.call: Call = read or file.calls[document][number]
-        self.status = "possible"
-        self.evidence = "name"
-        self.confidence = EVIDENCE["unresolved"]
+        self.status: Certainty = "possible" if ref is None else ref.certainty
+        self.evidence = "name" if ref is None else ref.evidence
+        self.confidence = EVIDENCE["unresolved"] if ref is None else ref.confidence
         self.candidates: list[Definition] = []
 
     @property
@@ -147,8 +150,10 @@ def _find_family(relations: Relations, targets: list[Definition]) -> list[Defini
     todo = list(targets)
     while todo:
         node = relations.node(todo.pop())
-        below = [edge.source for edge in relations.edges.find_into(node) if edge.kind == "overrides"]
-        above = [c for edge in relations.edges.find_out(node) if edge.kind == "overrides" for c in edge.ref.candidates]
+        below = [edge.source for edge in relations.referrers.find_into(node) if edge.kind == "overrides"]
+        above = [
+            c for edge in relations.referrers.find_out(node) if edge.kind == "overrides" for c in edge.ref.candidates
+        ]
         for place in (*below, *above):
             row = relations.definition(place)
             if row is not None and row.key not in found:
@@ -177,26 +182,22 @@ def _find_sites(
     if relations is not None:
         for row in targets:
             # What has no place of its own, as an overload without code, is called through what has the code.
-            node = relations.edges.find_place(row.file.path, row.document, row.number)
-            for edge in relations.edges.find_into(node) if node is not None else ():
+            node = relations.find_place(row)
+            for edge in relations.referrers.find_into(node) if node is not None else ():
                 held = relations.hold(edge.source.path)
                 if edge.call < 0 or held is None or not accepts(held, edge.source.document):
                     continue  # `usages` of a call: it names the function and runs a wrapper of it
-                site = Site(held, edge.source.document, edge.call)
-                site.status = "certain" if edge.ref.status == "resolved" else "possible"
-                site.evidence, site.confidence = edge.ref.evidence, edge.ref.confidence
+                site = Site(held, edge.source.document, edge.call, ref=edge.ref)
                 add(site, row)
-            for read in relations.edges.find_reads(node) if node is not None else ():
+            for read in relations.usages.find_reads(node) if node is not None else ():
                 held = relations.hold(read.source.path)
                 if held is not None and accepts(held, read.source.document):
-                    site = Site(held, read.source.document, -1 - read.start, make_call(relations, held, read))
-                    site.status = "certain" if read.ref.status == "resolved" else "possible"
-                    site.evidence, site.confidence = read.ref.evidence, read.ref.confidence
+                    site = Site(held, read.source.document, -1 - read.start, make_call(relations, held, read), read.ref)
                     add(site, row)
     for name in sorted({row.symbol.name for row in targets} or {last_name(options.target)}):
         for file in files.calls(name):
             for document, calls in enumerate(file.calls):
-                linked = relations is not None and relations.edges.is_linked(file.path, document)
+                linked = relations is not None and relations.documents.is_linked(file.path, document)
                 if (linked and targets) or not accepts(file, document):
                     continue
                 for number, call in enumerate(calls):
@@ -265,7 +266,7 @@ def _is_outside(relations: Relations | None, site: Site, target: str, linked: bo
     """Whether a call means something of that name which is not defined here: `json.dumps`, `print`."""
     dotted = target.replace("::", ".")
     if linked and relations is not None:
-        ref = relations.edges.find_call(site.file.path, site.document, site.number)
+        ref = relations.calls.find_call(site.file.path, site.document, site.number)
         full = f"{ref.module}.{ref.name}" if ref.module and not ref.module.endswith(f".{ref.name}") else ref.module
         return ref.status == "external" and (f".{full}".endswith(f".{dotted}") or site.call.callee == dotted)
     return site.call.callee.replace("::", ".") == dotted

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cq.identity import Identity, chunk_uid, identify, scoped_id, symbol_id
 from cq.model.location import LineTable, Location
 from cq.model.source import LACKING, Problem, Skip, SourceFile
+from cq.semantics.memory import open_memory, remembered
 from cq.source.language import detect_language
 from cq.source.read import content_hash, read_source
 from cq.source.role import find_role
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from cq.model.edge import Mistake
     from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
     from cq.questions.target import Definition
-    from cq.semantics.edges import Edges
+    from cq.semantics.tree import Semantics
     from cq.source.files import FileEntry
     from cq.store.read import Reader, StoredFile, Tree
 
@@ -163,7 +165,7 @@ class Files(Protocol):
     def definitions(self, name: str) -> list[tuple[HeldFile, int, int]]: ...
     def calls(self, name: str) -> Iterator[HeldFile]: ...
     def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]: ...
-    def get(self, path: str) -> HeldFile | None: ...
+    def get(self, path: str, /) -> HeldFile | None: ...
     def near_names(self, name: str) -> list[str]: ...
     def count_links(self, row: Definition) -> tuple[int, int]: ...
     def skipped(self) -> dict[str, int]: ...
@@ -180,26 +182,26 @@ class IndexedFiles:
         self._held: dict[tuple[str, int, str], HeldFile] | None = (
             None if reader.memory is None else reader.memory["files"]
         )
-        self._edges: Edges | None = None
+        self.memory = open_memory(reader, tree.id)
         self.generation = tree.generation
         self.ids: dict[str, tuple[HeldFile, int, int] | None] = {}
 
-    @property
-    def edges(self) -> Edges:
-        """The links of this tree; what was read of them is kept as long as the reader is."""
-        if self._edges is None:
-            from cq.semantics.edges import Edges
-            from cq.store.read import LinkedTree
+    @cached_property
+    def semantics(self) -> Semantics:
+        """The links of this tree; who asks about files alone need not import what reads them."""
+        from cq.semantics.tree import Semantics
+        from cq.store.read import LinkedTree
 
-            memory: dict[str, Edges] = {} if self._reader.memory is None else self._reader.memory
-            self._edges = memory.get("edges") or Edges(LinkedTree(self._reader, self._tree.id, self.load))
-            memory["edges"] = self._edges
-        return self._edges
+        return Semantics(LinkedTree(self._reader, self._tree.id, self.load), self.memory)
+
+    def linked_paths(self) -> list[str]:
+        """The files whose code is linked."""
+        return self._reader.linked_paths(self._tree.id)
 
     def count_links(self, row: Definition) -> tuple[int, int]:
         """How many links surely lead to a definition, and how many may; calls that share only its name apart."""
-        place = self.edges.find_place(row.file.path, row.document, row.number)
-        edges = self.edges.find_into(place, possible=False) if place is not None else ()
+        place = self.semantics.documents.find_place(*row.key)
+        edges = self.semantics.referrers.find_into(place, possible=False) if place is not None else ()
         certain = sum(edge.ref.resolved == place for edge in edges)
         return certain, len(edges) - certain
 
@@ -213,12 +215,12 @@ class IndexedFiles:
         return {path: made for path, made in found.items() if path}
 
     def count(self) -> dict[str, int]:
-        memory = self._reader.memory
-        if memory is None:
-            return self._reader.count_files(self._tree.id)
-        if "count" not in memory:
-            memory["count"] = self._reader.count_files(self._tree.id)
-        return memory["count"]
+        return self._count("")
+
+    @remembered
+    def _count(self, tree: str) -> dict[str, int]:
+        del tree  # all of it
+        return self._reader.count_files(self._tree.id)
 
     def candidates(self, literals: tuple[str, ...] | None) -> Iterator[HeldFile]:
         found: set[int] | None = set()
@@ -245,15 +247,15 @@ class IndexedFiles:
 
     def calls_beside(self, names: Iterable[str], literal: str) -> Iterator[HeldFile]:
         """Files that may call something of one of these names, and may hold the literal."""
-        reader, key = self._reader, ("called", *sorted(names))
-        memory = reader.memory if reader.memory is not None and reader.plain is reader else {}
-        if key not in memory:
-            memory[key] = frozenset(content for name in names for content in reader.find_names(name, "called"))
-        found: frozenset[int] = memory[key]
-        holding = reader.find_trigram(literal)
+        found = self._find_called(*sorted(names))
+        holding = self._reader.find_trigram(literal)
         if holding is not None:
             found = found.intersection(holding)
         return map(self._hold, self._reader.find_files(self._tree.id, found))
+
+    @remembered
+    def _find_called(self, first: str, *more: str) -> frozenset[int]:
+        return frozenset(content for name in (first, *more) for content in self._reader.find_names(name, "called"))
 
     def users(self, name: str) -> Iterator[HeldFile]:
         """Files whose code has exactly this identifier, other than to define it."""
@@ -261,6 +263,7 @@ class IndexedFiles:
         held = map(self._hold, self._reader.find_files(self._tree.id, contents))
         return (file for file in held if any(name in references.names for references in file.references))
 
+    @remembered
     def get(self, path: str) -> HeldFile | None:
         file = self._reader.file(self._tree.id, path)
         return None if file is None else self._hold(file)

@@ -41,18 +41,18 @@ def find_types(relations: Relations, options: TypesOptions) -> Answer:
     outside = [
         edge.ref.module or edge.ref.name
         for reached in up.nodes
-        for edge in relations.edges.find_out(reached.node)
+        for edge in relations.referrers.find_out(reached.node)
         if edge.kind == "inherits" and edge.ref.status == "external"
     ]
     members = [member for node in nodes for member in relations.members(node)]
     overridden = {
         member: [
-            c for edge in relations.edges.find_out(member) if edge.kind == "overrides" for c in edge.ref.candidates
+            c for edge in relations.referrers.find_out(member) if edge.kind == "overrides" for c in edge.ref.candidates
         ]
         for member in members
     }
     overriding = {
-        member: [edge.source for edge in relations.edges.find_into(member) if edge.kind == "overrides"]
+        member: [edge.source for edge in relations.referrers.find_into(member) if edge.kind == "overrides"]
         for member in members
     }
     parts: list[tuple[str, list[Finding]]] = [
@@ -135,7 +135,7 @@ def _find_fields(relations: Relations, row: Definition) -> list[Definition]:
         for number, symbol in enumerate(symbols)
         if symbol.parent == row.number and symbol.kind_group == "value" and is_looked_up(symbol, symbols)
     ]
-    return [field for field in found if relations.edges.find_place(row.file.path, row.document, field.number) is None]
+    return [field for field in found if relations.find_place(field) is None]
 
 
 def _describe_field(row: Definition) -> Finding:
@@ -148,7 +148,7 @@ def _describe_field(row: Definition) -> Finding:
 
 def _find_lost(relations: Relations, row: Definition) -> list[str]:
     """Bases that nobody knows, as they are written."""
-    edges = [edge for edge in relations.edges.find_out(relations.node(row)) if edge.kind == "inherits"]
+    edges = [edge for edge in relations.referrers.find_out(relations.node(row)) if edge.kind == "inherits"]
     bases = row.symbol.bases if len(row.symbol.bases) == len(edges) else ("a base",) * len(edges)
     return [base for base, edge in zip(bases, edges, strict=True) if edge.ref.status == "unresolved"]
 

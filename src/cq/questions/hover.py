@@ -44,7 +44,7 @@ def find_hover(relations: Relations, servers: Servers, options: HoverOptions) ->
     files, point = relations.files, find_point(relations.files, options.target)
     subjects: list[tuple[Target, Definition | None]] = []
     capped: list[Truncation] = []
-    ref = relations.edges.find_at(point[0].path, point[1]) if point else None
+    ref = relations.meanings.find_at(point[0].path, point[1]) if point else None
     own, is_named = find_definition(*point) if point else (None, False)
     # At a keyword nothing is named: then the definition around it is asked about.
     if point is not None and (ref is not None or is_named):

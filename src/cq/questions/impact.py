@@ -215,7 +215,7 @@ def _find_left(relations: Relations, removed: _Removed) -> list[Finding]:
     found: list[Finding] = []
     for file in relations.files.candidates((removed.name,)):
         held = relations.hold(file.path)
-        for document, start, end, ref in relations.edges.find_named(file.path, removed.name) if held else ():
+        for document, start, end, ref in relations.meanings.find_named(file.path, removed.name) if held else ():
             if held is None or (ref is not None and ref.candidates):
                 continue
             items = [item for item in held.imports[document][0] if item.start <= start < item.end]
@@ -236,7 +236,7 @@ def _find_left(relations: Relations, removed: _Removed) -> list[Finding]:
 
 def _leads_to(relations: Relations, path: str, language: str, item: Import, target: str) -> bool:
     """Whether an import names a file, be it gone."""
-    sources = relations.edges.find_sources(path, language, [item])[0] or ()
+    sources = relations.documents.find_sources(path, language, [item])[0] or ()
     if relations.hold(target) is not None:
         return any(source.path == target for source in sources)
     beside = normpath(f"{path.rpartition('/')[0] or '.'}/{item.module}")
@@ -271,7 +271,7 @@ def _find_importing(relations: Relations, inside: set[str]) -> list[Link[Candida
         for document, (items, _) in enumerate(held.imports if held is not None else ()):
             if held is None or not items:
                 continue
-            every = relations.edges.find_sources(path, held.documents[document].language, items)
+            every = relations.documents.find_sources(path, held.documents[document].language, items)
             named = {source.path for sources in every for source in sources or ()} & inside
             source = Candidate(path, 0, "")  # the code blocks of a page are one
             found |= {

@@ -126,11 +126,11 @@ def _find_arrows(relations: Relations) -> list[_Arrow]:
         if held is None:
             continue
         for document, (items, _) in enumerate(held.imports):
-            if not items or not relations.edges.is_linked(path, document):
+            if not items or not relations.documents.is_linked(path, document):
                 continue
             language = held.documents[document].language
-            named = relations.edges.find_sources(path, language, items)
-            meant = _pair_names(items, relations.edges.find_imports(path, document)) if None in named else {}
+            named = relations.documents.find_sources(path, language, items)
+            meant = _pair_names(items, relations.documents.find_imports(path, document)) if None in named else {}
             for item, sources in zip(items, named, strict=True):
                 where = held.locate(item.start, item.end)
                 typed = item.type_only or _is_for_types(held.text, item.start, describe(language).type_guard)

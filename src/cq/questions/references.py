@@ -25,7 +25,7 @@ from cq.model.answer import (
     Truncation,
     bucket,
 )
-from cq.model.edge import Candidate
+from cq.model.edge import Candidate, Certainty
 from cq.questions.page import Page, count_tokens, take
 from cq.questions.relations import Relations, can_mention
 from cq.questions.servers import Servers, find_definition, find_document
@@ -65,7 +65,7 @@ class _Mention(msgspec.Struct):
     sources: set[str]
 
     @property
-    def status(self) -> str:
+    def status(self) -> Certainty:
         return "possible" if self.sources == {"name"} else "certain"
 
     @property
@@ -164,14 +164,14 @@ def _add_known(relations: Relations, targets: list[Definition], found: dict[tupl
     for row in targets:
         place = relations.named(row)
         places.setdefault(row.symbol.name, {})[place] = row.file.documents[row.document].language
-        for edge in relations.edges.find_into(place):
+        for edge in relations.referrers.find_into(place):
             call = relations.call(edge) if edge.ref.resolved == place else None
             if call is not None and call.name_start >= 0:
                 end = call.name_start + len(call.name.encode())
                 add(edge.source.path, edge.source.document, call.name_start, end, "links")
     for name, wanted in sorted(places.items()):
         for file in relations.files.candidates((name,)):
-            for document, start, end, ref in relations.edges.find_mentions(file.path, name, wanted):
+            for document, start, end, ref in relations.meanings.find_mentions(file.path, name, wanted):
                 if ref is not None and ref.candidates and wanted.keys().isdisjoint(ref.candidates):
                     continue
                 if ref is not None and ref.resolved is not None:

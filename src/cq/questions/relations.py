@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cq.graph.corpus import MAX_EMBEDDED
-from cq.graph.links import target_key
 from cq.graph.walk import Link, Neighbors, Reached
 from cq.language import Offer, all_languages, describe
 from cq.model.answer import Answer, Finding, NodeDetails
-from cq.model.edge import RELATIONS, Candidate, Edge, Links
+from cq.model.edge import RELATIONS, Candidate, Edge
 from cq.model.errors import UsageError
 from cq.model.facts import is_looked_up
 from cq.model.status import Degraded
 from cq.questions.target import Definition, module_name
+from cq.semantics.memory import remembered
 from cq.source.role import find_role
 
 if TYPE_CHECKING:
-    from cq.model.code import Code
     from cq.model.facts import Call, Symbol
     from cq.questions.files import HeldFile, IndexedFiles
-    from cq.store.read import Reader, Tree
 
 KINDS = ("calls", "instantiates", "decorates", "imports", "usages", "inherits", "overrides", "type_uses", "raises")
 CALLS = ("calls", "instantiates", "decorates")
@@ -96,45 +94,38 @@ def check_walk(depth: int, edges: Collection[str], least: float) -> None:
 
 
 class Relations:
-    """Asked per definition; keeps what it has read for the length of one question, or as long as the reader is kept."""
+    """What the files of a tree and its links say together. Everything it remembers is in the memory of its files."""
 
-    def __init__(self, reader: Reader, tree: Tree, files: IndexedFiles) -> None:
-        self.files = files
-        self.edges = files.edges
-        self._reader, self._tree = reader, tree.id
-        self._held: dict[str, HeldFile | None] = {}
-        self._symbols: dict[Candidate, Definition | None] = {}
-        self._children: dict[tuple[str, int], dict[int, list[int]]] = {}
-        self._into: dict[tuple[Candidate, bool], list[Edge]] = {}
+    def __init__(self, files: IndexedFiles) -> None:
+        semantics = files.semantics
+        self.files, self.memory = files, files.memory
+        self.documents, self.calls, self.meanings = semantics.documents, semantics.calls, semantics.meanings
+        self.referrers, self.usages = semantics.referrers, semantics.usages
+
+    def find_place(self, definition: Definition) -> Candidate | None:
+        """The name that links know a definition by; None for a value, and for an overload without code."""
+        return self.documents.find_place(*definition.key)
 
     def node(self, definition: Definition) -> Candidate:
-        """The name that links know a definition by; that of the function, class or module around it for a value."""
-        symbols, number = definition.file.symbols[definition.document], definition.number
-        own = symbols[number]
+        """The same; that of the function, class or module around it for a value."""
+        path, document, number = definition.key
+        own = definition.symbol
         if own.kind_group in ("function", "method") and own.body_start < 0:
             # An overload without code: what has the code stands for it.
-            for at, other in enumerate(symbols):
+            for at, other in enumerate(definition.siblings):
                 if other.qualified_name == own.qualified_name and other.body_start >= 0:
                     number = at
-        while number >= 0:
-            place = self.edges.find_place(definition.file.path, definition.document, number)
-            if place is not None:
-                return place
-            number = symbols[number].parent
-        return Candidate(definition.file.path, definition.document, "")
+        return self.documents.find_around(path, document, number)
 
     def center(self, definition: Definition) -> Candidate:
         """As `node`, but for a value that others can name: it is a node of its own, with what names it."""
-        symbols, symbol = definition.file.symbols[definition.document], definition.symbol
-        place = self.edges.find_place(definition.file.path, definition.document, definition.number)
-        if place is not None or not is_looked_up(symbol, symbols):
-            return self.node(definition)
-        return Candidate(definition.file.path, definition.document, symbol.qualified_name)
+        is_value = self.find_place(definition) is None and is_looked_up(definition.symbol, definition.siblings)
+        return self.named(definition) if is_value else self.node(definition)
 
     def named(self, definition: Definition) -> Candidate:
         """What a mention of a definition leads to: its node, or its name where it is a value or an alias of a type."""
-        place = self.edges.find_place(definition.file.path, definition.document, definition.number)
-        return place or Candidate(definition.file.path, definition.document, definition.symbol.qualified_name)
+        path, document, _ = definition.key
+        return self.find_place(definition) or Candidate(path, document, definition.symbol.qualified_name)
 
     def is_named_in(self, path: str, definition: Definition) -> bool:
         """Whether the code of a file names a definition for certain, besides where it is defined."""
@@ -142,18 +133,14 @@ class Relations:
         own = (definition.file.path, definition.document, symbol.name_start)
         return any(
             ref is not None and ref.resolved == place and (path, document, start) != own
-            for document, start, _, ref in self.edges.find_mentions(path, symbol.name, (place,))
+            for document, start, _, ref in self.meanings.find_mentions(path, symbol.name, (place,))
         )
 
+    @remembered
     def definition(self, node: Candidate) -> Definition | None:
         """None for a module, which is no symbol, and for what is gone."""
-        if node not in self._symbols:
-            held, number = self.hold(node.path), self.edges.find_symbol(node)
-            found = None
-            if held is not None and number is not None and number >= 0:
-                found = Definition(held, node.document, number)
-            self._symbols[node] = found
-        return self._symbols[node]
+        held, number = self.hold(node.path), self.documents.find_symbol(node)
+        return None if held is None or number is None or number < 0 else Definition(held, node.document, number)
 
     def symbol(self, node: Candidate) -> Symbol | None:
         found = self.definition(node)
@@ -161,28 +148,24 @@ class Relations:
 
     def members(self, node: Candidate) -> list[Candidate]:
         """The functions and classes that a class holds directly."""
-        found = self.definition(node)
-        if found is None:
-            return []
-        key = (node.path, node.document)
-        if key not in self._children:
-            children = self._children[key] = {}
-            for number, symbol in enumerate(found.file.symbols[found.document]):
-                children.setdefault(symbol.parent, []).append(number)
-        places = [self.edges.find_place(*key, number) for number in self._children[key].get(found.number, ())]
+        number = self.documents.find_symbol(node)
+        numbers = () if number is None or number < 0 else self._children(node.path, node.document).get(number, ())
+        places = [self.documents.find_place(node.path, node.document, number) for number in numbers]
         return [place for place in places if place is not None]
 
-    def hold(self, path: str) -> HeldFile | None:
-        if path not in self._held:
-            self._held[path] = self.files.get(path)
-        return self._held[path]
+    @remembered
+    def _children(self, path: str, document: int) -> dict[int, list[int]]:
+        held, children = self.hold(path), dict[int, list[int]]()
+        for number, symbol in enumerate(held.symbols[document] if held is not None else ()):
+            children.setdefault(symbol.parent, []).append(number)
+        return children
 
-    def into(self, node: Candidate, *, possible: bool = True) -> list[Edge]:
-        """Edges into a definition, asked of the index once."""
-        key = (node, possible)
-        if key not in self._into:
-            self._into[key] = self.edges.find_into(node, possible=possible)
-        return self._into[key]
+    def hold(self, path: str) -> HeldFile | None:
+        return self.files.get(path)
+
+    def paths(self) -> list[str]:
+        """The files whose code is linked."""
+        return self.files.linked_paths()
 
     def call(self, edge: Edge | Link[Candidate]) -> Call | None:
         """The call site behind an edge, None for an edge that is no call."""
@@ -204,10 +187,9 @@ class Relations:
 
         def ask(nodes: Collection[Candidate]) -> Iterable[Link[Candidate]]:
             for node in sorted(nodes):
-                edges = self.edges.find_into(node)
-                if "usages" in kinds:
-                    edges += self.edges.find_usages_into(node, edges)
-                for edge in edges:
+                edges = self.referrers.find_into(node)
+                usages = self.usages.find_usages_into(node, edges) if "usages" in kinds else ()
+                for edge in (*edges, *usages):
                     if edge.kind in kinds and edge.ref.confidence >= least:
                         yield self._link(edge, node)
 
@@ -218,35 +200,19 @@ class Relations:
 
         def ask(nodes: Collection[Candidate]) -> Iterable[Link[Candidate]]:
             for node in sorted(nodes):
-                edges = self.edges.find_out(node)
-                if "usages" in kinds:
-                    edges += self.edges.find_usages_out(node, edges)
-                for edge in edges:
+                edges = self.referrers.find_out(node)
+                usages = self.usages.find_usages_out(node, edges) if "usages" in kinds else ()
+                for edge in (*edges, *usages):
                     if edge.kind in kinds and edge.ref.confidence >= least:
                         for target in edge.ref.candidates:
                             yield self._link(edge, target)
 
         return ask
 
-    def referrers(self, node: Candidate) -> list[tuple[str, Sequence[int]]]:
-        """(path, calls) of the files that link to a definition, or may; by path. Calls on unknown receivers apart."""
-        return [*self._reader.find_referrers(self._tree, target_key(node))]
-
-    def paths(self) -> list[str]:
-        """The files whose code is linked."""
-        return self._reader.linked_paths(self._tree)
-
-    def links(self, path: str) -> list[Links | None]:
-        return self._reader.links(self._tree, path)
-
-    def codes(self, path: str) -> list[Code | None]:
-        """What the code of each document does with values."""
-        return self._reader.code(self._tree, path)
-
     def certain_edges(self) -> Iterator[tuple[Candidate, Candidate]]:
         """Every resolved pair of source and target, by path."""
         for path in self.paths():
-            for document, links in enumerate(self.links(path)):
+            for document, links in enumerate(self.documents.links(path)):
                 if links is None:
                     continue
                 sure = [ref.candidates[0] if ref.status == "resolved" else None for ref in links.refs]

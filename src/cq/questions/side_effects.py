@@ -277,7 +277,7 @@ class _Judge:
     def module(self, path: str, document: int) -> _Module | None:
         key = (path, document)
         if key not in self._modules:
-            held, codes = self.relations.hold(path), self.relations.codes(path)
+            held, codes = self.relations.hold(path), self.relations.documents.codes(path)
             code = codes[document] if document < len(codes) else None
             stored = held.documents[document] if held is not None else None
             # A block in a page of Markdown is shown, not loaded.
@@ -287,7 +287,7 @@ class _Judge:
         return self._modules[key]
 
     def judge_call(self, module: _Module, number: int, call: Call) -> _Effect:
-        ref = self.relations.edges.find_call(module.path, module.document, number)
+        ref = self.relations.calls.find_call(module.path, module.document, number)
         start, end = call.start, min(call.end, call.start + 200)
         what = call.callee
         decorator = call.kind == "decorator"
@@ -297,7 +297,7 @@ class _Judge:
         if decorator and what.partition("(")[0].rpartition(".")[2] in load_effects(module.language).pure_decorators:
             effect, evidence = "pure", "name"
         elif place is not None:
-            made = self.relations.edges.find_constructor(module.path, module.document, number)
+            made = self.relations.calls.find_constructor(module.path, module.document, number)
             found, through = self.judge_definition((made.resolved if made else None) or place)
             effect, evidence = found or "pure", "resolved"
             if effect == "state" and (decorator or _REGISTERING.fullmatch(call.name)):
@@ -330,7 +330,7 @@ class _Judge:
                 if own is not None:
                     effect, what, site = own
                     return effect, (*seen[here], f"{here.shown_name or here.path}: {what} at {site}")
-                for edge in self.relations.edges.find_out(here, possible=False):
+                for edge in self.relations.referrers.find_out(here, possible=False):
                     target = edge.ref.resolved
                     if edge.kind == "calls" and target is not None and target not in seen:
                         step = f"{here.shown_name} calls {target.shown_name} at {self.relations.place(edge)}"
@@ -353,7 +353,7 @@ class _Judge:
         for bind in module.code.binds:  # after `global`; a binding counts from the end of its statement
             if bind.scope == -1 and symbol.body_start < bind.start <= symbol.body_end and not bind.inner:
                 found.append((bind.start, "state", f"writes {bind.name}"))
-        for edge in self.relations.edges.find_out(place, possible=False):
+        for edge in self.relations.referrers.find_out(place, possible=False):
             call = self.relations.call(edge)
             if call is None or edge.ref.status == "resolved":
                 continue

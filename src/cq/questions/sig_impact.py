@@ -153,7 +153,7 @@ def _find_overloads(rows: Sequence[Definition]) -> list[Definition]:
 
 def _find_parameters(relations: Relations, row: Definition) -> tuple[Parameter, ...] | None:
     """As its code has them; None where that is not known."""
-    codes = relations.codes(row.file.path)
+    codes = relations.documents.codes(row.file.path)
     code = codes[row.document] if row.document < len(codes) else None
     found = (one for one in (code.definitions if code is not None else ()) if one.symbol == row.number)
     return next((one.parameters for one in found if one.kind == "function"), None)
@@ -163,14 +163,14 @@ def _judge_all(
     relations: Relations, row: Definition, old: Sequence[Parameter], new: Sequence[Parameter]
 ) -> Iterator[_Verdict]:
     """Of every call, and of every place that runs an accessor: the call sites that `cq calls` lists."""
-    node = relations.edges.find_place(row.file.path, row.document, row.number)
+    node = relations.find_place(row)
     if node is None:  # an overload without code: calls lead to what has the code
         return
-    for edge in relations.edges.find_into(node):
+    for edge in relations.referrers.find_into(node):
         verdict = _judge(relations, row, edge, old, new)
         if verdict is not None:
             yield verdict
-    for read in relations.edges.find_reads(node):
+    for read in relations.usages.find_reads(node):
         held = relations.hold(read.source.path)
         if held is None:
             continue
@@ -187,7 +187,7 @@ def _judge_all(
             values = (NULL,) if read.kind == "write" else ()
             site = Site(call.scope, call.start, call.end, Name(call.callee), values)
             verdict, reason = check_call(site, old, new, bound=_takes_receiver(row))
-            if verdict == "breaks" and read.ref.status != "resolved":
+            if verdict == "breaks" and read.ref.certainty != "certain":
                 verdict, reason = "ambiguous", f"{reason}; but it may mean another definition"
             yield _Verdict(edge, call, verdict, reason)
 
@@ -200,7 +200,7 @@ def _judge(
     source, target = edge.source, relations.node(row)
     if call is None:
         return None
-    site = relations.edges.find_site(source.path, source.document, edge.call)
+    site = relations.documents.find_site(source.path, source.document, edge.call)
     if site is None:
         return _Verdict(edge, call, "ambiguous", "what it passes is not known")
     bound = _takes_receiver(row) and not _passes_receiver(relations, row, edge, call)
@@ -220,12 +220,12 @@ def _judge(
 def _find_indirection(relations: Relations, row: Definition, edge: Edge, call: Call, target: Candidate) -> str:
     """Why a call does not pass just what is written in it; "" where it does."""
     source, name = edge.source, row.symbol.name
-    if edge.ref == relations.edges.find_handed(source.path, source.document, edge.call):
+    if edge.ref == relations.calls.find_handed(source.path, source.document, edge.call):
         return "it is handed over here: what it is called with is not known"
-    made = relations.edges.find_constructor(source.path, source.document, edge.call)
+    made = relations.calls.find_constructor(source.path, source.document, edge.call)
     if call.name == name or name == "__call__" or (made is not None and target in made.candidates):
         return ""
-    if call.callee in relations.edges.find_locals(source.path, target):
+    if call.callee in relations.documents.find_locals(source.path, target):
         return ""
     return f"it is called as {call.name or call.callee!r}: arguments may be given already"
 
@@ -256,15 +256,15 @@ def _passes_receiver(relations: Relations, row: Definition, edge: Edge, call: Ca
             return True
     if not all(part.isidentifier() for part in receiver.split(".")):
         return False
-    place = relations.edges.find_dotted(source.path, source.document, receiver, call.start).resolved
+    place = relations.meanings.find_dotted(source.path, source.document, receiver, call.start).resolved
     found = relations.symbol(place) if place is not None else None
     return found is not None and found.kind_group == "class"
 
 
 def _is_certain(relations: Relations, edge: Edge, target: Candidate) -> bool:
     """Whether a call means just this, be it that a class below may have it too: `self.f()`."""
-    meant = relations.edges.find_call(edge.source.path, edge.source.document, edge.call)
-    return edge.ref.status == "resolved" or meant.resolved == target
+    meant = relations.calls.find_call(edge.source.path, edge.source.document, edge.call)
+    return edge.ref.certainty == "certain" or meant.resolved == target
 
 
 def check_call(site: Site, old: Sequence[Parameter], new: Sequence[Parameter], *, bound: bool) -> tuple[str, str]:

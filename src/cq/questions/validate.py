@@ -15,8 +15,8 @@ from cq.model.artifact import LanguageHealth, Validation
 from cq.model.code import qualify
 from cq.model.edge import CONFIDENCE, MAX_CANDIDATES, RELATIONS, STATUSES, Candidate, Links
 from cq.model.facts import FileFacts, Symbol
-from cq.semantics.edges import Edges
-from cq.store.read import LinkedTree, Reader, StoredFile, Tree
+from cq.semantics.tree import open_semantics
+from cq.store.read import Reader, StoredFile, Tree
 from cq.store.validate import DAMAGE, Findings, Rates, check_tables, load_links, load_symbol_table
 
 # More than this share of definitions whose kind is not understood is a fault of ours.
@@ -38,7 +38,7 @@ class _Index:
         self.sound: dict[int, bool] = {}  # content -> whether its names can be asked for
         self.names: dict[str, set[int]] = {"chunk": set(), "symbol": set(), "document": set()}
         self.health: dict[str, Counter[str]] = {}
-        self.edges, self.rates = Edges(LinkedTree(reader, tree.id)), Rates()
+        self.semantics, self.rates = open_semantics(reader, tree.id), Rates()
         # Hashes of the definitions that links may name, and the place of those that they do.
         self.places: set[int] = set()
         self.meant: dict[int, str] = {}
@@ -105,7 +105,7 @@ class _Index:
                 self._check_links(file.path, list(_flatten(facts)))
             except DAMAGE as error:
                 self.found.add("link", file.path, f"the links cannot be read: {error}")
-            self.edges.forget(file.path)
+            self.semantics.documents.forget(file.path)
 
     def _check_content(self, file: StoredFile, text: bytes, facts: FileFacts) -> None:
         if xxh3_128_hexdigest(text) != file.hash:
@@ -211,13 +211,15 @@ class _Index:
             self.found.add("link", path, "what refers to what is not what its links say")
 
     def _count_links(self, path: str, number: int, document: FileFacts) -> None:
-        for edge in self.edges.find_all(path, number):
+        for edge in self.semantics.referrers.find_all(path, number):
             ref = edge.ref
             for place in ref.candidates:
                 self.meant.setdefault(hash(place), f"{path}: {ref.name or edge.kind}")
             narrowed = ref.evidence == "import" or bool(ref.module)
-            narrowed = narrowed or (edge.call >= 0 and self.edges.find_import(path, number, edge.call) is not None)
-            is_call = edge.call >= 0 and ref == self.edges.find_call(path, number, edge.call)
+            narrowed = narrowed or (
+                edge.call >= 0 and self.semantics.meanings.find_import(path, number, edge.call) is not None
+            )
+            is_call = edge.call >= 0 and ref == self.semantics.calls.find_call(path, number, edge.call)
             for what in ("all", *(["calls"] if is_call else ["imports"] if edge.kind == "imports" else [])):
                 self.rates.add(document.language, what, ref.status, narrowed=narrowed, capped=ref.omitted > 0)
 

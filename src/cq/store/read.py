@@ -645,7 +645,7 @@ class Reader:
 
 
 class LinkedTree:
-    """The links of one tree, as cq.semantics.edges reads them."""
+    """The links of one tree, as cq.semantics.documents reads them."""
 
     def __init__(self, reader: Reader, tree: int, load: Callable[[str, str], Any] | None = None) -> None:
         """`load` gives a part of the file at a path, [] where there is none, from what may be at hand already."""

@@ -111,7 +111,7 @@ def _find_inside(relations: Relations, targets: list[Definition]) -> _Inside:
     for number, symbol in enumerate(symbols):
         if symbol.parent in inner:
             inner.add(number)
-            place = relations.edges.find_place(row.file.path, row.document, number)
+            place = relations.documents.find_place(row.file.path, row.document, number)
             nodes += [place] if place is not None else []
     return _Inside(tuple(dict.fromkeys(nodes)), False)
 

@@ -129,7 +129,7 @@ class Code:
 
     def _name(self, number: int) -> str:
         if number not in self._names:
-            place = self._relations.edges.find_place(self.path, self.document, number)
+            place = self._relations.documents.find_place(self.path, self.document, number)
             self._names[number] = place.name if place is not None else ""
         return self._names[number]
 
@@ -273,7 +273,7 @@ class Ways:
         if code is None:
             return []
         found: list[tuple[Candidate, Code, int]] = []
-        for edge in self.relations.edges.find_out(node, possible=False):
+        for edge in self.relations.referrers.find_out(node, possible=False):
             call = self.relations.call(edge)
             if edge.kind in CALLS and call is not None and edge.ref.confidence > POSSIBLE:
                 found += [(target, code, max(call.name_start, call.start)) for target in edge.ref.candidates]
@@ -283,7 +283,7 @@ class Ways:
         if node not in self._callers:
             rows = [
                 (edge, call)
-                for edge in self.relations.edges.find_callers(node, possible=False)
+                for edge in self.relations.referrers.find_callers(node, possible=False)
                 if edge.ref.confidence > POSSIBLE and (call := self.relations.call(edge)) is not None
             ]
             rows.sort(key=lambda row: (-row[0].ref.confidence, row[0].source, row[1].start))
@@ -344,7 +344,7 @@ class Ways:
                     else:
                         is_open = True
                     continue
-                for edge in self.relations.edges.find_out(key, possible=False):
+                for edge in self.relations.referrers.find_out(key, possible=False):
                     if edge.kind == "inherits":
                         place = edge.ref.resolved
                         outside = _outside(edge.ref)
@@ -357,7 +357,7 @@ class Ways:
         if raised.kind in ("panic", "unwrap"):
             return Kind("panic", "panic")
         if raised.call_end >= 0 and (found := code.call(raised.call_end)) is not None:
-            kind = self._find_class(self.relations.edges.find_call(code.path, code.document, found[0]))
+            kind = self._find_class(self.relations.calls.find_call(code.path, code.document, found[0]))
             if kind is not None:
                 return kind
         if not raised.name:
@@ -367,7 +367,7 @@ class Ways:
     def _find_type(self, code: Code, named: Named) -> Kind:
         key = (code.path, code.document, named.start)
         if key not in self._types:
-            ref = self.relations.edges.find_dotted(code.path, code.document, named.name, named.start)
+            ref = self.relations.meanings.find_dotted(code.path, code.document, named.name, named.start)
             kind = self._find_class(ref)
             if kind is None and ref.status == "unresolved" and _is_exception(named.name):
                 kind = Kind(named.name, named.name)
@@ -391,7 +391,7 @@ class Ways:
             if found is not None and found[1].name in _ASSERTING:
                 types = tuple(self._find_type(code, named) for named in guard.arguments)
             elif found is not None:
-                place = self.relations.edges.find_call(code.path, code.document, found[0]).resolved
+                place = self.relations.calls.find_call(code.path, code.document, found[0]).resolved
                 types = self._read_manager(place) if place is not None else ()
             self._managers[key] = types
         return self._managers[key]

@@ -125,18 +125,18 @@ def _write_rows(
     makers: dict[str, Callable[[Document], Iterator[Row]]],
 ) -> Counter[str]:
     languages: Counter[str] = Counter()
-    edges, targets = open_links(reader, tree)
+    semantics, targets = open_links(reader, tree)
     for file in reader.files(tree.id):
         languages[file.language] += 1
         if not writers:
             continue
-        documents = load_documents(reader, file, edges, targets)
+        documents = load_documents(reader, file, semantics, targets)
         for name, writer in writers.items():
             rows = [row for document in documents for row in makers[name](document)]
             rows.sort(key=_key)
             for row in rows:
                 writer.add(row)
-        edges.forget(file.path)
+        semantics.documents.forget(file.path)
     return languages
 
 

@@ -29,9 +29,9 @@ from cq.model.edge import SymbolRef
 from cq.model.facts import Call, FileFacts, is_looked_up
 from cq.model.location import LineTable, Location
 from cq.questions.files import HeldFile, IndexedFiles
-from cq.semantics.edges import Edges
+from cq.semantics.tree import Semantics, open_semantics
 from cq.store.codec import flatten
-from cq.store.read import LinkedTree, Reader, StoredFile, Tree
+from cq.store.read import Reader, StoredFile, Tree
 
 _MAX_HELD = 150_000  # definitions whose names are kept at hand
 
@@ -112,7 +112,7 @@ class Document(msgspec.Struct, frozen=True):
     lines: LineTable
     facts: FileFacts
     identity: Identity
-    edges: Edges
+    semantics: Semantics
     targets: Targets
 
     @property
@@ -141,11 +141,11 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def is_linked(self) -> bool:
-        return self.edges.is_linked(self.path, self.number)
+        return self.semantics.documents.is_linked(self.path, self.number)
 
     def hint(self, call: int, ref: SymbolRef) -> ImportHint | None:
         """Where the first name of a call comes from, if from an import; what a reference that is no call (-1) says."""
-        found = self.edges.find_import(self.path, self.number, call) if call >= 0 else None
+        found = self.semantics.meanings.find_import(self.path, self.number, call) if call >= 0 else None
         if found is not None:
             return ImportHint(found[0], found[1] or None)
         if ref.module:
@@ -157,7 +157,7 @@ class Document(msgspec.Struct, frozen=True):
     def find_candidates(self, ref: SymbolRef) -> tuple[Candidate, ...]:
         """By score, then by key. Only what fits by its name has scores that differ: the nearer is the likelier."""
         found: list[Candidate] = []
-        near = self.edges.find_near(self.path, self.number) if ref.evidence == "name" else ()
+        near = self.semantics.documents.find_near(self.path, self.number) if ref.evidence == "name" else ()
         for place in ref.candidates:
             target = self.targets.find(place)
             if target is not None:
@@ -177,10 +177,10 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def is_too_many(ref: SymbolRef) -> bool:
-    return len(ref.candidates) + ref.omitted > MAX_NAME_MATCHES
+    return ref.count > MAX_NAME_MATCHES
 
 
-def load_documents(reader: Reader, file: StoredFile, edges: Edges, targets: Targets) -> list[Document]:
+def load_documents(reader: Reader, file: StoredFile, semantics: Semantics, targets: Targets) -> list[Document]:
     """Outer before inner, as they are stored."""
     text, facts = reader.text(file.content), reader.facts(file.content)
     lines, names = LineTable(text), list[Identity]()
@@ -189,10 +189,10 @@ def load_documents(reader: Reader, file: StoredFile, edges: Edges, targets: Targ
         names.append(todo.pop())
         todo += reversed(names[-1].embedded)
     return [
-        Document(file, number, text, lines, inner, names[number], edges, targets)
+        Document(file, number, text, lines, inner, names[number], semantics, targets)
         for number, (inner, _) in enumerate(flatten(facts))
     ]
 
 
-def open_links(reader: Reader, tree: Tree) -> tuple[Edges, Targets]:
-    return Edges(LinkedTree(reader, tree.id)), Targets(reader, tree)
+def open_links(reader: Reader, tree: Tree) -> tuple[Semantics, Targets]:
+    return open_semantics(reader, tree.id), Targets(reader, tree)

@@ -87,7 +87,7 @@ def make_symbol_rows(document: Document) -> Iterator[Row]:
             symbol.identity_name, symbol.signature,
         )  # fmt: skip
         yield row
-        place = document.edges.find_place(document.path, document.number, number) if named else None
+        place = document.semantics.documents.find_place(document.path, document.number, number) if named else None
         if place is not None and place.name in named:
             # Another indexer knows it too: the same definition, by a second id.
             yield msgspec.structs.replace(row, symbol_id=symbol_id_of(row.scoped_id, "scip"), scheme="scip")
@@ -163,9 +163,9 @@ def make_call_rows(document: Document) -> Iterator[Row]:
     path, language, uid, linked = document.path, document.facts.language, document.segment_uid, document.is_linked
     for number, call in enumerate(document.facts.calls):
         where, call_id = document.locate(call)
-        ref = document.edges.find_call(path, document.number, number)
+        ref = document.semantics.calls.find_call(path, document.number, number)
         candidates = document.find_candidates(ref)
-        imported = document.edges.find_import(path, document.number, number) is not None
+        imported = document.semantics.meanings.find_import(path, document.number, number) is not None
         events = {"imported": imported, "capped": ref.omitted > 0, "too_many": is_too_many(ref)}
         evidence = ["syntax", *filter(None, [ref.evidence]), *(event for event, is_so in events.items() if is_so)]
         yield CallSiteRow(
@@ -217,7 +217,7 @@ def make_relation_rows(document: Document) -> Iterator[Row]:
             room = _RELATION_BYTES
         parts[-1].append(item)
         room -= size
-    linked, targets = document.is_linked, document.edges.find_imports(document.path, document.number)
+    linked, targets = document.is_linked, document.semantics.documents.find_imports(document.path, document.number)
     for number, part in enumerate(parts):
         yield FileRelationsRow(
             schema_version=SCHEMA_VERSION,

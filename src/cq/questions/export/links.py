@@ -31,12 +31,12 @@ _ROW_EDGES = 60  # edges of one row of graph_relations: far enough below the cap
 
 
 def make_occurrence_rows(document: Document) -> Iterator[Row]:
-    facts, edges, at = document.facts, document.edges, (document.path, document.number)
+    facts, semantics, at = document.facts, document.semantics, (document.path, document.number)
     if not document.is_linked:
         return
     called: set[int] = set()
     for number, call in enumerate(facts.calls):
-        ref = edges.find_call(*at, number)
+        ref = semantics.calls.find_call(*at, number)
         start, end = call.start, call.end
         if call.name_start >= 0:
             start, end = call.name_start, call.name_start + len(call.name.encode())
@@ -56,7 +56,7 @@ def make_occurrence_rows(document: Document) -> Iterator[Row]:
             ref=document.refer(ref, call.name, None, document.hint(number, ref)),
         )
     own = find_dialect(facts.language)
-    for reference, scope, ref in edges.find_names(*at, facts, unknown=True):
+    for reference, scope, ref in semantics.meanings.find_names(*at, facts, unknown=True):
         if reference.start in called:
             continue
         if ref.status == "unresolved" and reference.name in own.builtins:
@@ -107,7 +107,7 @@ def make_edge_rows(document: Document) -> Iterator[Row]:
 def _find_edges(document: Document) -> list[tuple[Edge, int]]:
     """Every edge once, at its first place, with how often it is there."""
     found: dict[object, tuple[Edge, int]] = {}
-    for edge in document.edges.find_all(document.path, document.number):
+    for edge in document.semantics.referrers.find_all(document.path, document.number):
         key = (edge.kind, edge.source, edge.ref)
         first, count = found.get(key, (edge, 0))
         found[key] = first, count + 1
@@ -117,7 +117,7 @@ def _find_edges(document: Document) -> list[tuple[Edge, int]]:
 def make_graph_rows(document: Document) -> Iterator[Row]:
     nodes: dict[tuple[str, str], dict[tuple[str, str], GraphEdge]] = {}
     identity, chunks = document.identity, document.facts.chunks
-    for edge in document.edges.find_all(document.path, document.number):
+    for edge in document.semantics.referrers.find_all(document.path, document.number):
         source, place = document.targets.find(edge.source), edge.ref.resolved
         target = document.targets.find(place) if place else None
         if source is None or target is None:

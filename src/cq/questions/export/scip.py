@@ -66,17 +66,17 @@ def _count(documents: Iterator[ScipDocument], counts: Counter[str]) -> Iterator[
 
 
 def _make_documents(reader: Reader, tree: Tree) -> Iterator[ScipDocument]:
-    edges, targets = open_links(reader, tree)
+    semantics, targets = open_links(reader, tree)
     names = _Names(reader, tree)
     for file in reader.files(tree.id):
         occurrences: dict[tuple[int, int, str], Occurrence] = {}
         symbols: list[Information] = []
-        for document in load_documents(reader, file, edges, targets):
+        for document in load_documents(reader, file, semantics, targets):
             known = names.of_document(file.path, document.number)
             for occurrence, start, end in _find_occurrences(document, known, names):
                 occurrences.setdefault((start, -end, occurrence.symbol), occurrence)
             symbols += _describe(document, known, names)
-        edges.forget(file.path)
+        semantics.documents.forget(file.path)
         if occurrences:
             ordered = tuple(occurrences[key] for key in sorted(occurrences))
             yield ScipDocument(file.path, file.language, ordered, tuple(symbols))
@@ -152,12 +152,14 @@ def _find_occurrences(document: Document, known: list[str], names: _Names) -> It
         if known[number].startswith("local "):
             local.setdefault(symbol.qualified_name, known[number])
     for number, call in enumerate(facts.calls):
-        ref = document.edges.find_call(document.path, document.number, number) if call.name_start >= 0 else None
+        ref = (
+            document.semantics.calls.find_call(document.path, document.number, number) if call.name_start >= 0 else None
+        )
         target = _find_single(ref, names) if ref else None
         if target is not None:
             at = call.name_start, call.name_start + len(call.name.encode())
             yield _occur(lines, *at, target, READ), *at
-    for reference, _, ref in document.edges.find_names(document.path, document.number, facts):
+    for reference, _, ref in document.semantics.meanings.find_names(document.path, document.number, facts):
         target = _find_single(ref, names)
         if target is None and ref.status == "resolved" and ref.candidates[0].path == document.path:
             target = local.get(ref.candidates[0].name)
@@ -173,7 +175,7 @@ def _find_single(ref: SymbolRef, names: _Names) -> str | None:
 
 def _describe(document: Document, known: list[str], names: _Names) -> Iterator[Information]:
     related: dict[str, list[Relationship]] = {}
-    for edge in document.edges.find_all(document.path, document.number):
+    for edge in document.semantics.referrers.find_all(document.path, document.number):
         if edge.kind in ("inherits", "overrides"):
             source, target = names.find(edge.source), _find_single(edge.ref, names)
             if source and target:

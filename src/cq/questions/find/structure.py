@@ -65,14 +65,14 @@ class Structure:
                 members=self._find_members(row, symbols) if symbol.kind_group in ("class", "type") else (),
             )  # fmt: skip
         relations = self._relations
-        place = relations.edges.find_place(row.file.path, row.document, row.number)
+        place = relations.find_place(row)
         node = place or Candidate(row.file.path, row.document, symbol.qualified_name)
         is_type = symbol.kind_group in ("class", "type")
         sources = [node, *(relations.members(node)[:MAX_MEMBERS] if place and is_type else ())] if place else []
         edges = [edge for source in sources for edge in self._find_out(source)]
         holder = self._find_class(row, symbols)
         above = holder if not is_type else place
-        referrers = relations.referrers(node)
+        referrers = relations.referrers.find_files(node)
         counts, by_name = self._count_files(row, place, referrers)
         members = self._find_members(row, symbols) if is_type else ()
         value = _describe_value(symbol) if symbol.kind_group == "value" else ""
@@ -113,7 +113,7 @@ class Structure:
         key = (node.path, node.document)
         if key not in self._out:
             by_scope: dict[str, list[Edge]] = {}
-            documents = self.relations.links(node.path)
+            documents = self.relations.documents.links(node.path)
             links = documents[node.document] if node.document < len(documents) else None
             if links is not None:
                 for number, (scope, meaning) in enumerate(zip(links.scopes, links.calls, strict=True)):
@@ -201,14 +201,16 @@ class Structure:
         return f"{edge.ref.module}.{edge.ref.name}".strip(".") if edge.ref.name else ""
 
     def _find_callers(self, node: Candidate) -> list[tuple[str, Candidate | None]]:
-        referrers = sorted(self.relations.referrers(node), key=lambda row: (find_role(row[0]) != "src", row[0]))
+        referrers = sorted(
+            self.relations.referrers.find_files(node), key=lambda row: (find_role(row[0]) != "src", row[0])
+        )
         if len(referrers) > MAX_CALLER_FILES:
             omitted = len(referrers) - MAX_CALLER_FILES
             cut = Truncation(f"callers of {node.name}", "files", MAX_CALLER_FILES, len(referrers), omitted)
             self.truncated += [cut] if cut not in self.truncated else []
         found: dict[Candidate, None] = {}
         for path, calls in referrers[:MAX_CALLER_FILES]:
-            for document, links in enumerate(self.relations.links(path)):
+            for document, links in enumerate(self.relations.documents.links(path)):
                 for call in calls:
                     number = call & 0xFFFFFF
                     if links is None or call >> 24 != document or number >= len(links.calls):
@@ -225,7 +227,7 @@ class Structure:
         number = row.symbol.parent
         while number >= 0 and symbols[number].kind_group not in ("class", "type"):
             number = symbols[number].parent
-        return self.relations.edges.find_place(row.file.path, row.document, number) if number >= 0 else None
+        return self.relations.documents.find_place(row.file.path, row.document, number) if number >= 0 else None
 
     def _split_bases(
         self, refs: Sequence[SymbolRef], symbol: Symbol
@@ -246,7 +248,7 @@ class Structure:
     def _find_subtypes(self, node: Candidate, referrers: Sequence[tuple[str, Sequence[int]]]) -> list[TypeUse]:
         found: list[TypeUse] = []
         for path, _ in referrers[: MAX_CALLER_FILES * 5]:
-            for links in self.relations.links(path):
+            for links in self.relations.documents.links(path):
                 if links is not None:
                     names = [name for name, number in links.inherits if links.refs[number].resolved == node]
                     found += [TypeUse(_plain(name), origin=path) for name in names]
@@ -261,7 +263,7 @@ class Structure:
         parameters, returned = split_signature(symbol.signature, symbol.name)
         words = dict.fromkeys(word for _, text in (*parameters, ("", returned)) for word in _find_words(text))
         for word in words.keys() - known.keys():  # an alias: links lead to classes alone
-            ref = self.relations.edges.find_name(row.file.path, row.document, word, symbol.name_end, "type")
+            ref = self.relations.meanings.find_name(row.file.path, row.document, word, symbol.name_end, "type")
             if ref.resolved is not None and ref.resolved.name:
                 known[word] = ref
         types_in = [use for name, text in parameters for use in self._find_uses_of_type(name, text, known)]
@@ -315,13 +317,17 @@ class Structure:
         if place is not None:
             counts = {path: len(calls) for path, calls in referrers}
             # What follows `import * as m` leads to the module, for links; a type may come through several of these.
-            importing = relations.edges.find_importing(place.path) if symbol.parent < 0 else []
+            importing = relations.documents.find_importing(place.path) if symbol.parent < 0 else []
             beside, is_type = {row.file.path, *importing}, symbol.parent < 0 and symbol.kind_group == "type"
             users = [file.path for file in relations.files.users(symbol.name)]
             asked = [path for path in users if path not in counts and (path in beside or is_type)][:MAX_ASKED]
             return counts | {path: 0 for path in asked if relations.is_named_in(path, row)}, False
         users = [file.path for file in relations.files.users(symbol.name)]
-        if symbol.parent >= 0 or len(users) > MAX_ASKED or not relations.edges.is_linked(row.file.path, row.document):
+        if (
+            symbol.parent >= 0
+            or len(users) > MAX_ASKED
+            or not relations.documents.is_linked(row.file.path, row.document)
+        ):
             return dict.fromkeys(users, 0), True
         return {path: 0 for path in users if relations.is_named_in(path, row)}, False
 

@@ -28,7 +28,7 @@ from cq.model.status import Degraded
 from cq.questions.neighborhood import links, structure
 from cq.questions.neighborhood.foreign import find_foreign
 from cq.questions.neighborhood.history import find_changed_together
-from cq.questions.neighborhood.members import CERTAIN, MAX_MEMBERS, Found, Nodes, Subject, WholeSlice
+from cq.questions.neighborhood.members import MAX_MEMBERS, Found, Nodes, Subject, WholeSlice, count_certain
 from cq.questions.page import Page
 from cq.questions.relations import MAX_DEPTH, Relations
 from cq.questions.target import Definition, Resolution, resolve_target
@@ -235,7 +235,7 @@ def collect(
 def find_subject(relations: Relations, resolution: Resolution) -> Subject | None:
     if resolution.rows:
         row = resolution.rows[0]
-        place = relations.edges.find_place(row.file.path, row.document, row.number)
+        place = relations.find_place(row)
         return Subject(row.file, row.document, row, place)
     if resolution.module is not None:
         return Subject(resolution.module, 0, None, Candidate(resolution.module.path, 0, ""))
@@ -278,9 +278,7 @@ def _cross(kind: SliceKind, found: Found, foreign: dict[SliceKind, Found]) -> Fo
     found = _join(foreign[kind], found)
     if kind not in ("callers", "callees", "tests"):
         return found
-    certain = sum(1 for member in found.members if member.status == CERTAIN)
-    counts = {"certain": certain, "possible": len(found.members) - certain}
-    return msgspec.structs.replace(found, metadata=found.metadata | counts)
+    return msgspec.structs.replace(found, metadata=found.metadata | count_certain(found.members))
 
 
 def _relate(subject: Subject, sources: Sources) -> Found:

@@ -15,10 +15,10 @@ import msgspec
 
 from cq.language import describe
 from cq.languages.rust.foreign import MARKERS, ForeignName, find_foreign_names
-from cq.model.edge import Candidate
+from cq.model.edge import Candidate, Certainty
 from cq.model.neighborhood import SliceKind
 from cq.questions.neighborhood.links import is_test
-from cq.questions.neighborhood.members import CERTAIN, POSSIBLE, Found, Member, Subject, rank
+from cq.questions.neighborhood.members import Found, Member, Subject, rank
 from cq.questions.relations import CALLS, Relations
 from cq.questions.target import Definition
 
@@ -105,15 +105,15 @@ class _Table:
         for export in self._offered(row):
             evidence = f"ffi.{export.boundary}"
             for stub in self._stubs(export):
-                stubs.append(Member(stub, "ffi", False, CERTAIN, _WEIGHT, evidence, more={"note": "declared here"}))
-                node = self.relations.edges.find_place(stub.file.path, stub.document, stub.number)
-                for edge in self.relations.into(node, possible=False) if node is not None else ():
+                stubs.append(Member(stub, "ffi", False, "certain", _WEIGHT, evidence, more={"note": "declared here"}))
+                node = self.relations.find_place(stub)
+                for edge in self.relations.referrers.find_into(node, possible=False) if node is not None else ():
                     call = self.relations.call(edge) if edge.kind in CALLS else None
                     if call is not None:
-                        self._call(callers, edge.source, export.boundary, call, edge.ref.status == "resolved")
+                        self._call(callers, edge.source, export.boundary, call, edge.ref.certainty)
             for held, document, call in self._calls(export):
-                source = self._holder(held, document, call)
-                self._call(callers, source, export.boundary, call, certain=True)
+                source = self.relations.documents.find_around(held.path, document, call.scope)
+                self._call(callers, source, export.boundary, call, "certain")
         found: dict[SliceKind, Found] = {}
         if callers:
             found["callers"] = Found(tuple(rank(callers.values())))
@@ -158,25 +158,14 @@ class _Table:
                         yield held, document, call
 
     def _call(
-        self, callers: dict[Candidate, Member], source: Candidate, boundary: str, call: Call, certain: bool
+        self, callers: dict[Candidate, Member], source: Candidate, boundary: str, call: Call, certainty: Certainty
     ) -> None:
         site = (source.path, max(call.name_start, call.start))
         known = callers.get(source)
         if known is None:
-            status = CERTAIN if certain else POSSIBLE
-            callers[source] = Member(source, "ffi", False, status, _WEIGHT, f"ffi.{boundary}", (site,))
+            callers[source] = Member(source, "ffi", False, certainty, _WEIGHT, f"ffi.{boundary}", (site,))
         elif site not in known.sites:
             callers[source] = msgspec.structs.replace(known, sites=(*known.sites, site))
-
-    def _holder(self, held: HeldFile, document: int, call: Call) -> Candidate:
-        number = call.scope
-        symbols = held.symbols[document]
-        while number >= 0:
-            place = self.relations.edges.find_place(held.path, document, number)
-            if place is not None:
-                return place
-            number = symbols[number].parent
-        return Candidate(held.path, document, "")
 
     # -- from Python or JavaScript --------------------------------------------------------------
 
@@ -187,8 +176,8 @@ class _Table:
             return {}
         found: dict[SliceKind, Found] = {}
         if behind := list(self._behind(row)):
-            status = CERTAIN if len(behind) == 1 else POSSIBLE
-            members = tuple(Member(e.row, "ffi", True, status, _WEIGHT, f"ffi.{e.boundary}") for e in behind)
+            certainty: Certainty = "certain" if len(behind) == 1 else "possible"
+            members = tuple(Member(e.row, "ffi", True, certainty, _WEIGHT, f"ffi.{e.boundary}") for e in behind)
             found["implementations"] = Found(members)
         callees: dict[tuple[str, int, int], Member] = {}
         symbol, document = row.symbol, subject.document
@@ -201,15 +190,15 @@ class _Table:
                 site = (subject.file.path, max(call.name_start, call.start))
                 known = callees.get(export.row.key)
                 sites = (*known.sites, site) if known is not None else (site,)
-                status = CERTAIN if len(meant) == 1 else POSSIBLE
+                certainty = "certain" if len(meant) == 1 else "possible"
                 callees[export.row.key] = Member(
-                    export.row, "ffi", True, status, _WEIGHT, f"ffi.{export.boundary}", sites
+                    export.row, "ffi", True, certainty, _WEIGHT, f"ffi.{export.boundary}", sites
                 )  # fmt: skip
         for node in self._stub_calls(subject):
             for export in self._behind(node[0]):
                 callees.setdefault(
                     export.row.key,
-                    Member(export.row, "ffi", True, CERTAIN, _WEIGHT, f"ffi.{export.boundary}", (node[1],)),
+                    Member(export.row, "ffi", True, "certain", _WEIGHT, f"ffi.{export.boundary}", (node[1],)),
                 )
         if callees:
             found["callees"] = Found(tuple(callees.values()))
@@ -231,7 +220,7 @@ class _Table:
         if subject.symbol is not None and subject.symbol.kind_group in ("class", "type"):
             nodes += self.relations.members(subject.place)
         for node in nodes:
-            for edge in self.relations.edges.find_out(node, possible=False):
+            for edge in self.relations.referrers.find_out(node, possible=False):
                 place, call = edge.ref.resolved, self.relations.call(edge)
                 row = self.relations.definition(place) if place is not None and edge.kind in CALLS else None
                 if row is not None and call is not None:

@@ -7,7 +7,7 @@ from collections import Counter
 from cq.model.edge import Candidate
 from cq.model.history import History
 from cq.model.status import Degraded
-from cq.questions.neighborhood.members import CERTAIN, Found, Member
+from cq.questions.neighborhood.members import Found, Member
 
 LARGE = 30  # a commit that touches more files says nothing about any two of them
 LEAST = 2  # commits that two files must share
@@ -24,7 +24,7 @@ def find_changed_together(history: History, path: str) -> Found:
     rows = sorted((-count, other) for other, count in counts.items() if count >= LEAST)
     members = [
         Member(
-            Candidate(other, 0, ""), "co_changed", True, CERTAIN, round(-count / len(own), 3), "git.history",
+            Candidate(other, 0, ""), "co_changed", True, "certain", round(-count / len(own), 3), "git.history",
             more={"note": f"in {-count} of its {len(own)} commits", "together": -count, "commits": len(own)},
         )
         for count, other in rows[:_KEPT]

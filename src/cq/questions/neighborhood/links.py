@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.model.answer import Truncation
-from cq.model.edge import Candidate, Edge, Links
+from cq.model.edge import Candidate, Certainty, Edge
 from cq.model.facts import ROLES, Binding, Import
-from cq.questions.neighborhood.members import CERTAIN, LOCAL, POSSIBLE, Found, Member, Mention, Subject, find_path, rank
+from cq.questions.neighborhood.members import LOCAL, Found, Member, Mention, Subject, count_certain, find_path, rank
 from cq.questions.relations import CALLS, Relations
 from cq.questions.target import module_name
 from cq.source.role import find_role
@@ -38,20 +38,20 @@ class _Group(msgspec.Struct):
     """All edges between two definitions."""
 
     kind: str
-    status: str
+    certainty: Certainty
     weight: float
     evidence: str
     sites: list[tuple[str, int]]
 
     def make(self, place: Candidate, outward: bool, depth: int, via: Candidate | None, kind: str = "") -> Member:
         sites = tuple(self.sites)
-        return Member(place, kind or self.kind, outward, self.status, self.weight, self.evidence, sites, depth, via)
+        return Member(place, kind or self.kind, outward, self.certainty, self.weight, self.evidence, sites, depth, via)
 
     def add(self, edge: Edge, site: tuple[str, int]) -> None:
-        certain = edge.ref.status == "resolved"
-        if (certain, edge.ref.confidence) > (self.status == CERTAIN, self.weight):
+        certainty = edge.ref.certainty
+        if (certainty == "certain", edge.ref.confidence) > (self.certainty == "certain", self.weight):
             self.kind, self.weight, self.evidence = edge.kind, edge.ref.confidence, f"graph.{edge.ref.evidence}"
-            self.status = CERTAIN if certain else POSSIBLE
+            self.certainty = certainty
         if site not in self.sites:
             self.sites.append(site)
 
@@ -68,7 +68,7 @@ def find_callees(relations: Relations, subject: Subject, depth: int = 1) -> Foun
     outside: dict[str, None] = {}
     unknown = 0
     for node in _bodies(relations, subject):
-        for edge in relations.edges.find_out(node):
+        for edge in relations.referrers.find_out(node):
             if edge.kind in CALLS and edge.ref.status == "external":
                 module, name = edge.ref.module, edge.ref.name
                 outside[f"{module}.{name}" if module and not module.endswith(name) else module or name] = None
@@ -98,10 +98,10 @@ def _walk(relations: Relations, subject: Subject, depth: int, ask: _Ask, *, outw
             frontier = frontier[:MAX_EXPANDED]
         for here in frontier:
             for other, group in ask(relations, here, distance == 1).items():
-                if distance > 1 and group.status != CERTAIN:
+                if distance > 1 and group.certainty != "certain":
                     continue
                 if other in home or _is_above(other, here, parents):
-                    if group.status == CERTAIN and (other not in centers or other == subject.place):
+                    if group.certainty == "certain" and (other not in centers or other == subject.place):
                         cycles.add(here)
                     continue
                 if other in members:
@@ -109,21 +109,19 @@ def _walk(relations: Relations, subject: Subject, depth: int, ask: _Ask, *, outw
                 parents[other] = here
                 via = here if distance > 1 else None
                 members[other] = group.make(other, outward, distance, via)
-                if group.status == CERTAIN:
+                if group.certainty == "certain":
                     ahead.append(other)
         frontier = sorted(ahead, key=relations.order)
     rows = [
         msgspec.structs.replace(member, more={**member.more, "cycle": True}) if place in cycles else member
         for place, member in members.items()
     ]
-    certain = sum(1 for row in rows if row.status == CERTAIN)
-    metadata: dict[str, object] = {"certain": certain, "possible": len(rows) - certain} if rows else {}
-    metadata |= {"depth": depth} if depth > 1 else {}
+    metadata = count_certain(rows) | ({"depth": depth} if depth > 1 else {})
     metadata |= {"recursive": True} if cycles & home else {}
     scope = "callees" if outward else "callers"
     cut = (Truncation(scope, "expanded", MAX_EXPANDED, MAX_EXPANDED + left_out, left_out),) if left_out else ()
     # Calls stand in the order of the code; callers have none.
-    ranked = sorted(rows, key=lambda row: (row.status != CERTAIN, row.depth)) if outward else rank(rows)
+    ranked = sorted(rows, key=lambda row: (row.certainty != "certain", row.depth)) if outward else rank(rows)
     return Found(tuple(ranked), metadata, cut)
 
 
@@ -148,7 +146,7 @@ def _bodies(relations: Relations, subject: Subject) -> list[Candidate]:
 
 def _callers(relations: Relations, node: Candidate, possible: bool) -> dict[Candidate, _Group]:
     found: dict[Candidate, _Group] = {}
-    for edge in relations.into(node, possible=possible):
+    for edge in relations.referrers.find_into(node, possible=possible):
         if edge.kind in CALLS and edge.call >= 0:
             _add(found, edge.source, edge, relations)
     return found
@@ -156,7 +154,7 @@ def _callers(relations: Relations, node: Candidate, possible: bool) -> dict[Cand
 
 def _callees(relations: Relations, node: Candidate, possible: bool) -> dict[Candidate, _Group]:
     found: dict[Candidate, _Group] = {}
-    for edge in relations.edges.find_out(node, possible=possible):
+    for edge in relations.referrers.find_out(node, possible=possible):
         if edge.kind in CALLS:
             for target in edge.ref.candidates:
                 _add(found, target, edge, relations)
@@ -167,7 +165,7 @@ def _add(found: dict[Candidate, _Group], other: Candidate, edge: Edge, relations
     call = relations.call(edge)
     group = found.get(other)
     if group is None:
-        group = found[other] = _Group(edge.kind, "", -1.0, "", [])
+        group = found[other] = _Group(edge.kind, "possible", -1.0, "", [])
     group.add(edge, (edge.source.path, max(call.name_start, call.start) if call is not None else 0))
 
 
@@ -225,7 +223,11 @@ def _climb(relations: Relations, subject: Subject, *, up: bool) -> tuple[tuple[M
     for distance in range(1, TYPE_DEPTH + 1):
         ahead: list[Candidate] = []
         for here in frontier:
-            edges = relations.edges.find_out(here, possible=False) if up else relations.into(here, possible=False)
+            edges = (
+                relations.referrers.find_out(here, possible=False)
+                if up
+                else relations.referrers.find_into(here, possible=False)
+            )
             for edge in edges:
                 if edge.kind not in kinds:
                     continue
@@ -234,11 +236,11 @@ def _climb(relations: Relations, subject: Subject, *, up: bool) -> tuple[tuple[M
                 for other in edge.ref.candidates if up else (edge.source,):
                     if other == subject.place or other in members:
                         continue
-                    status = CERTAIN if edge.ref.status == "resolved" else POSSIBLE
+                    kind, via = "extends" if kinds == ("inherits",) else "overrides", here if distance > 1 else None
+                    ref = edge.ref
                     members[other] = Member(
-                        other, "extends" if kinds == ("inherits",) else "overrides", up, status, edge.ref.confidence,
-                        f"graph.{edge.ref.evidence}", depth=distance, via=here if distance > 1 else None,
-                    )  # fmt: skip
+                        other, kind, up, ref.certainty, ref.confidence, f"graph.{ref.evidence}", depth=distance, via=via
+                    )
                     ahead.append(other)
         frontier = sorted(ahead, key=relations.order)
         if not frontier or len(members) > 1000:
@@ -253,7 +255,7 @@ def find_imports(relations: Relations, subject: Subject) -> Found:
     wanted = range(len(imports))
     if subject.symbol is not None:
         wanted = sorted(set(held.chunks[document][subject.symbol.chunk].imports))
-    links = _links(relations, held.path, document)
+    links = relations.documents.links_of(held.path, document)
     meant = {name: links.refs[number] for name, number in links.imports} if links is not None else {}
     # A statement may bind more than the definition uses.
     code = held.text[subject.symbol.start : subject.symbol.end] if subject.symbol is not None else None
@@ -277,7 +279,7 @@ def find_imports(relations: Relations, subject: Subject) -> Found:
             )
             evidence = f"graph.{ref.evidence}" if ref is not None and ref.evidence else "syntax"
             weight = ref.confidence if ref is not None else 0.85
-            members.append(Member(mention, "imports", True, CERTAIN, weight, evidence, more=more))
+            members.append(Member(mention, "imports", True, "certain", weight, evidence, more=more))
     return Found(tuple(members))
 
 
@@ -294,11 +296,15 @@ def find_importers(relations: Relations, subject: Subject) -> Found:
         return Found()
     members: list[Member] = []
     # One pass over the files that import its module, by whatever name.
-    sources = {(edge.source.path, edge.source.document) for edge in relations.into(top) if edge.kind == "imports"}
+    sources = {
+        (edge.source.path, edge.source.document)
+        for edge in relations.referrers.find_into(top)
+        if edge.kind == "imports"
+    }
     if not top.name:
         sources = set(_importing(relations, top.path))
     for path, document in sorted(sources):
-        held, links = relations.hold(path), _links(relations, path, document)
+        held, links = relations.hold(path), relations.documents.links_of(path, document)
         if held is None or links is None or path == top.path:
             continue
         names = [
@@ -312,8 +318,8 @@ def find_importers(relations: Relations, subject: Subject) -> Found:
                 binding, item = bound[name]
                 text = _tell_import(held, item, name)
                 mention = Mention(path, binding.start, binding.end, "import", name, module_name(path), text)
-                status = CERTAIN if ref.status == "resolved" else POSSIBLE
-                members.append(Member(mention, "imports", False, status, ref.confidence, f"graph.{ref.evidence}"))
+                evidence = f"graph.{ref.evidence}"
+                members.append(Member(mention, "imports", False, ref.certainty, ref.confidence, evidence))
     if subject.place is None and top == subject.candidate:
         for held, document, item, binding in _import_value(relations, subject):
             del document
@@ -321,7 +327,7 @@ def find_importers(relations: Relations, subject: Subject) -> Found:
             mention = Mention(
                 held.path, binding.start, binding.end, "import", binding.local, module_name(held.path), text
             )
-            members.append(Member(mention, "imports", False, CERTAIN, 0.99, "graph.import"))
+            members.append(Member(mention, "imports", False, "certain", 0.99, "graph.import"))
     metadata: dict[str, object] = {"of": relations.label(top)} if top != subject.place else {}
     return Found(
         tuple(rank(members)), metadata | ({"files": len({find_path(m.place) for m in members})} if members else {})
@@ -362,13 +368,13 @@ def _outermost(relations: Relations, subject: Subject) -> Candidate | None:
     symbols, number = subject.file.symbols[subject.document], subject.row.number
     while symbols[number].parent >= 0:
         number = symbols[number].parent
-    place = relations.edges.find_place(subject.file.path, subject.document, number)
+    place = relations.documents.find_place(subject.file.path, subject.document, number)
     return place or (Candidate(subject.file.path, subject.document, symbols[number].qualified_name))
 
 
 def _importing(relations: Relations, path: str) -> Iterator[tuple[str, int]]:
-    for source in relations.edges.find_importing(path):
-        for document, links in enumerate(relations.edges.find_links(source)):
+    for source in relations.documents.find_importing(path):
+        for document, links in enumerate(relations.documents.links(source)):
             if links is not None:
                 yield source, document
 
@@ -379,22 +385,28 @@ def find_references(relations: Relations, subject: Subject) -> Found:
     symbol = subject.symbol
     found: dict[tuple[str, int], Member] = {}
 
-    def add(path: str, start: int, role: str, status: str, weight: float, evidence: str) -> None:
+    def add(path: str, start: int, role: str, certainty: Certainty, weight: float, evidence: str) -> None:
         known = found.get((path, start))
-        if known is None or (known.status != CERTAIN and status == CERTAIN):
+        if known is None or (known.certainty != "certain" and certainty == "certain"):
             name = symbol.name if symbol is not None else module_name(path)
             mention = Mention(path, start, start + len(name.encode()), "reference", name, role)
-            found[path, start] = Member(mention, "references", False, status, weight, evidence, more={"role": role})
+            found[path, start] = Member(mention, "references", False, certainty, weight, evidence, more={"role": role})
 
     if symbol is None:
         return Found()
     if subject.place is not None:
-        for edge in relations.into(subject.place):
+        for edge in relations.referrers.find_into(subject.place):
             call = relations.call(edge) if edge.kind in CALLS else None
             if call is not None:
-                status = CERTAIN if edge.ref.status == "resolved" else POSSIBLE
                 start = max(call.name_start, call.start)
-                add(edge.source.path, start, "call", status, edge.ref.confidence, f"graph.{edge.ref.evidence}")
+                add(
+                    edge.source.path,
+                    start,
+                    "call",
+                    edge.ref.certainty,
+                    edge.ref.confidence,
+                    f"graph.{edge.ref.evidence}",
+                )
     paths = [subject.file.path]
     if symbol.parent < 0:
         paths += sorted({path for path, _ in _importing(relations, subject.file.path)} - {subject.file.path})
@@ -407,22 +419,19 @@ def find_references(relations: Relations, subject: Subject) -> Found:
             if role == "attribute":
                 sure = _is_own_attribute(relations, subject, path, document, start)
                 if sure is not None and (path, start) not in found:
-                    add(path, start, role, CERTAIN if sure else POSSIBLE, 0.95 if sure else 0.3, "graph.attribute")
+                    add(path, start, role, "certain" if sure else "possible", 0.95 if sure else 0.3, "graph.attribute")
                 continue
-            ref = relations.edges.find_name(path, document, symbol.name, start, role)
+            ref = relations.meanings.find_name(path, document, symbol.name, start, role)
             if not targets.isdisjoint(ref.candidates):
-                status = CERTAIN if ref.status == "resolved" else POSSIBLE
-                add(path, start, role, status, ref.confidence, f"graph.{ref.evidence}")
+                add(path, start, role, ref.certainty, ref.confidence, f"graph.{ref.evidence}")
     for held, document, _, binding in _import_value(relations, subject):
         for inner, start, role in _uses(relations, held.path, binding.local):
-            ref = relations.edges.find_name(held.path, inner, binding.local, start, role)
+            ref = relations.meanings.find_name(held.path, inner, binding.local, start, role)
             local = any(place.path == held.path and place.name for place in ref.candidates)
             if inner == document and role != "attribute" and not local:
-                add(held.path, start, role, CERTAIN, 0.99, "graph.import")
-    certain = sum(1 for member in found.values() if member.status == CERTAIN)
+                add(held.path, start, role, "certain", 0.99, "graph.import")
     cut = (Truncation("references", "files", MAX_SCANNED, MAX_SCANNED + left_out, left_out),) if left_out else ()
-    metadata: dict[str, object] = {"certain": certain, "possible": len(found) - certain} if found else {}
-    metadata |= {"files": len({path for path, _ in found})} if found else {}
+    metadata = count_certain(found.values()) | ({"files": len({path for path, _ in found})} if found else {})
     return Found(tuple(rank(found.values())), metadata, cut)
 
 
@@ -434,7 +443,7 @@ def _own_names(relations: Relations, subject: Subject) -> set[Candidate]:
 def _find_blocks(relations: Relations, subject: Subject) -> list[Candidate]:
     symbols, own = subject.file.symbols[subject.document], subject.symbol
     blocks = [
-        relations.edges.find_place(subject.file.path, subject.document, number)
+        relations.documents.find_place(subject.file.path, subject.document, number)
         for number, symbol in enumerate(symbols)
         if own is not None and symbol.kind == "impl" and symbol.name == own.name and symbol.parent == own.parent
     ]
@@ -447,11 +456,11 @@ def _find_far_blocks(relations: Relations, subject: Subject) -> Iterator[Candida
     if own is None or own.kind not in ("struct", "enum", "union"):
         return
     for held, document, number in relations.files.definitions(own.name):
-        links = _links(relations, held.path, document)
+        links = relations.documents.links_of(held.path, document)
         if links is None or held.path == subject.file.path or held.symbols[document][number].kind != "impl":
             continue
         if any(name == own.name and subject.place in links.refs[ref].candidates for name, ref in links.imports):
-            place = relations.edges.find_place(held.path, document, number)
+            place = relations.documents.find_place(held.path, document, number)
             if place is not None:
                 yield place
 
@@ -487,7 +496,7 @@ def _is_own_attribute(relations: Relations, subject: Subject, path: str, documen
         inside = holder.start <= start < holder.end
         return inside and before.endswith(_SELF)
     receiver = _RECEIVER.search(before)
-    links = _links(relations, path, document)
+    links = relations.documents.links_of(path, document)
     if receiver is None or links is None:
         return None
     name = receiver[1].decode()
@@ -516,20 +525,18 @@ def find_tests(relations: Relations, subject: Subject) -> Found:
                 break
             asked += 1
             for other, group in _callers(relations, here, distance == 1 and here == subject.place).items():
-                if other in seen or (group.status != CERTAIN and distance > 1):
+                if other in seen or (group.certainty != "certain" and distance > 1):
                     continue
                 if is_test(relations, other):
                     seen.add(other)
                     via = here if distance > 1 and here not in starts else None
                     members[other] = group.make(other, False, distance, via, "tests")
-                elif group.status == CERTAIN:
+                elif group.certainty == "certain":
                     seen.add(other)
                     ahead.append(other)
         frontier = sorted(ahead, key=relations.order)
     cut = (Truncation("tests", "expanded", MAX_EXPANDED, MAX_EXPANDED + left_out, left_out),) if left_out else ()
-    certain = sum(1 for member in members.values() if member.status == CERTAIN)
-    metadata = {"certain": certain, "possible": len(members) - certain} if members else {}
-    return Found(tuple(rank(members.values())), metadata, cut)
+    return Found(tuple(rank(members.values())), count_certain(members.values()), cut)
 
 
 def is_test(relations: Relations, node: Candidate) -> bool:
@@ -542,8 +549,3 @@ def is_test(relations: Relations, node: Candidate) -> bool:
         return False
     names = node.name.split(".")
     return not node.name or names[-1].lower().startswith(("test", "it_", "should")) or names[0].startswith("describe")
-
-
-def _links(relations: Relations, path: str, document: int) -> Links | None:
-    found = relations.edges.find_links(path)
-    return found[document] if document < len(found) else None

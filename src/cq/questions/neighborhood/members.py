@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from xxhash import xxh3_64_hexdigest
 
-from cq.model.edge import Candidate
+from cq.model.edge import Candidate, Certainty
 from cq.model.neighborhood import BundleEdge, Node, SliceKind
 from cq.model.status import Degraded
 from cq.questions.target import ROLE_ORDER, Definition, module_name
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 MAX_MEMBERS = 5000  # of a slice that are told apart; the rest is counted
 MAX_SITES = 5  # of an edge
-CERTAIN, POSSIBLE = "resolved", "possible"
 LOCAL = frozenset({"parameter", "type_parameter"})
 _MAX_TEXT = 200
 
@@ -50,13 +49,19 @@ class Member(msgspec.Struct, frozen=True):
     place: Place
     edge_kind: str
     outward: bool = False
-    status: str = CERTAIN
+    certainty: Certainty = "certain"
     weight: float = 1.0
     evidence: str = "syntax"
     sites: tuple[tuple[str, int], ...] = ()
     depth: int = 1
     via: Candidate | None = None
     more: dict[str, Any] = {}
+
+
+def count_certain(members: Collection[Member]) -> dict[str, Any]:
+    """Nothing to say of none."""
+    certain = sum(member.certainty == "certain" for member in members)
+    return {"certain": certain, "possible": len(members) - certain} if members else {}
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -119,7 +124,7 @@ class Nodes:
     def id(self, place: Place) -> str:
         """A TARGET: the name of what links know, the place of anything else."""
         if isinstance(place, Definition):
-            known = self.relations.edges.find_place(place.file.path, place.document, place.number)
+            known = self.relations.find_place(place)
             if known is None:
                 return self._at(place.file, place.symbol.name_start)
             place = known
@@ -146,7 +151,7 @@ class Nodes:
     def edge(self, kind: SliceKind, member: Member, node: Node) -> BundleEdge:
         near = self.subject_node.node_id if member.via is None else self.id(member.via)
         source, target = (near, node.node_id) if member.outward else (node.node_id, near)
-        metadata: dict[str, Any] = {"status": member.status} if member.status != CERTAIN else {}
+        metadata: dict[str, Any] = {"status": member.certainty} if member.certainty != "certain" else {}
         if member.sites:
             metadata["sites"] = [self.show_site(*site) for site in member.sites[:MAX_SITES]]
         if len(member.sites) > MAX_SITES:
@@ -214,6 +219,6 @@ def rank(members: Iterable[Member]) -> list[Member]:
         name = place.name if isinstance(place, Candidate) else ""
         path = find_path(place)
         role = ROLE_ORDER.get(find_role(path), 2)
-        return member.status != CERTAIN, member.depth, role, -member.weight, path, at, name
+        return member.certainty != "certain", member.depth, role, -member.weight, path, at, name
 
     return sorted(members, key=order)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.questions.neighborhood.members import CERTAIN, Found, Member
+from cq.questions.neighborhood.members import Found, Member
 from cq.questions.target import Definition
 from cq.store.vectors import decode_rows
 
@@ -62,7 +62,7 @@ def find_near(
         if other is not None and not _overlap(subject, other):
             similarity = round(min(score, 1.0), 3)
             more = {"similarity": similarity, "note": f"similarity {similarity:.2f}"}
-            members.append(Member(other, "similar", True, CERTAIN, similarity, "vector", more=more))
+            members.append(Member(other, "similar", True, "certain", similarity, "vector", more=more))
     return Found(tuple(members))
 
 

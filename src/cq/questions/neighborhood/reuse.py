@@ -58,7 +58,7 @@ def find_again(
             trace = entry.trace
             trace.cut(max(count for _, count in kept.values()))
     traced = reader.traced(trace)
-    relations = Relations(traced, tree, IndexedFiles(traced, tree))
+    relations = Relations(IndexedFiles(traced, tree))
     collected = collect(relations, options, sources, version=version, trace=trace, kept=kept)
     result = assemble(collected, options)
     if sources.servers is None:

@@ -21,7 +21,7 @@ from cq.model.provider import Reply
 from cq.providers.answers import Target
 from cq.providers.session import BUDGETS
 from cq.providers.sessions import describe_session
-from cq.questions.neighborhood.members import CERTAIN, POSSIBLE, Found, Member, Mention, Place, Subject, rank
+from cq.questions.neighborhood.members import Found, Member, Mention, Place, Subject, count_certain, rank
 from cq.questions.relations import Relations
 from cq.questions.servers import Servers, Spot
 from cq.questions.target import Definition
@@ -143,28 +143,29 @@ def _merge(
             sites = tuple((site.path, site.start) for site in item.sites if site.path) if is_item else ()
             places[_key(relations, own)] = len(members)
             more = {"role": "reference"} if edge == "references" else {}
-            members.append(Member(own, edge, outward, CERTAIN, EVIDENCE["resolved"], source, sites, more=more))
+            members.append(Member(own, edge, outward, "certain", EVIDENCE["resolved"], source, sites, more=more))
         else:
             known = members[at]
             members[at] = msgspec.structs.replace(
-                known, status=CERTAIN, weight=max(known.weight, EVIDENCE["resolved"]),
+                known, certainty="certain", weight=max(known.weight, EVIDENCE["resolved"]),
                 more={**known.more, "confirmed_by": [source]},
             )  # fmt: skip
     if reply.coverage.state == "complete":
         members = [
             msgspec.structs.replace(member, more={**member.more, "unconfirmed_by": [source]})
-            if member.status == POSSIBLE
+            if member.certainty == "possible"
             else member
             for member in members
         ]
-    certain = sum(1 for member in members if member.status == CERTAIN)
     metadata: dict[str, Any] = dict(found.metadata)
     if "possible" in metadata:
-        metadata |= {"certain": certain, "possible": len(members) - certain}
+        metadata |= count_certain(members)
     if outside:
         metadata["external"] = outside
     ranked = (
-        sorted(members, key=lambda m: (m.status != CERTAIN, m.depth)) if edge == "calls" and outward else rank(members)
+        sorted(members, key=lambda m: (m.certainty != "certain", m.depth))
+        if edge == "calls" and outward
+        else rank(members)
     )
     return msgspec.structs.replace(found, members=tuple(ranked), metadata=metadata)
 
@@ -202,7 +203,7 @@ def _find_signals(row: Definition, replies: Sequence[Reply[Any]]) -> Found:
                     name = source_text[item.start : item.end].decode("utf-8", "replace")
                     label = " ".join((item.kind, *item.modifiers))
                     mention = Mention(path, item.start, item.end, "token", name, label, name)
-                    named.append(Member(mention, "", status=CERTAIN, evidence=source))
+                    named.append(Member(mention, "", certainty="certain", evidence=source))
                 continue
             if isinstance(item, provider.Hover):
                 text = " ".join((item.signature or item.type or item.text).split())
@@ -213,6 +214,6 @@ def _find_signals(row: Definition, replies: Sequence[Reply[Any]]) -> Found:
                 text = f"{item.severity}: {item.message}"
                 mention = Mention(path, item.place.start, item.place.end, "diagnostic", item.code, item.severity, text)
             if symbol.start <= mention.start < symbol.end and mention.text:
-                members.append(Member(mention, "describes", False, CERTAIN, EVIDENCE["resolved"], source))
+                members.append(Member(mention, "describes", False, "certain", EVIDENCE["resolved"], source))
     counts = dict(sorted(tokens.items()))
     return Found((*members, *named), {"tokens": counts} if counts else {})

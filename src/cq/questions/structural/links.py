@@ -6,12 +6,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from cq.model.edge import Candidate, Edge, SymbolRef
+from cq.model.edge import Candidate, Certainty, Edge, SymbolRef
 from cq.model.facts import Call, FileFacts, Symbol
 from cq.questions.structural.documents import OpenFile, owner_of
-from cq.semantics.edges import Edges
+from cq.semantics.tree import open_semantics
 from cq.store.codec import flatten
-from cq.store.read import LinkedTree, Reader, StoredFile, Tree
+from cq.store.read import Reader, StoredFile, Tree
 
 
 class Definition(NamedTuple):
@@ -32,48 +32,48 @@ class Link(NamedTuple):
     path: str
     start: int  # of the call
     end: int
-    status: str  # certain or possible
+    status: Certainty
     of: int = 1  # how many definitions the call may mean
 
 
 class Uses(NamedTuple):
     """What some definitions use: definitions by how sure that is, and names of which nothing more is known."""
 
-    places: dict[Candidate, str]
+    places: dict[Candidate, Certainty]
     names: set[str]
 
 
 class Links:
     def __init__(self, reader: Reader, tree: Tree, files: dict[str, StoredFile]) -> None:
         self._reader, self._tree, self._files = reader, tree, files
-        self._edges = Edges(LinkedTree(reader, tree.id))
+        self._semantics = open_semantics(reader, tree.id)
         self._open = lru_cache(maxsize=64)(lambda path: OpenFile(reader, files[path]))
         self._sites = lru_cache(maxsize=1024)(self._find_sites)
 
     def find_callers(self, target: Definition) -> list[Link]:
         """By path and place."""
-        place = self._edges.find_place(target.path, target.document, target.number)
+        place = self._semantics.documents.find_place(target.path, target.document, target.number)
         if place is None:
             return [self._link(*site, target, "possible", 1) for site in self._sites(target.name)]
         found: dict[tuple[str, int, int], Link] = {}
-        for edge in self._edges.find_callers(place):
+        for edge in self._semantics.referrers.find_callers(place):
             key = edge.source.path, edge.source.document, edge.call
-            if key[0] in self._files and (key not in found or edge.ref.status == "resolved"):
+            if key[0] in self._files and (key not in found or edge.ref.certainty == "certain"):
                 call = self._open(key[0]).documents[key[1]].calls[edge.call]
-                found[key] = self._link(key[0], key[1], call, target, *_certainty(edge.ref))
+                found[key] = self._link(key[0], key[1], call, target, edge.ref.certainty, edge.ref.count)
         return [found[key] for key in sorted(found)]
 
     def find_callees(self, source: Definition) -> list[Link]:
         """In the order of the calls; a call that may mean several definitions is several links."""
-        place = self._edges.find_place(source.path, source.document, source.number)
+        place = self._semantics.documents.find_place(source.path, source.document, source.number)
         if place is None:
             return []
         calls, links = self._open(source.path).documents[source.document].calls, dict[tuple[int, Definition], Link]()
-        for edge in self._edges.find_out(place):
+        for edge in self._semantics.referrers.find_out(place):
             if edge.call >= 0:
                 call = calls[edge.call]
                 for target in self._find_targets(edge):
-                    link = Link(source, target, source.path, call.start, call.end, *_certainty(edge.ref))
+                    link = Link(source, target, source.path, call.start, call.end, edge.ref.certainty, edge.ref.count)
                     links.setdefault((edge.call, target), link)
         return list(links.values())
 
@@ -84,14 +84,14 @@ class Links:
         """What the code of these definitions of a document, and of those inside them, refers to; themselves apart."""
         opened = self._open(path).documents[document]
         spans = [(opened.symbols[number].head, opened.symbols[number].end) for number in symbols]
-        own = {self._edges.find_place(path, document, number) for number in symbols}
+        own = {self._semantics.documents.find_place(path, document, number) for number in symbols}
         inside = [r for r in opened.references if any(start <= r.start < end for start, end in spans)]
-        if not self._edges.is_linked(path, document):
+        if not self._semantics.documents.is_linked(path, document):
             names = {opened.symbols[number].name for number in symbols}
             return Uses({}, {r.name for r in inside} - names)
         refs: list[SymbolRef] = []
         known = {call.name_start for call in opened.calls}
-        for reference, _, ref in self._edges.find_names(path, document, self._facts(path, document)):
+        for reference, _, ref in self._semantics.meanings.find_names(path, document, self._facts(path, document)):
             if any(start <= reference.start < end for start, end in spans):
                 refs.append(ref)
                 # What is imported may be a value, of which only the type is known.
@@ -99,18 +99,18 @@ class Links:
                     known.add(reference.start)
         for number, symbol in enumerate(opened.symbols):
             if any(start <= symbol.head and symbol.end <= end for start, end in spans):
-                place = self._edges.find_place(path, document, number)
-                refs += [edge.ref for edge in self._edges.find_out(place)] if place else []
-        places: dict[Candidate, str] = {}
+                place = self._semantics.documents.find_place(path, document, number)
+                refs += [edge.ref for edge in self._semantics.referrers.find_out(place)] if place else []
+        places: dict[Candidate, Certainty] = {}
         for ref in refs:
             for candidate in ref.candidates:
                 if candidate not in own and places.get(candidate) != "certain":
-                    places[candidate] = _certainty(ref)[0]
+                    places[candidate] = ref.certainty
         return Uses(places, {r.name for r in inside if r.start not in known})
 
     def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
         """As Uses names it; a value by its dotted name."""
-        place = self._edges.find_place(path, document, symbol)
+        place = self._semantics.documents.find_place(path, document, symbol)
         if place is None and symbol >= 0:
             return Candidate(path, document, self._open(path).documents[document].symbols[symbol].qualified_name)
         return place
@@ -118,7 +118,7 @@ class Links:
     def _facts(self, path: str, document: int) -> FileFacts:
         return flatten(self._reader.facts(self._files[path].content))[document][0]
 
-    def _link(self, path: str, document: int, call: Call, target: Definition, status: str, of: int) -> Link:
+    def _link(self, path: str, document: int, call: Call, target: Definition, status: Certainty, of: int) -> Link:
         symbols = self._open(path).documents[document].symbols
         source = define(path, document, symbols, owner_of(symbols, call.scope))
         return Link(source, target, path, call.start, call.end, status, of)
@@ -126,7 +126,7 @@ class Links:
     def _find_targets(self, edge: Edge) -> list[Definition]:
         found: list[Definition] = []
         for place in edge.ref.candidates:
-            number = self._edges.find_symbol(place)
+            number = self._semantics.documents.find_symbol(place)
             if number is not None and number >= 0 and place.path in self._files:
                 symbols = self._open(place.path).documents[place.document].symbols
                 found.append(define(place.path, place.document, symbols, number))
@@ -141,10 +141,6 @@ class Links:
                 for document, calls in enumerate(self._open(path).part("calls")):
                     found += [(path, document, call) for call in calls if call.name == name]
         return sorted(found, key=lambda site: (site[0], site[1], site[2].start, site[2].end))
-
-
-def _certainty(ref: SymbolRef) -> tuple[str, int]:
-    return ("certain", 1) if ref.status == "resolved" else ("possible", len(ref.candidates) + ref.omitted)
 
 
 def define(path: str, document: int, symbols: tuple[Symbol, ...], number: int) -> Definition:

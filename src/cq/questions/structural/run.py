@@ -11,7 +11,7 @@ from typing import Any
 from ast_grep_py import SgNode
 
 from cq.language import describe
-from cq.model.edge import Candidate
+from cq.model.edge import Candidate, Certainty
 from cq.model.errors import QueryError
 from cq.query.faults import Fault, show_place
 from cq.query.plan import (
@@ -609,7 +609,7 @@ class Search:
         else:
             rows = self._reader.find_kinds(self._tree.id, [kind for kinds in ENTITIES.values() for kind in kinds])
         contents = {content for content, name, qualified in rows if match_name(token, name, qualified)}
-        places: dict[Candidate, str] = {}
+        places: dict[Candidate, Certainty] = {}
         names: set[str] = set()
         for path in sorted(path for paths in self._reader.paths(self._tree.id, contents).values() for path in paths):
             for document, symbols in enumerate(self._reader.symbols(self._files[path].content)):

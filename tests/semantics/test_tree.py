@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from cq.model.edge import Candidate
-from cq.semantics.edges import Edges
+from cq.semantics.tree import Semantics, open_semantics
 from cq.store import database
-from cq.store.read import LinkedTree, Reader
+from cq.store.read import Reader
 from tests.support.fixture import parse_fixture
 from tests.support.index import build
 
@@ -72,13 +72,13 @@ def read():
 
 
 @pytest.fixture
-def edges(tmp_path: Path) -> Iterator[Edges]:
+def semantics(tmp_path: Path) -> Iterator[Semantics]:
     with open_edges(tmp_path, SNIPPET) as found:
         yield found
 
 
 @contextlib.contextmanager
-def open_edges(folder: Path, snippet: str) -> Iterator[Edges]:
+def open_edges(folder: Path, snippet: str) -> Iterator[Semantics]:
     root, index = folder / "repo", folder / "i" / "index.db"
     root.mkdir()
     for path, text in parse_fixture(snippet).files.items():
@@ -88,13 +88,13 @@ def open_edges(folder: Path, snippet: str) -> Iterator[Edges]:
         reader = Reader(connection, os.fspath(root))
         tree = reader.tree()
         assert tree is not None
-        yield Edges(LinkedTree(reader, tree.id))
+        yield open_semantics(reader, tree.id)
 
 
-def test_callers_certain_and_possible(edges: Edges):
+def test_callers_certain_and_possible(semantics: Semantics):
     found = [
         (edge.source.name, edge.call, edge.ref.status, edge.ref.evidence)
-        for edge in edges.find_callers(Candidate("shapes.py", 0, "Shape.area"))
+        for edge in semantics.referrers.find_callers(Candidate("shapes.py", 0, "Shape.area"))
     ]
     assert found == [
         ("main", 3, "resolved", "annotation"),
@@ -103,16 +103,16 @@ def test_callers_certain_and_possible(edges: Edges):
     ]
 
 
-def test_a_class_is_made_and_its_constructor_called(edges: Edges):
-    made = edges.find_callers(Candidate("shapes.py", 0, "Square"))
+def test_a_class_is_made_and_its_constructor_called(semantics: Semantics):
+    made = semantics.referrers.find_callers(Candidate("shapes.py", 0, "Square"))
     assert [(edge.kind, edge.source.name) for edge in made] == [("instantiates", "main")]
-    called = edges.find_callers(Candidate("shapes.py", 0, "Square.__init__"))
+    called = semantics.referrers.find_callers(Candidate("shapes.py", 0, "Square.__init__"))
     assert [(edge.kind, edge.source.name) for edge in called] == [("calls", "main")]
 
 
-def test_edges_out(edges: Edges):
+def test_edges_out(semantics: Semantics):
     def out(name: str, path: str = "shapes.py") -> list[tuple[str, list[str]]]:
-        found = edges.find_out(Candidate(path, 0, name))
+        found = semantics.referrers.find_out(Candidate(path, 0, name))
         return [(edge.kind, [place.name for place in edge.ref.candidates]) for edge in found if edge.ref.candidates]
 
     assert out("Square") == [("inherits", ["Shape"])]
@@ -122,18 +122,18 @@ def test_edges_out(edges: Edges):
     assert ("calls", ["rank"]) in out("main", "app.py")
 
 
-def test_edges_into(edges: Edges):
-    found = edges.find_into(Candidate("shapes.py", 0, "make"))
+def test_edges_into(semantics: Semantics):
+    found = semantics.referrers.find_into(Candidate("shapes.py", 0, "make"))
     assert [(edge.kind, edge.source.name) for edge in found] == [
         ("calls", "main"), ("decorates", ""), ("imports", ""),
     ]  # fmt: skip
 
 
-def test_what_stands_at_a_place(edges: Edges):
+def test_what_stands_at_a_place(semantics: Semantics):
     text = parse_fixture(SNIPPET).files["app.py"].encode()
 
     def at(piece: bytes, skip: int = 0) -> tuple[str, list[str]] | None:
-        ref = edges.find_at("app.py", text.index(piece) + skip)
+        ref = semantics.meanings.find_at("app.py", text.index(piece) + skip)
         return None if ref is None else (ref.status, [place.name for place in ref.candidates])
 
     assert at(b"area()") == ("resolved", ["Square.area"])
@@ -145,23 +145,23 @@ def test_what_stands_at_a_place(edges: Edges):
     assert at(b"(1)") is None
 
 
-def test_places_and_symbols_are_inverse(edges: Edges):
+def test_places_and_symbols_are_inverse(semantics: Semantics):
     place = Candidate("shapes.py", 0, "Square.area")
-    number = edges.find_symbol(place)
+    number = semantics.documents.find_symbol(place)
     assert number is not None
-    assert edges.find_place("shapes.py", 0, number) == place
-    assert edges.find_place("shapes.py", 0, -1) == Candidate("shapes.py", 0, "")
+    assert semantics.documents.find_place("shapes.py", 0, number) == place
+    assert semantics.documents.find_place("shapes.py", 0, -1) == Candidate("shapes.py", 0, "")
 
 
 def test_usages_name_a_definition_without_any_other_edge_to_it(tmp_path: Path):
     found: dict[str, list[str]] = {}
-    with open_edges(tmp_path, USAGES) as edges:
+    with open_edges(tmp_path, USAGES) as semantics:
         for name in ("handler", "Kind", "Other", "alone"):
             target = Candidate("base.py", 0, name)
-            usages = edges.find_usages_into(target, edges.find_into(target))
+            usages = semantics.usages.find_usages_into(target, semantics.referrers.find_into(target))
             found[name] = [f"{edge.source.path}:{edge.source.name} {edge.ref.status}" for edge in usages]
         out = Candidate("use.py", 0, "compared")
-        named = [edge.ref.name for edge in edges.find_usages_out(out, edges.find_out(out))]
+        named = [edge.ref.name for edge in semantics.usages.find_usages_out(out, semantics.referrers.find_out(out))]
     assert found == {
         "handler": ["use.py:picked resolved"],
         "Kind": ["use.py:handed resolved", "use.py:compared resolved", "use.py:default resolved"],
@@ -191,17 +191,17 @@ console.log(TOP)
 
 def test_an_imported_value_is_of_the_module_that_binds_it(tmp_path: Path):
     files = parse_fixture(VALUES).files
-    with open_edges(tmp_path, VALUES) as edges:
+    with open_edges(tmp_path, VALUES) as semantics:
 
         def at(path: str, piece: str) -> tuple[str, list[Candidate]] | None:
-            ref = edges.find_at(path, files[path].rindex(piece))
+            ref = semantics.meanings.find_at(path, files[path].rindex(piece))
             return None if ref is None else (ref.status, list(ref.candidates))
 
         assert at("app.py", "LIMIT") == ("resolved", [Candidate("limits.py", 0, "LIMIT")])
         assert at("app.py", "MOST") == ("resolved", [Candidate("limits.py", 0, "")])  # it has another name there
         assert at("app.py", "sep") == ("external", [])
         assert at("app.ts", "TOP") == ("resolved", [Candidate("lim.ts", 0, "TOP")])
-        assert edges.find_near("app.py", 0) == {"limits.py"}
+        assert semantics.documents.find_near("app.py", 0) == {"limits.py"}
 
 
 ATTRIBUTES = """
@@ -227,17 +227,19 @@ def most(): return LIMIT + base.LIMIT + Base.size
 
 
 def test_attributes_read_off_self_a_class_or_a_module(tmp_path: Path):
-    with open_edges(tmp_path, ATTRIBUTES) as edges:
+    with open_edges(tmp_path, ATTRIBUTES) as semantics:
         mentions = (
             ("base.py", "parts"), ("base.py", "size"), ("base.py", "rows"), ("app.py", "parts"), ("app.py", "LIMIT"),
             ("app.py", "size"),
         )  # fmt: skip
         meant = {
-            (path, name): [getattr(ref and ref.resolved, "name", None) for *_, ref in edges.find_named(path, name)]
+            (path, name): [
+                getattr(ref and ref.resolved, "name", None) for *_, ref in semantics.meanings.find_named(path, name)
+            ]
             for path, name in mentions
         }
         target = Candidate("base.py", 0, "Base.parts")
-        usages = edges.find_usages_into(target, edges.find_into(target))
+        usages = semantics.usages.find_usages_into(target, semantics.referrers.find_into(target))
     assert meant == {
         ("base.py", "parts"): ["Base.parts", "Other.parts", None],
         ("base.py", "size"): ["Base.size"],
@@ -261,8 +263,8 @@ def test_classes_that_are_each_the_base_of_the_other(tmp_path: Path):
         def g(self):
             self.f()
     """
-    with open_edges(tmp_path, snippet) as edges:
-        callers = edges.find_callers(Candidate("main.py", 0, "B.g"))
+    with open_edges(tmp_path, snippet) as semantics:
+        callers = semantics.referrers.find_callers(Candidate("main.py", 0, "B.g"))
         assert [edge.source.name for edge in callers] == ["A.f"]
 
 
@@ -279,8 +281,8 @@ def test_a_namespace_inside_declare_global(tmp_path: Path):
     import "./types";
     export function pay(cart: Shop.Cart) { return cart.total(); }
     """
-    with open_edges(tmp_path, snippet) as edges:
-        assert edges.find_callers(Candidate("types.d.ts", 0, "global.Shop.Cart.total")) == []
+    with open_edges(tmp_path, snippet) as semantics:
+        assert semantics.referrers.find_callers(Candidate("types.d.ts", 0, "global.Shop.Cart.total")) == []
 
 
 def test_who_calls_what_a_value_holds_names_the_value(tmp_path: Path):
@@ -303,8 +305,8 @@ def test_who_calls_what_a_value_holds_names_the_value(tmp_path: Path):
     from elsewhere import text_lazy
     def foreign(): return text_lazy("x")
     """
-    with open_edges(tmp_path, snippet) as edges:
-        usages = edges.find_usages_into(Candidate("lib.py", 0, "text_lazy"), ())
+    with open_edges(tmp_path, snippet) as semantics:
+        usages = semantics.usages.find_usages_into(Candidate("lib.py", 0, "text_lazy"), ())
     named = {f"{edge.source.path}:{edge.source.name}" for edge in usages}
     assert named == {"lib.py:own", "use.py:", "use.py:one", "dotted.py:two"}
 
@@ -319,7 +321,7 @@ def test_who_calls_what_a_constant_of_typescript_holds_names_the_constant(tmp_pa
     export function copy(x: any) { return isPlain(x) ? x : null; }
     export function other(isPlain: any) { return isPlain(1); }
     """
-    with open_edges(tmp_path, snippet) as edges:
-        usages = edges.find_usages_into(Candidate("plain.ts", 0, "isPlain"), ())
+    with open_edges(tmp_path, snippet) as semantics:
+        usages = semantics.usages.find_usages_into(Candidate("plain.ts", 0, "isPlain"), ())
     assert "copy.ts:copy" in {f"{edge.source.path}:{edge.source.name}" for edge in usages}
     assert "copy.ts:other" not in {f"{edge.source.path}:{edge.source.name}" for edge in usages}

@@ -373,9 +373,9 @@ class ElementsOf(BaseForm, frozen=True, tag=73):
 Form = (
     Text | Integer | Constant | Listing | Dictionary | Each | Boolean | Joined | Attribute | Element | Slice | Choice
     | Operated | Spread | Iterated | Entered | Awaited | Caught | Sent | InstanceOf | Seen | SeenIn | Typed | Augmented
-    | Lambda | Defined | ParameterOf | Imported | SuperObject | FunctionType | ObjectType | Bounds | TypeOf | MemberType | AliasOf
-    | NamedType | MethodOf | Item | Unwrapped | PartOf | TuplePart | Indexed | ClosureParameter | OperatorMethod
-    | OnReceiver | ResultOf | ReturnOf | Decorated | ElementsOf
+    | Lambda | Defined | ParameterOf | Imported | SuperObject | FunctionType | ObjectType | Bounds | TypeOf | MemberType
+    | AliasOf | NamedType | MethodOf | Item | Unwrapped | PartOf | TuplePart | Indexed | ClosureParameter
+    | OperatorMethod | OnReceiver | ResultOf | ReturnOf | Decorated | ElementsOf
 )  # fmt: skip
 Literals = Text | Integer | Boolean | Joined | Constant
 Value = Name | CallEnd | Form | None

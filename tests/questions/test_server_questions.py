@@ -16,10 +16,10 @@ from cq.model.errors import UsageError
 from cq.providers.programs import Detection
 from cq.providers.registry import SERVER_KINDS, Provider, Registry, serve
 from cq.providers.session import ServerSpec
-from cq.questions import servers
 from cq.questions.diagnostics import DiagnosticsOptions
 from cq.questions.hover import HoverOptions
 from cq.questions.references import ReferencesOptions
+from cq.snapshot import servers
 from tests.support.servers import QUICK, STUB, Tree, write_tree
 
 pytestmark = pytest.mark.slow

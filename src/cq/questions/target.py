@@ -274,8 +274,8 @@ def describe_target(rows: Sequence[Definition]) -> Target:
 
 def find_same(rows: Sequence[Definition]) -> list[Definition]:
     """The first, and what is the same to who calls it: overloads, a getter and its setter, the branches of an `if`."""
-    home = [(row.file.path, row.document, row.symbol.qualified_name) for row in rows]
-    return [row for row, own in zip(rows, home, strict=True) if own == home[0]]
+    homes = [(row.file.path, row.document, row.symbol.qualified_name) for row in rows]
+    return [row for row, home in zip(rows, homes, strict=True) if home == homes[0]]
 
 
 def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:

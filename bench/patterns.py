@@ -16,7 +16,7 @@ from ast_grep_py import SgNode, SgRoot
 from cq import Workspace
 from cq.model.errors import QueryError
 from cq.query.vocabulary import LANGUAGES
-from cq.questions.structural.rules import MISREAD, Reading, is_clause
+from cq.questions.q.rules import MISREAD, Reading, is_clause
 
 Place = tuple[str, int, int]  # a path, and characters of its text
 MAX_PATTERN = 300

@@ -16,8 +16,8 @@ from cq.model.answer import Answer, FactDetails, LinkDetails, QueryDetails, Sect
 from cq.model.errors import QueryError, UsageError
 from cq.query.plan import make_plan
 from cq.query.vocabulary import METAVARIABLE, TOKENS
-from cq.questions.structural import documents
-from cq.questions.structural.run import run_plans
+from cq.questions.q import documents
+from cq.questions.q.run import run_plans
 from tests.support.samples import TESTS
 
 pytestmark = pytest.mark.slow

@@ -26,16 +26,9 @@ from cq.model.answer import (
     bucket,
 )
 from cq.model.edge import Candidate, Certainty
-<<<<<<< HEAD:src/cq/questions/references.py
-from cq.questions.page import Page, count_tokens, take
-from cq.questions.relations import Relations, can_mention
-from cq.questions.servers import Servers, find_definition, find_document
-from cq.questions.target import ROLE_ORDER, Definition, describe_target, find_same, find_targets, say_nothing
-=======
 from cq.snapshot.relations import Relations, can_mention
 from cq.snapshot.servers import Servers, find_definition, find_document
-from cq.snapshot.target import ROLE_ORDER, Definition, describe_target, find_targets, say_nothing
->>>>>>> main:src/cq/questions/references/__init__.py
+from cq.snapshot.target import ROLE_ORDER, Definition, describe_target, find_same, find_targets, say_nothing
 from cq.source.files import PathFilter
 
 

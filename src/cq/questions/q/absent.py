@@ -10,9 +10,9 @@ import msgspec
 
 from cq.model.status import Degraded
 from cq.query.faults import did_you_mean
-from cq.query.plan import Literals, Selection, find_literals, find_selections
+from cq.query.plan import Literals, Refined, Selection, find_literals, find_selections
 from cq.query.tree import And, Expression, Not, Or, Token, find_tokens
-from cq.query.vocabulary import ENTITIES, LANGUAGE_NAMES, STRUCTURAL, TOKENS
+from cq.query.vocabulary import ENTITIES, FILE_TOKENS, LANGUAGE_NAMES, STRUCTURAL, TOKENS
 from cq.questions.q.candidates import describe_words, file_test, has_words, look_up
 from cq.questions.q.documents import OpenFile
 from cq.questions.q.entities import raised_name
@@ -31,12 +31,21 @@ def explain_absence(result: Result, reader: Reader, tree: Tree, files: dict[str,
     for selection, statistics in zip(find_selections(result.plan.root), result.statistics, strict=True):
         found = sum(part.matches for part in statistics.languages.values())
         for token, alternative in _find_positive(selection):
-            if not found or alternative or token.key == "exclude":
+            if not found or alternative or token.key in FILE_TOKENS:
                 said = absence.explain(token, selection)
                 if said:
                     notes.setdefault(said, Degraded("query", "warning", "absent", said, token.key))
         if not found and not notes and (said := absence.find_other_entities(selection)):
             notes.setdefault(said, Degraded("query", "warning", "other_entity", said, "entity"))
+    match result.plan.root:
+        case Refined(source=Selection(), stages=stages) if not result.total:
+            left = sum(part.matches for part in result.statistics[0].languages.values())
+            said = " ".join(str(stage) for stage in stages if stage.condition is not None)
+            if left and said:
+                said = f"{said}: none of the {left:,} matches fits that"
+                notes.setdefault(said, Degraded("query", "warning", "absent", said, "filter"))
+        case _:
+            pass
     return list(notes.values())
 
 
@@ -54,7 +63,7 @@ def _find_positive(selection: Selection) -> Iterator[tuple[Token, bool]]:
                 todo = [*((part, True) for part in item.items), *todo]
             case Token():
                 yield item, alternative
-            case Not(item=Token(key="in" | "globs") as left_out):
+            case Not(item=Token() as left_out) if left_out.key in (*FILE_TOKENS, *_NAMED, "used_by"):
                 yield left_out, True
             case _:
                 pass
@@ -83,7 +92,7 @@ class _Absence:
             if self._find(Selection(entities, None, (token,), None), first=True):
                 return ""
             return f"{said}: nothing here fits that{self._suggest(token, entities)}"
-        if token.key.startswith("$") and token in selection.where:
+        if token.key.startswith(("$", "decorator_count")) and token in selection.where:
             others = tuple(item for item in selection.where if item != token)
             if count := len(self._find(msgspec.structs.replace(selection, where=others))):
                 return f"{said}: none of the {count:,} matches fits that"
@@ -159,8 +168,8 @@ class _Absence:
         if listed:
             found = self._find(Selection(listed, None, (), None))
             known = {match.qualified_name if "." in wanted else match.name for match in found}
-        elif "." in wanted and (rows := self._reader.find_symbols(self._tree.id, name)):
-            known = {row.qualified_name for row in rows}
+        elif "." in wanted and (names := self._find_relatives(wanted)):
+            known = names
         else:
             wanted, known = name, set(self._reader.find_similar(len(name)))
             if token.key == "raises":  # most of what is raised is defined elsewhere
@@ -170,6 +179,15 @@ class _Absence:
                 known |= {raised_name(text)[0] for document in documents for _, text in document.raised}
         near = did_you_mean(wanted, sorted(known - {wanted}))
         return f" ({near})" if near else ""
+
+    def _find_relatives(self, wanted: str) -> set[str]:
+        """Qualified names that end in the same name, else those of the same holder."""
+        holder, _, name = wanted.rpartition(".")
+        if rows := self._reader.find_symbols(self._tree.id, name):
+            return {row.qualified_name for row in rows}
+        kinds = [kind for entity in _SYMBOLS for kind in ENTITIES[entity]]
+        names = {qualified for _, _, qualified in self._reader.find_kinds(self._tree.id, kinds)}
+        return {qualified for qualified in names if f".{qualified.rpartition('.')[0]}".endswith(f".{holder}")}
 
 
 def _folders(path: str) -> Iterator[str]:

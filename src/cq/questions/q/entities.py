@@ -84,6 +84,11 @@ def match_name(token: Token, name: str, qualified: str) -> bool:
     return name == wanted
 
 
+def find_last_name(text: str) -> str:
+    """The name without what qualifies it: `Session.get`, `Session::get`."""
+    return text.replace("::", ".").rpartition(".")[2]
+
+
 def match_entity_name(token: Token, match: Match, document: Document) -> bool:
     if match.kind in ("decorator",) or match.symbol >= 0 or match.kind == "module":
         return match_name(token, match.name, match.qualified_name)

@@ -52,7 +52,9 @@ class Patterns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # Where a pattern must stand to be what it looks like: Go takes `fmt.Println($A)` alone for something else.
     contexts: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()  # the same for parts of statements
-    pair_context: str = ""  # where `a: 1` must stand, which alone is a label
+    # How what means something else alone begins, and where it must stand: `a: 1` is a label, `private int $X` a local.
+    frames: dict[str, str] = {}
+    has_any_words: bool = False  # any words are code there: that a pattern parses says nothing
     wrappers: tuple[str, ...] = ()  # nodes that only wrap another: a statement around a call, decorators, `export`
     operators: tuple[str, ...] = ()
     # What may be missing behind a pattern, and what a metavariable may stand for where no name can.
@@ -74,7 +76,6 @@ _HEAD = re.compile(
     r"(?P<async>async\s+)?(?P<word>class|def|function|interface|enum|type|fn|struct|union|trait|impl|mod|func)\s+"
     r"(?P<name>\$?\w+)\s*(?:\(\s*\$\$\$_?\s*\))?\s*:?"
 )
-_PAIR = re.compile(r"""['"]?[\w$]+['"]?\s*:(?!:)""")
 _COMPOUND = re.compile(r"(?P<word>if|while)\b\s*(?P<value>.+?)\s*:", re.DOTALL)
 _SIGIL = re.compile(r"\$+(?=[A-Z_])|\$\$\$")
 # Alone, Go and C take `f($A)` for a conversion or a type, and TypeScript takes `a: $V` for a label.
@@ -83,7 +84,9 @@ _NO_GRAMMAR = "there is no grammar for patterns"
 _PLAIN_TEXT = frozenset({"string_scalar", "text"})  # of YAML and HTML, where any words are something
 _STAND_INS = ("'a'", '"a"', "1", "T")
 _STATEMENTS = re.compile(r"(?<=[{:;]\s)___\w*(?=\s*\})")  # where a name alone is no statement
+_LAST_LIST = re.compile(r"\s*\$\$\$\w*\s*$")
 _OPEN_LIST = re.compile(r",\s*\$\$\$\w*\s*(?=[)\]}])")
+_TWO_WORDS = re.compile(r"\s*([a-z]+)\s+[\w$]")
 _OPERATOR = re.compile(r"(?<!\$)\$\$[A-Z_][A-Z0-9_]*(?![A-Za-z0-9_])")
 
 
@@ -167,6 +170,16 @@ def find_fault(text: str, language: str) -> Unservable | None:
 def is_clause(text: str) -> bool:
     """Whether it is a part of a statement, such as a `case`."""
     return _CLAUSE.match(text.strip()) is not None
+
+
+def find_frames(text: str, language: str) -> tuple[str, ...]:
+    """Where a pattern must stand that would mean something else alone."""
+    return tuple(frame for begin, frame in _table(language).frames.items() if re.match(begin, text.lstrip()))
+
+
+def reads_any_words(language: str) -> bool:
+    """Whether any words are code in a language, as they are commands in a shell."""
+    return bool(LANGUAGES.get(language)) and _table(language).has_any_words
 
 
 def find_operator(text: str, language: str) -> tuple[str, ...]:
@@ -346,28 +359,58 @@ def _find_unbalanced(text: str) -> int:
 def _text_rule(text: str, language: str, strictness: str) -> Rule:
     """What the matcher makes of it, and what else it means where that would be nothing."""
     reading = Reading(text, language)
-    if is_clause(text) and (clauses := _frame_rules(text, _table(language).clauses, language, strictness)):
+    if clauses := _clause_rules(text, language, strictness):
         return clauses[0] if len(clauses) == 1 else {"any": clauses}
+    fault = reading.fault
+    if fault is None and _is_misread_keyword(text, language):
+        fault = Unservable(f"nothing begins with `{text.split()[0]}` there", text, len(text) - len(text.lstrip()))
     head = _head_rule(text, language)
     choices = [head] if head is not None else []
-    if reading.fault is None:
+    if fault is None:
         choices += _find_tails(text, ("{}", *_table(language).contexts), _plain(text, strictness), language, strictness)
-    if reading.fault is None and head is None and describe(language).is_indented and text.rstrip().endswith(":"):
+    if fault is None and head is None and describe(language).is_indented and text.rstrip().endswith(":"):
         # The grammar takes it with an empty body, which no program has.
         choices.append(_text_rule(text + " $$$", language, strictness))
-    if head is None and (reading.fault is not None or reading.kind in MISREAD):
+    framed = find_frames(text, language)
+    if head is None and (framed or fault is not None or reading.kind in MISREAD):
         table = _table(language)
         frames = table.contexts if not is_clause(text) or not table.clauses else ()
-        if table.pair_context and _PAIR.match(text):
-            frames = (table.pair_context, *frames)
-        choices += _frame_rules(text, frames, language, strictness)
-    if not choices and _is_completed(text, language):
+        choices += _frame_rules(text, (*framed, *frames), language, strictness)
+    if head is None and reading.fault is not None and _is_completed(text, language):
         choices.append(_plain(text, strictness))
     if not choices:
-        raise reading.fault or Unservable("it does not parse", text, 0)
+        choices = _quoted_rules(text, language, strictness)
+    if not choices:
+        raise fault or Unservable("it does not parse", text, 0)
     for rule in choices:
         check_rule(rule, language)
     return choices[0] if len(choices) == 1 else {"any": choices}
+
+
+def _clause_rules(text: str, language: str, strictness: str) -> list[Rule]:
+    """A part of a statement in every statement that has such parts: Go has three kinds of `case`. Where statements have
+    a node around them, `$$$` would not stand for none."""
+    rules: dict[tuple[str, str], list[Rule]] = {}
+    for frame in _table(language).clauses if is_clause(text) else ():
+        for part in dict.fromkeys((text, _LAST_LIST.sub("", text))):
+            rule = _frame_rule(part, frame, language, strictness)
+            if rule is not None and (part, rule["pattern"]["selector"]) not in rules:
+                tails = _find_tails(part, (frame,), rule, language, strictness)
+                rules[part, rule["pattern"]["selector"]] = tails
+    return [rule for several in rules.values() for rule in several]
+
+
+def _quoted_rules(text: str, language: str, strictness: str) -> list[Rule]:
+    """`export * from $M` as `export * from "$M"`: where only a string can stand, the metavariable is what it holds."""
+    rules: list[Rule] = []
+    for name in dict.fromkeys(METAVARIABLE.findall(text)):
+        for quote in ('"', "'"):
+            quoted = text.replace(name, f"{quote}{name}{quote}") if not name.startswith("$$") else text
+            if quoted != text and Reading(quoted, language).fault is None:
+                rules.append(_plain(quoted, strictness))
+        if rules:
+            break
+    return rules
 
 
 def _find_tails(text: str, frames: tuple[str, ...], rule: Rule, language: str, strictness: str) -> list[Rule]:
@@ -423,13 +466,24 @@ def _frame_rule(text: str, frame: str, language: str, strictness: str) -> Rule |
     first, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
     span = _bytes(sample, first, last)
     node = find_path(root, *span)[-1]
-    if (start_of(node), end_of(node)) != span:
+    if (start_of(node), end_of(node)) != span or _is_misread_keyword(text, language, node):
         return None
     rule = _plain(context, strictness, kind_of(node))
     with suppress(Unservable):
         check_rule(rule, language)
         return rule if _finds(rule, sample, language, first, last) else None
     return None
+
+
+def _is_misread_keyword(text: str, language: str, node: Node | None = None) -> bool:
+    """Java reads `throws $E` as a declaration of $E, of a type that is called throws. Without a node, of the whole."""
+    begin, own = _TWO_WORDS.match(text), get_language(language)
+    if begin is None or own is None or own.grammar.find_sign(begin[1]) is None:
+        return False
+    node = _parse(_sample(text), language) if node is None else node
+    while node is not None and (children := all_children_of(node)):
+        node = children[0]
+    return node is not None and is_named(node) and kind_of(node).endswith("identifier")
 
 
 def _place_in(frame: str) -> int:

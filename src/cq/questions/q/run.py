@@ -40,6 +40,7 @@ from cq.questions.q.documents import Document, OpenFile
 from cq.questions.q.entities import (
     MatchMaker,
     decorator_name,
+    find_last_name,
     find_raised,
     match_entity_name,
     match_name,
@@ -57,6 +58,7 @@ from cq.questions.q.rules import (
     find_operator,
     find_tail,
     make_rule,
+    reads_any_words,
 )
 from cq.questions.q.scopes import Scope, Scopes, UnknownScopes
 from cq.source.role import find_role
@@ -227,6 +229,7 @@ class Search:
         ]
         self._loose: dict[str, Unservable] = {}  # languages in which the pattern does not parse, but is taken
         self._strict: dict[str, Unservable] = {}
+        self._wordy: list[str] = []  # the only languages in which it parses, where any words do
         self._nodes = 0
         self._faults = lru_cache(maxsize=256)(self._find_fault)
         self.unservable = self._find_unservable(files.values())
@@ -256,8 +259,9 @@ class Search:
 
     def finish(self) -> None:
         """A pattern that does not parse and looks like nothing here means nothing."""
-        if self._loose and not self._nodes:
-            self.unservable = self._strict
+        if (self._loose or self._wordy) and not self._nodes:
+            nowhere = Unservable("any words are code there, and no code is these")
+            self.unservable = self._strict | dict.fromkeys(self._wordy, nowhere)
 
     # -- candidates ------------------------------------------------------------------------------
 
@@ -335,11 +339,17 @@ class Search:
         if not self._structural_items():
             return {}
         reach = [stored for stored in files if all(test(stored.path, stored.language) for test in self._tests)]
-        if not any(self._faults(name, False) is None for name in self._find_languages(reach)):
-            faults = {name: f for name in self._find_languages(reach) if (f := self._faults(name, False)) is not None}
+        if not any(
+            self._faults(name, False) is None and not reads_any_words(name) for name in self._find_languages(reach)
+        ):
+            languages = list(self._find_languages(reach))
+            self._strict = faults = {name: f for name in languages if (f := self._faults(name, False)) is not None}
+            if faults and len(faults) < len(languages):
+                if not self._structure and not self.selection.entities:
+                    self._wordy = [name for name in languages if name not in faults]
+                return {}
             self._loose = {name: fault for name, fault in faults.items() if self._faults(name, True) is None}
             self.statistics.read_in_part = {name: str(fault) for name, fault in self._loose.items()}
-            self._strict = faults
             return {} if self._loose else faults
         for text in dict.fromkeys(text for item in self._structural_items() for text in _find_alternatives(item)):
             faults = {}
@@ -371,7 +381,7 @@ class Search:
         kinds = [kind for entity in entities for kind in ENTITIES[entity]]
         if entities == ("callsite",):
             called = [
-                set(self._reader.find_names(item.text.rpartition(".")[2], "called"))
+                set(self._reader.find_names(find_last_name(item.text), "called"))
                 for item in self.selection.where
                 if isinstance(item, Token) and item.key == "name" and item.op == "="
             ]
@@ -383,7 +393,7 @@ class Search:
         if exact:
             rows = [
                 (row.content, row.name, row.qualified_name)
-                for row in self._reader.find_symbols(self._tree.id, exact.rpartition(".")[2])
+                for row in self._reader.find_symbols(self._tree.id, find_last_name(exact))
                 if row.kind in kinds
             ]
         else:
@@ -604,7 +614,7 @@ class Search:
         if token.op == "=":
             rows = [
                 (row.content, row.name, row.qualified_name)
-                for row in self._reader.find_symbols(self._tree.id, token.text.rpartition(".")[2])
+                for row in self._reader.find_symbols(self._tree.id, find_last_name(token.text))
             ]
         else:
             rows = self._reader.find_kinds(self._tree.id, [kind for kinds in ENTITIES.values() for kind in kinds])

@@ -272,6 +272,12 @@ def describe_target(rows: Sequence[Definition]) -> Target:
     )  # fmt: skip
 
 
+def find_same(rows: Sequence[Definition]) -> list[Definition]:
+    """The first, and what is the same to who calls it: overloads, a getter and its setter, the branches of an `if`."""
+    homes = [(row.file.path, row.document, row.symbol.qualified_name) for row in rows]
+    return [row for row, home in zip(rows, homes, strict=True) if home == homes[0]]
+
+
 def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
     """The byte that `path:line:col` names, where a name stands; None for every other TARGET."""
     found = find_byte(files, text)

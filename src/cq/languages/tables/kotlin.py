@@ -41,7 +41,7 @@ _HOLDERS = frozenset({"class", "interface", "enum", "object", "annotation_type",
 
 class Kotlin(Java):
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
-        """The grammar never ends where a text stops in an annotation (`@B` below `val a = 1`): such an `@` is blanked."""
+        """The grammar never ends where a text stops in an annotation (`@B` below `val a = 1`): that is blanked."""
         end = ranges[-1][1] if ranges else len(text)
         word = 1 + max(text.rfind(blank, 0, end) for blank in _BLANKS)
         if b"@" in text[word:end]:

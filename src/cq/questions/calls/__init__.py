@@ -43,6 +43,7 @@ from cq.snapshot.target import (
     ROLE_ORDER,
     Definition,
     describe_target,
+    find_same,
     find_targets,
     last_name,
     rank_twins,
@@ -128,7 +129,8 @@ def find_calls(files: Files, options: CallsOptions, relations: Relations | None 
     """The certain call sites first, sources before tests. Without `relations` only names can be compared."""
     options.page.check()
     named = find_targets(files, options.target)
-    targets = [row for row in named if row.symbol.kind_group in _CALLABLE]
+    named = [row for row in named if row.symbol.kind_group in _CALLABLE] or named
+    targets = find_same(named) if named and named[0].symbol.kind_group in _CALLABLE else []
     if targets and options.family and relations is not None:
         targets = _find_family(relations, targets)
     sites = _find_sites(files, options, targets, relations)
@@ -290,7 +292,7 @@ class _Assembly:
     ) -> None:
         self.files = files
         self.options = options
-        self.named = named  # all that the target may mean; `targets` those of them that can be called
+        self.named = named  # all that the target may mean; `targets` is the likeliest that can be called
         self.targets = targets
         self.sites = sites
         self.name = targets[0].symbol.name if targets else last_name(options.target)
@@ -491,7 +493,7 @@ class _Assembly:
     def _target(self) -> Target | None:
         if not self.targets:
             return None
-        return describe_target(self.targets)
+        return describe_target(self.named)
 
     def _neighborhood(self, certain: int) -> dict[str, Slice]:
         callers = {self._caller_key(site) for site in self.sites}

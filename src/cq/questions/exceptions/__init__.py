@@ -211,7 +211,7 @@ def _order_site(site: Site) -> tuple[bool, int, bool, bool, str, int]:
 
 _SAYS = {
     "uncaught": "nothing catches it on the way to {top}",
-    "leaves": "leaves {scope}, which nothing here calls",
+    "leaves": "leaves {scope}, which nothing here is known to call",
     "open": "not followed to its end",
     "caught": "caught by callers",
     "handled": "caught at {where}",
@@ -259,7 +259,7 @@ def _describe_escape(relations: Relations, ways: Ways, escape: Escape) -> Findin
     what, scope = site.kind.label or raised.name or "something", show_name(code.scope(raised.start))
     says = {
         "caught": f"caught by callers, at {', '.join(caught[:2])}",
-        "leaves": "nothing here calls it",
+        "leaves": "nothing here is known to call it",
         "open": "callers not followed to their end",
     }.get(status, f"uncaught on the way to {up[-1].partition(' ')[0]}" if up else "uncaught")
     details = ExceptionDetails(

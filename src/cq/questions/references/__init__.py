@@ -23,16 +23,13 @@ from cq.model.answer import (
     Run,
     Section,
     Slice,
-    Truncation,
     bucket,
 )
 from cq.model.edge import Candidate, Certainty
 from cq.snapshot.relations import Relations, can_mention
 from cq.snapshot.servers import Servers, find_definition, find_document
-from cq.snapshot.target import ROLE_ORDER, Definition, describe_target, find_targets, say_nothing
+from cq.snapshot.target import ROLE_ORDER, Definition, describe_target, find_same, find_targets, say_nothing
 from cq.source.files import PathFilter
-
-MAX_TARGETS = 20
 
 
 class ReferencesOptions(msgspec.Struct, frozen=True):
@@ -77,7 +74,7 @@ def find_references(relations: Relations, servers: Servers, options: ReferencesO
     """The certain ones first, sources before tests."""
     options.page.check()
     every = find_targets(relations.files, options.target)
-    targets = every[:MAX_TARGETS]
+    targets = find_same(every)
     if not targets:
         return say_nothing(relations.files, "references", options.target)
     found: dict[tuple[str, int], _Mention] = {}
@@ -106,8 +103,6 @@ def find_references(relations: Relations, servers: Servers, options: ReferencesO
             mentions.append((order, mention))
     ranked = [mention for _, mention in sorted(mentions, key=lambda item: item[0])]
     shown, budget, cut = take(ranked, options.page, lambda mention: _describe(relations, mention))
-    if len(every) > MAX_TARGETS:
-        cut.append(Truncation("targets", "definitions", MAX_TARGETS, len(every), len(every) - MAX_TARGETS))
     certain = sum(mention.status == "certain" for mention in ranked)
     asked = tuple(dict.fromkeys(servers.describe(reply, "references") for reply in replies))
     sections = [Section("References", "references", len(ranked), tuple(shown)), Section("Asked", "sources", 0, asked)]

@@ -18,7 +18,7 @@ from cq.model.errors import UsageError
 from cq.model.facts import Call
 from cq.model.status import Degraded
 from cq.snapshot.relations import Relations
-from cq.snapshot.target import Definition, describe_target, find_targets, say_nothing
+from cq.snapshot.target import Definition, describe_target, find_same, find_targets, say_nothing
 from cq.source.role import find_role
 
 
@@ -60,7 +60,7 @@ def find_signature_impact(relations: Relations, options: SignatureOptions) -> An
         new = (old[0], *new)  # `save(row)` for a method: who calls it need not name the receiver either
     # A call may lead to it in two ways, say as what a decorator wraps and as what it returns: the worse one counts.
     judged: dict[tuple[Candidate, int], _Verdict] = {}
-    for verdict in (each for one in _find_overloads(rows) for each in _judge_all(relations, one, old, new)):
+    for verdict in (each for one in find_same(rows) for each in _judge_all(relations, one, old, new)):
         key = verdict.edge.source, verdict.call.name_start if verdict.edge.call < 0 else verdict.edge.call
         if key not in judged or verdict.order < judged[key].order:
             judged[key] = verdict
@@ -140,14 +140,6 @@ def parse_signature(text: str, language: str, name: str) -> tuple[Parameter, ...
     if late is not None and describe(language).receiver == "first":
         raise UsageError(f"{text!r} is not a signature: {late!r} needs a default, as what stands before it", hint=hint)
     return parameters
-
-
-def _find_overloads(rows: Sequence[Definition]) -> list[Definition]:
-    """The first, and what only declares it: calls lead to either."""
-    row = rows[0]
-    home = row.file.path, row.document, row.symbol.qualified_name
-    others = (other for other in rows[1:] if (other.file.path, other.document, other.symbol.qualified_name) == home)
-    return [row, *(other for other in others if other.is_declared)]
 
 
 def _find_parameters(relations: Relations, row: Definition) -> tuple[Parameter, ...] | None:

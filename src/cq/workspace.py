@@ -141,8 +141,9 @@ def _mends(cls: type[_W]) -> type[_W]:
             except MemoryError:
                 raise
             except Exception as error:
-                if (isinstance(error, CqError) and not isinstance(error, StoreError)) or not self._mend():
+                if (isinstance(error, CqError) and not isinstance(error, StoreError)) or self._mend() is None:
                     raise
+            # Also where no damage is left: another process may have mended it first.
             return ask(self, *args, **options)
 
         return asking
@@ -337,11 +338,11 @@ class Workspace:
         self._rebuilt = report.rebuilt or self._rebuilt
         return report
 
-    def _mend(self) -> bool:
-        """After a question that failed: whether that was damage, which is mended then."""
+    def _mend(self) -> Report | None:
+        """After a question that failed: what was damaged is made anew."""
         if self._shared is not None or not self._auto_refresh or self._closed:
-            return False  # the plan that this is a step of begins again, or nothing may be written
-        return self.refresh(verify=True).rebuilt.startswith("damaged")
+            return None  # the plan that this is a step of begins again, or nothing may be written
+        return self.refresh(verify=True, wait=True)
 
     def resolve(
         self, *, seconds: float = 0.0, most: int = 0, on_progress: Callable[[Progress], None] | None = None
@@ -885,7 +886,6 @@ class Workspace:
         `include`, `exclude` and `lang` are globs=, exclude= and lang= beside it. A page holds at most `limit` matches
         (0: as fit 100 lines) and about `budget` tokens (0: any number); `everything` is one page.
         """
-        from cq import __version__
         from cq.query.parse import find_words, get_query
         from cq.query.plan import make_plan
         from cq.questions.q.answer import View, answer_query
@@ -900,10 +900,8 @@ class Workspace:
         if include or exclude or lang:
             whole = get_query(query) if isinstance(query, str) else query
             plan = make_plan(whole.narrowed(include, exclude, lang), named)
-        self._keep_fresh()
-        with self._reading() as (reader, tree):
-            view = View(limit, page, budget, everything)
-            return answer_query(reader, tree, plan, view, version=__version__)
+        with self._asking("q") as finish, self._reading() as (reader, tree):
+            return finish(answer_query(reader, tree, plan, View(limit, page, budget, everything)), tree=tree)
 
     def _search_words(self, words: PlainWords) -> Answer:
         """A query without any token is a search for its words."""
@@ -1287,7 +1285,8 @@ def stay_ready() -> Generator[float, None, None]:
             try:
                 yield from again._stay_ready(key)
             except Exception:
-                if not again._mend():
+                report = again._mend()
+                if report is None or not report.rebuilt.startswith("damaged"):
                     raise
 
 

@@ -17,13 +17,17 @@ import pytest
 from cq.indexing import refresh as pipeline
 from cq.indexing.refresh import Settings, refresh
 from cq.model.errors import StoreError
+from cq.questions.lsp import LspOptions
+from cq.questions.path import PathOptions
+from cq.questions.run.plan import parse_plan
+from cq.questions.sig_impact import SignatureOptions
 from cq.store import database, kept
 from cq.store import head as heads
 from cq.store.head import find_data, load_digests, load_head, save_head
 from cq.store.read import Reader
 from cq.workspace import Workspace
 from tests.support.index import build, dump
-from tests.support.stress import COMMANDS, Bench, damage, edit, kill, make_root, race, write_scip
+from tests.support.stress import COMMANDS, SOURCES, Bench, damage, edit, kill, make_root, race, write_scip
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +127,17 @@ def test_what_a_killed_build_left_is_removed(root: Path, index: Path):
     assert not left.exists()
     assert find_data(index) == heads.name_data(index, 78), "a number is never used twice"
     assert sorted(path.name for path in index.parent.glob("index-*.db")) == ["index-78.db"]
+
+
+def test_a_directory_in_place_of_the_data_is_passed_over(root: Path, index: Path):
+    build(index, root)
+    before, data = dump(index, root), find_data(index)
+    for path in (data, heads.name_data(index, 7)):
+        path.unlink(missing_ok=True)
+        path.mkdir()
+    assert build(index, root).rebuilt
+    assert find_data(index) == heads.name_data(index, 8)
+    assert dump(index, root) == before
 
 
 def test_a_failed_build_leaves_the_old_index(root: Path, index: Path, monkeypatch: pytest.MonkeyPatch):
@@ -245,6 +260,21 @@ def test_damage_that_no_stat_tells_is_met_while_reading(root: Path, tmp_path: Pa
         assert any(event.category == "rebuilt" for event in workspace.status().degraded)
         forget_text(index)
         assert workspace.refresh(verify=True).rebuilt.startswith("damaged")
+        assert workspace.text("app.py") == expected
+
+
+def test_damage_that_another_process_mends_first(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    mend, cache = Workspace._mend, tmp_path / "cache"
+
+    def mend_late(self: Workspace) -> object:
+        with Workspace.open(root, index_dir=cache) as other:
+            assert other.refresh(verify=True).rebuilt
+        return mend(self)
+
+    with Workspace.open(root, index_dir=cache) as workspace:
+        expected = workspace.text("app.py")
+        forget_text(next(cache.glob("*/index.db")))
+        monkeypatch.setattr(Workspace, "_mend", mend_late)
         assert workspace.text("app.py") == expected
 
 
@@ -375,3 +405,30 @@ def test_nothing_is_read_twice_while_nobody_writes(root: Path, index: Path, monk
     (root / "app.py").write_text("def again(): ...\n")
     assert build(index, root).changed == 1
     assert not build(index, root).rebuilt
+
+
+# What is asked by who needs more than a name.
+QUESTIONS: dict[str, tuple[object, ...]] = {
+    "path": (PathOptions("run", "known"),),
+    "sig_impact": (SignatureOptions("run", "run(thing, other)"),),
+    "lsp": (LspOptions("declaration", "run", servers=False),),
+    "imports": (), "diagnostics": (), "rank": (),
+    "bytecode": ("run",), "q": ("entity=function",),
+    "run": (parse_plan(b'[[steps]]\ntype = "q"\nquery = "entity=class"\n', "p.toml"),),
+    "report": ("refactor-impact", "function:run"),
+}  # fmt: skip
+ASKED = [
+    name
+    for name, ask in vars(Workspace).items()
+    if not name.startswith("_") and "Answer" in str(getattr(ask, "__annotations__", {}).get("return"))
+]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_every_answer_says_that_it_is_old(root: Path, tmp_path: Path, name: str):
+    with Workspace.open(root, index_dir=tmp_path / "cache") as workspace:
+        workspace.refresh()
+        (root / "app.py").write_text(SOURCES["app.py"] + "def other(): ...\n")
+        with database.writer_lock(next((tmp_path / "cache").glob("*/index.db")), wait=True):
+            answer = getattr(workspace, name)(*QUESTIONS.get(name, ("run",)))
+        assert "busy" in {event.category for event in answer.degraded}

@@ -21,7 +21,7 @@ from cq.source.files import FileEntry, find_files, find_written, stat_directory,
 from cq.source.read import content_hash, read_source
 from cq.source.repository import find_top
 from cq.store import database, kept, trigrams
-from cq.store.head import BadHead, find_data
+from cq.store.head import BadHead, find_data, stamp
 from cq.store.read import Reader, Tree, find_vectors
 from cq.store.write import Content, FileRow, SkipRow, Writer
 
@@ -135,7 +135,8 @@ def refresh(
     `verify` first compares every page of the index with its digest; else that is done where something points to
     damage."""
     tell = on_progress or (lambda _: None)
-    why = database.damage(index, root, producer(), words=settings.words, deep=verify) or ""
+    before = stamp(index)
+    why = database.damage(index, root, producer(), words=settings.words, deep=verify, wait=wait and verify) or ""
     with collect_later():
         try:
             return _refresh(index, root, settings, why, full, wait, tell)
@@ -144,8 +145,8 @@ def refresh(
         except Exception as error:
             # A mistake of ours, or an index that says what it never said: its digests tell.
             asks = not why and (isinstance(error, StoreError) or not isinstance(error, CqError))
-            why = (database.damage(index, root, deep=True) or "") if asks else ""
-            if not why:
+            why = (database.damage(index, root, deep=True, wait=True) or "") if asks else ""
+            if not why and not (asks and stamp(index) != before):  # another process may have mended it first
                 raise
             return _refresh(index, root, settings, why, full, wait, tell)
 

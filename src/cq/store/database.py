@@ -156,10 +156,12 @@ def damage(
     words: bool | None = None,
     locked: bool = False,
     deep: bool = False,
+    wait: bool = False,
 ) -> str | None:
     """Why the index cannot be used, in a few words, or None when it can. Without a producer, whosever facts serve;
     `words` says whether the profile that is asked for has an index of them; `locked`, that the caller has the lock.
-    Pages are compared where somebody else wrote to the files, and with `deep` in any case."""
+    Pages are compared where somebody else wrote to the files, and with `deep` in any case; while another process
+    writes only with `wait`, once it is done."""
     try:
         head = load_head(index)
     except FileNotFoundError:
@@ -176,14 +178,14 @@ def damage(
         return f"made for another profile, {'without' if words else 'with'} an index of words"
     if not deep and heads.is_untouched(index, head):
         return None
-    return _find_damage(index, index.is_relative_to(root), locked=locked)
+    return _find_damage(index, index.is_relative_to(root), locked=locked, wait=wait)
 
 
-def _find_damage(index: Path, inside: bool, *, locked: bool) -> str | None:
+def _find_damage(index: Path, inside: bool, *, locked: bool, wait: bool) -> str | None:
     with contextlib.ExitStack() as stack:
         if not locked:
             try:
-                if not stack.enter_context(writer_lock(index, wait=False)):
+                if not stack.enter_context(writer_lock(index, wait=wait)):
                     return None  # a writer is at work: what moves is its doing
             except OSError:
                 pass  # where nobody can take the lock nobody can write
@@ -251,8 +253,8 @@ def _clear(index: Path) -> None:
     for path in list(index.parent.iterdir()):
         old = path.name in (f"{index.name}-wal", f"{index.name}-shm")  # of a format before this one
         if old or find_number(index, path.name) not in (0, current):
-            # Where a file that is open cannot be removed, the next writer does it.
-            with contextlib.suppress(PermissionError):
+            # Where a file that is open cannot be removed, the next writer does it; a directory is nothing of ours.
+            with contextlib.suppress(PermissionError, IsADirectoryError):
                 remove_file(path, 0)
 
 

@@ -57,10 +57,10 @@ class View(msgspec.Struct, frozen=True):
     everything: bool = False
 
 
-def answer_query(reader: Reader, tree: Tree, plan: Plan, view: View, *, version: str) -> Answer:
+def answer_query(reader: Reader, tree: Tree, plan: Plan, view: View) -> Answer:
     files = {file.path: file for file in reader.files(tree.id)}
     (result,) = run_plans(reader, tree, [plan], files)
-    run = Run(version=version, generation=tree.generation)
+    run = Run(generation=tree.generation)
     answer = _make_answer(result, _Writer(reader, tree, files), view, run)
     notes = explain_absence(result, reader, tree, files)
     return msgspec.structs.replace(answer, degraded=(*answer.degraded, *notes)) if notes else answer

@@ -42,6 +42,7 @@ class Tracked(NamedTuple):
     hash: bytes
     size: int
     mtime_ns: int
+    ctime_ns: int
     absent: bool  # outside of a sparse checkout: not on the disk on purpose
 
 
@@ -287,7 +288,7 @@ def _read_value(text: str, at: int) -> tuple[str, int]:
 # -- the index -----------------------------------------------------------------------------------------
 
 _HEAD = Struct(">4sII")
-_STAT = Struct(">8xII8xI8xI")  # mtime and its nanoseconds, mode, size
+_STAT = Struct(">4I8xI8xI")  # ctime and mtime with their nanoseconds, mode, size
 _MAX_GROWTH = 8  # how much longer the paths of version 4, each told by the one before, may be than what tells them
 
 
@@ -301,7 +302,7 @@ def _parse_index(raw: bytes, hash_size: int) -> tuple[_Entries, bytes]:
     left = len(raw) * _MAX_GROWTH
     behind = 40 + hash_size  # where the flags stand
     for _ in range(count):
-        seconds, nanoseconds, mode, size = _STAT.unpack_from(raw, at)
+        *times, mode, size = _STAT.unpack_from(raw, at)
         (flags,) = unpack_from(">H", raw, at + behind)
         name = at + behind + 2
         more = 0
@@ -326,7 +327,8 @@ def _parse_index(raw: bytes, hash_size: int) -> tuple[_Entries, bytes]:
             mode & 0o170000,
             raw[at + 40 : at + behind],
             size,
-            seconds * 1_000_000_000 + nanoseconds,
+            times[2] * 1_000_000_000 + times[3],
+            times[0] * 1_000_000_000 + times[1],
             bool(more & 0x4000),
         )
         entries.append((path, found))

@@ -174,10 +174,10 @@ class _Comparison:
         tracked = self._find_tracked(entry.os_path)
         if tracked is None or tracked.hash.hex() != name or tracked.size != entry.size & 0xFFFFFFFF:
             return False
-        seen = tracked.mtime_ns
-        same = entry.mtime_ns == seen or (seen % 1_000_000_000 == 0 and entry.mtime_ns // 1_000_000_000 * 10**9 == seen)
+        if not (_is_same_time(entry.mtime_ns, tracked.mtime_ns) and _is_same_time(entry.ctime_ns, tracked.ctime_ns)):
+            return False
         # What was written in the moment the index was may have been written once more.
-        return same and seen < self.written_ns // 1_000_000_000 * 1_000_000_000
+        return entry.written_ns < self.written_ns // 1_000_000_000 * 1_000_000_000
 
     def _is_same(self, path: str, raw: bytes, name: str) -> bool:
         if self._hash(raw) == name or (b"\r\n" in raw and self._hash(raw.replace(b"\r\n", b"\n")) == name):
@@ -238,6 +238,11 @@ class _Comparison:
         for number, change in self.git.compare(pairs).items():
             path = paths[number]
             self.found[path] = Change(change.lines, change.gaps, change.removed, notes.get(path, ""))
+
+
+def _is_same_time(now: int, seen: int) -> bool:
+    """`seen` may be in whole seconds, as some programs write them."""
+    return now == seen or (seen % 1_000_000_000 == 0 and now // 1_000_000_000 * 1_000_000_000 == seen)
 
 
 def _count_whole(text: bytes, note: str = "") -> Change:

@@ -1039,7 +1039,7 @@ class EcmaScript(EcmaScriptCode):
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         if kind == "loop":
-            collector.code.loops.append((start_of(node), end_of(node)))
+            collector.code.branches.append((start_of(node), "loop", end_of(node), None))
         elif kind == "assign" or kind == "for":
             target, right = field_of(node, "left"), field_of(node, "right")
             if target is not None and kind == "for":
@@ -1194,7 +1194,7 @@ class EcmaScript(EcmaScriptCode):
             source = None if right is None else Iterated(iterated)
             if right is not None and kind_of(right) in _ITERATED and iterated is not None:
                 collector.code.runs.append((start_of(right), "iter", iterated))
-        collector.code.loops.append((start, end))
+        collector.code.branches.append((start, "loop", end, None))
         if declared:
             collector.code.binds += [
                 (start, start, name, value, end) for _, name, value in self.destructure(collector, target, source)

@@ -37,11 +37,11 @@ from cq.model.code import (
     Dictionary,
     Each,
     Element,
-    ElementsOf,
     Entered,
     Imported,
     Integer,
     Iterated,
+    Joined,
     Lambda,
     Listing,
     Name,
@@ -753,7 +753,7 @@ class PythonDialect(Dialect):
             binds = unit.find(scope, value, position)
             value = binds[0].value if len(binds) == 1 else None
         match value:
-            case Operated(operator="+", left=Text(value=begin)):
+            case Operated(operator="+", left=Text(value=begin)) | Joined(parts=(Text(value=begin), *_)):
                 return begin
             case _:
                 return ""
@@ -819,7 +819,7 @@ class PythonDialect(Dialect):
         if name in ("copy", "difference", "intersection", "union", "symmetric_difference"):
             return {owner: 0}
         if owner.kind == "dict" and name in ("values", "items") and not owner.typed:
-            inner = ElementsOf(owner)
+            inner = linker.containers.name_elements(owner)
             value = Each("list", Listing("tuple", (Constant("str"), inner)) if name == "items" else inner)
             value = self._made_up.setdefault((unit, number), value)
             return {linker.container("list", owner.unit, owner.scope, owner.position, value): 0}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -210,7 +211,7 @@ class _Repository(NamedTuple):
 
     ignores_case: bool
     tracked: dict[str, Tracked]  # by path from the top
-    folders: frozenset[str]  # those with something tracked below
+    paths: list[str]  # those of `tracked`, sorted
     strip: int  # what makes a path of the listing one from the top
     before: str
 
@@ -287,23 +288,22 @@ class _Finder:
         """Lets git's rules hold from here on; GitError where there is no repository to be read, and then nothing is
         changed."""
         where = f"{self.base}/{start.os_path}".rstrip("/")
-        checkout = open_checkout(where or "/")
+        try:
+            checkout = open_checkout(where or "/")
+        except GitError as error:
+            for path in error.watched:
+                self._watch(path)
+            raise
         if start is not self.root and checkout.top != where:
             raise GitError("its work tree lies elsewhere")
         excludes, index = checkout.find_excludes(), f"{checkout.git_dir}/index"
         for path in (*checkout.watched, *excludes, index):
             self._watch(path)
         tracked = checkout.read_index()
-        folders = {""}
-        for path in tracked:
-            above = path.rpartition("/")[0]
-            while above not in folders:
-                folders.add(above)
-                above = above.rpartition("/")[0]
         before = where[len(checkout.top) + 1 :]
         before += "/" if before else ""
         ignores_case = checkout.is_set("core.ignorecase")
-        repository = _Repository(ignores_case, tracked, frozenset(folders), len(start.os_path), before)
+        repository = _Repository(ignores_case, tracked, sorted(tracked), len(start.os_path), before)
         placed: tuple[_Placed, ...] = ()
         for path in excludes:
             placed = self._place(placed, path, self._take_text(path, _read_outside(path)), 0, ignores_case)
@@ -401,7 +401,11 @@ class _Finder:
 
     def _has_tracked(self, directory: _Directory) -> bool:
         repository = directory.repository
-        return repository is not None and repository.locate(directory.os_path).rstrip("/") in repository.folders
+        if repository is None:
+            return False
+        below = repository.locate(directory.os_path)
+        at = bisect_left(repository.paths, below)
+        return not below or (at < len(repository.paths) and repository.paths[at].startswith(below))
 
     def _skip_directory(self, directory: _Directory, why: str) -> None:
         directory.skipped = True

@@ -679,7 +679,8 @@ class EcmaScriptCode(Language):
             inner = written.end if draft is None else -1
             if not is_own and not written.is_arrow and bisect_left(these, start) < bisect_left(these, written.end):
                 code.binds.append((*place, "this", this, inner))
-            if written.name:
+            bound = {name for _, name, _ in written.patterns} | {parameter.name for parameter in parameters}
+            if written.name and written.name not in bound:  # `function f(f) { f(); }` calls what it is given
                 own = Defined(key) if key in code.definitions else Lambda(key)
                 code.binds.append((*place, written.name, own, inner))
             for parameter in parameters:

@@ -72,7 +72,7 @@ class Notes:
         self.required: set[int] = set()  # starts of `require` and `import` whose bindings are read with them
         self.made: set[str] = set()  # names behind `new`
         self.derived: dict[str, Value] = {}  # functions whose prototype is put under another's: `util.inherits(A, B)`
-        self.prototypes: dict[Value, str] = {}  # `A.prototype = <value>`: the value -> A
+        self.prototypes: dict[CallEnd, Name] = {}  # `A.prototype = call`: the call -> A
 
     def derive(self, derived: Value, base: Value, *, is_whole: bool = False) -> None:
         """Puts a function under another; or, where they are not whole, one's prototype under the other's."""
@@ -176,7 +176,7 @@ class Placement:
                 if way == "new" and not arguments:
                     notes.derive(made, call[10], is_whole=True)
                 elif name == "create" and arguments:
-                    notes.derive(f"{made}{_PROTOTYPE}", arguments[0])
+                    notes.derive(Name(f"{made}{_PROTOTYPE}"), arguments[0])
         found = set(notes.derived) | notes.made
         for _, base, name, _, _, _ in self._code.stores:
             if isinstance(base, str) and base.endswith(_PROTOTYPE):

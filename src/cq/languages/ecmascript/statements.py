@@ -198,7 +198,7 @@ class StatementReader(DefinitionReader):
         stores, notes = collector.code.stores, self.notes(collector)
         if name == "prototype":
             if isinstance(value, int):
-                notes.prototypes[value] = holder
+                notes.prototypes[value] = Name(holder)
             elif isinstance(value, Dictionary):
                 for key, inner in zip(value.keys, value.values, strict=True):
                     if isinstance(key, Text):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -16,10 +17,11 @@ from ast_grep_py import SgNode, SgRoot
 from cq import Workspace
 from cq.model.errors import QueryError
 from cq.query.vocabulary import LANGUAGES
-from cq.questions.structural.rules import MISREAD, Reading, is_clause
+from cq.questions.q.rules import MISREAD, Reading, find_frames, is_clause
 
 Place = tuple[str, int, int]  # a path, and characters of its text
 MAX_PATTERN = 300
+_GLUED = re.compile(r"\w\$|\$\$\$[ABC]?\w|\$[ABC]\w")  # a metavariable that is a part of a word
 _HEADERS = (".h",)  # these are C to the program, whatever language is asked for
 
 
@@ -33,7 +35,8 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Of the patterns of one language; `refused` are those that cq says mean nothing, and why."""
+    """Of the patterns of one language; `refused` are those that cq says mean nothing, and why: a difference where the
+    matcher finds something."""
 
     language: str
     patterns: int
@@ -70,7 +73,7 @@ def make_patterns(texts: Iterable[str], language: str, count: int, *, seed: int 
             break
         text, node = chance.choice(by_kind[chance.choice(kinds)])
         pattern = _abstract(text, node, chance)
-        if "$" in pattern:
+        if "$" in pattern and not _GLUED.search(pattern):
             patterns.setdefault(pattern)
     return list(patterns)
 
@@ -84,7 +87,7 @@ def _abstract(text: str, node: SgNode, chance: random.Random) -> str:
         child = todo.pop(0)
         below.append(child)
         todo += child.children()
-    named = [child for child in below if child.is_named()]
+    named = [child for child in below if child.is_named() and any(map(str.isalnum, child.text()))]
     chance.shuffle(named)
     taken: list[tuple[int, int, str]] = []
     for child in named[: chance.randint(1, 3)]:
@@ -158,9 +161,9 @@ def compare(workspace: Workspace, language: str, patterns: Iterable[str], *, pro
         try:
             own = find_own(workspace, pattern, language)
         except QueryError as error:
-            refused.append(
-                (pattern, f"{error.message}; the matcher: {theirs if isinstance(theirs, str) else len(theirs)}")
-            )
+            refused.append((pattern, error.message))
+            if theirs and not isinstance(theirs, str):
+                differences.append(Difference(pattern, (), tuple(sorted(theirs)), ""))
             continue
         expected = set() if isinstance(theirs, str) else theirs
         matches += len(own)
@@ -180,7 +183,7 @@ def explain(pattern: str, language: str) -> str:
     reading = Reading(pattern, language)
     if reading.fault is not None or is_clause(pattern):
         return "needs code around it"
-    if reading.kind in MISREAD:
+    if reading.kind in MISREAD or find_frames(pattern, language):
         return "alone it is read as something else"
     if "$$$" in pattern:
         return "a list that may be empty, or goes on behind its $$$"

@@ -147,11 +147,11 @@ def _compare(language: str, names: tuple[str, ...], endings: tuple[str, ...]) ->
         "files": len(paths),
         "patterns": found.patterns,
         "matches": found.matches,
-        "same": found.patterns - len(found.differences),
+        "same": found.patterns - len(found.differences) - len(found.refused),
         "explained": sum(bool(difference.explained) for difference in found.differences),
         "unexplained": sum(not difference.explained for difference in found.differences),
         "program differs": len(found.program),
-        "refused": len(found.refused),
+        "refused by both": len(found.refused),
     }
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 TYPE_CHECKING = False  # of `typing`, which would cost more than all the rest of a start
 if TYPE_CHECKING:
     from cq import query
+    from cq.answers.page import Page
     from cq.model.answer import Answer
     from cq.questions.calls import CallsOptions
     from cq.questions.find import FindOptions
-    from cq.questions.page import Page
     from cq.questions.read import ReadOptions
     from cq.questions.search import SearchOptions
     from cq.workspace import Workspace
@@ -26,7 +26,7 @@ _HOMES = {
     "Answer": "cq.model.answer",
     "CallsOptions": "cq.questions.calls",
     "FindOptions": "cq.questions.find",
-    "Page": "cq.questions.page",
+    "Page": "cq.answers.page",
     "ReadOptions": "cq.questions.read",
     "SearchOptions": "cq.questions.search",
     "Workspace": "cq.workspace",

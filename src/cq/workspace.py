@@ -23,6 +23,7 @@ from cq.model.status import Check, Degraded, Freshness, Status
 from cq.source import repository
 
 if TYPE_CHECKING:
+    from cq.answers.page import Page
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.ingest import IngestReport
@@ -41,27 +42,27 @@ if TYPE_CHECKING:
     from cq.questions.calls import CallsOptions
     from cq.questions.diagnostics import DiagnosticsOptions
     from cq.questions.exceptions import ExceptionsOptions
-    from cq.questions.files import DiskFiles, Files, IndexedFiles
     from cq.questions.find import FindOptions
     from cq.questions.find.semantic import Semantic
-    from cq.questions.graph import GraphOptions, PathOptions
-    from cq.questions.hierarchy import TypesOptions
+    from cq.questions.graph import GraphOptions
     from cq.questions.hover import HoverOptions
     from cq.questions.impact import ImpactOptions
     from cq.questions.imports import ImportsOptions
     from cq.questions.lsp import LspOptions
     from cq.questions.neighborhood import Found, NeighborhoodOptions
-    from cq.questions.page import Page
+    from cq.questions.path import PathOptions
     from cq.questions.rank import RankOptions
     from cq.questions.read import ReadOptions
     from cq.questions.references import ReferencesOptions
-    from cq.questions.relations import Relations
     from cq.questions.scopes import ScopesOptions
     from cq.questions.search import SearchOptions
-    from cq.questions.servers import Servers
     from cq.questions.side_effects import EffectsOptions
     from cq.questions.sig_impact import SignatureOptions
-    from cq.questions.target import Definition
+    from cq.questions.types import TypesOptions
+    from cq.snapshot.files import DiskFiles, Files, IndexedFiles
+    from cq.snapshot.relations import Relations
+    from cq.snapshot.servers import Servers
+    from cq.snapshot.target import Definition
     from cq.store.overflow import ArtifactStore, Overflow, StoredArtifact
     from cq.store.read import Reader, Tree
 
@@ -384,8 +385,8 @@ class Workspace:
 
     def search(self, question: str | SearchOptions) -> Answer:
         """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
-        from cq.questions.files import IndexedFiles
         from cq.questions.search import SearchOptions, search
+        from cq.snapshot.files import IndexedFiles
 
         options = SearchOptions(question) if isinstance(question, str) else question
         with self._asking("search") as finish:
@@ -539,7 +540,7 @@ class Workspace:
     def calls(self, question: str | CallsOptions) -> Answer:
         """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
         from cq.questions.calls import CallsOptions, find_calls
-        from cq.questions.relations import note_unlinked
+        from cq.snapshot.relations import note_unlinked
 
         options = CallsOptions(question) if isinstance(question, str) else question
         with self._asking("calls") as finish:
@@ -560,7 +561,7 @@ class Workspace:
 
     def path(self, question: PathOptions) -> Answer:
         """How one definition reaches another: the shortest chains of calls."""
-        from cq.questions.graph import find_path
+        from cq.questions.path import find_path
 
         return self._relate("path", lambda relations: find_path(relations, question))
 
@@ -585,7 +586,7 @@ class Workspace:
 
     def types(self, question: str | TypesOptions) -> Answer:
         """The supertypes, subtypes and members of a type."""
-        from cq.questions.hierarchy import TypesOptions, find_types
+        from cq.questions.types import TypesOptions, find_types
 
         options = TypesOptions(question) if isinstance(question, str) else question
         return self._relate("types", lambda relations: find_types(relations, options))
@@ -644,12 +645,12 @@ class Workspace:
     def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
         from cq import __version__
-        from cq.questions.files import IndexedFiles
         from cq.questions.neighborhood import NeighborhoodOptions, Sources
         from cq.questions.neighborhood.bundle import keep_stored
         from cq.questions.neighborhood.layout import lay_out
         from cq.questions.neighborhood.reuse import find_again
-        from cq.questions.relations import note_unlinked
+        from cq.snapshot.files import IndexedFiles
+        from cq.snapshot.relations import note_unlinked
         from cq.source.git import find_head
         from cq.store import database
 
@@ -686,7 +687,7 @@ class Workspace:
 
     def _consult(self, command: str, on: bool, ask: Callable[[Relations, Servers], Answer]) -> Answer:
         """A question about links and to language servers."""
-        from cq.questions.relations import note_unlinked
+        from cq.snapshot.relations import note_unlinked
 
         with self._asking(command) as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
@@ -698,13 +699,13 @@ class Workspace:
         told to (`on`), only those that run already: to start one takes longer than the question."""
         if on is False or (on is None and (page.is_small or not self._has_warm_servers())):
             return lambda answer: answer
-        from cq.questions.enrichment import Enrichment
+        from cq.answers.enrichment import Enrichment
 
         return Enrichment(self._ask_servers(files), text, "interactive" if on else "prefetch", page.measure).apply
 
     def _ask_servers(self, files: IndexedFiles, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""
-        from cq.questions.servers import Servers, tell_changes
+        from cq.snapshot.servers import Servers, tell_changes
 
         if on:
             tell_changes(self.root, files)
@@ -717,7 +718,7 @@ class Workspace:
 
     def _relate(self, command: str, ask: Callable[[Relations], Answer]) -> Answer:
         """A question about links: they are in the index and nowhere else."""
-        from cq.questions.relations import note_unlinked
+        from cq.snapshot.relations import note_unlinked
 
         with self._asking(command) as finish, self._reading() as (reader, tree):
             relations = self._find_relations(reader, tree)
@@ -746,7 +747,7 @@ class Workspace:
 
     def _look(self, command: str, ask: Callable[[Files], Answer]) -> Answer:
         """A question that the files alone can answer."""
-        from cq.questions.files import IndexedFiles
+        from cq.snapshot.files import IndexedFiles
 
         with self._asking(command) as finish:
             if self._has_no_index():
@@ -755,9 +756,9 @@ class Workspace:
                 return finish(ask(IndexedFiles(reader, tree)), tree=tree)
 
     def run(self, plan: Plan, *, measure: str = "text", place: tuple[str, ...] = ()) -> Answer:
-        """Every step of a plan over one generation of the index, merged. `cq.questions.plan` reads plans."""
+        """Every step of a plan over one generation of the index, merged. `cq.questions.run.plan` reads plans."""
         from cq.model.plan import FindStep
-        from cq.questions.plan import run_plan
+        from cq.questions.run.plan import run_plan
 
         with self._asking("run") as finish:
             if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
@@ -771,9 +772,9 @@ class Workspace:
         self, preset: str, target: str, *, budget: int = 8000, measure: str = "text", place: tuple[str, ...] = ()
     ) -> Answer:
         """A plan by its name, for `function:…`, `class:…`, `module:…` or `path:…`."""
-        from cq.questions.plan import run_plan
-        from cq.questions.presets import find_subject, make_report, parse_subject
-        from cq.questions.target import describe_target, say_nothing
+        from cq.questions.run.plan import run_plan
+        from cq.questions.run.presets import find_subject, make_report, parse_subject
+        from cq.snapshot.target import describe_target, say_nothing
 
         kind, name = parse_subject(target)
         with self._asking("report") as finish:
@@ -789,7 +790,7 @@ class Workspace:
 
     def _ask_step(self, place: tuple[str, ...]) -> Callable[[AnyStep, Page], Answer | str]:
         """What answers the steps of a plan, by the methods above; for one that is not there, why."""
-        from cq.questions.steps import list_results, make_question
+        from cq.questions.run.steps import list_results, make_question
 
         def ask(step: AnyStep, page: Page) -> Answer | str:
             for folder in getattr(step, "inside", ()):
@@ -808,8 +809,8 @@ class Workspace:
 
     def entry_points(self) -> tuple[Target, ...]:
         """Where programs begin, as far as names say it; the nearest to the root first."""
-        from cq.questions.entry_points import find_entry_points
-        from cq.questions.files import IndexedFiles
+        from cq.snapshot.entry_points import find_entry_points
+        from cq.snapshot.files import IndexedFiles
 
         self._keep_fresh()
         with self._reading() as (reader, tree):
@@ -887,7 +888,7 @@ class Workspace:
         from cq import __version__
         from cq.query.parse import find_words, get_query
         from cq.query.plan import make_plan
-        from cq.questions.structural.answer import View, answer_query
+        from cq.questions.q.answer import View, answer_query
 
         if page < 1 or limit < 0 or budget < 0:
             raise UsageError("a page is a number from 1, its limit and budget are numbers from 0")
@@ -1042,7 +1043,7 @@ class Workspace:
 
     def _disk_files(self) -> DiskFiles:
         from cq.indexing.read import extract_source
-        from cq.questions.files import DiskFiles
+        from cq.snapshot.files import DiskFiles
         from cq.source.files import find_files
 
         settings = self._settings()
@@ -1224,8 +1225,8 @@ class Workspace:
                 self._shared = None
 
     def _find_relations(self, reader: Reader, tree: Tree) -> Relations:
-        from cq.questions.files import IndexedFiles
-        from cq.questions.relations import Relations
+        from cq.snapshot.files import IndexedFiles
+        from cq.snapshot.relations import Relations
 
         return self._shared[2] if self._shared else Relations(IndexedFiles(reader, tree))
 

@@ -15,7 +15,7 @@ from cq.languages.effects import Effects
 from cq.languages.registry import get_language
 from cq.languages.tables.linking import Rules
 from cq.questions import imports
-from cq.questions.structural.rules import Patterns
+from cq.questions.q.rules import Patterns
 from cq.source import segments
 from cq.syntax.language import Syntax
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cq import Answer, Workspace
+from cq.answers.page import Page
 from cq.model.answer import CallDetails
 from cq.model.errors import UsageError
 from cq.questions.calls import CallsOptions
-from cq.questions.page import Page
 
 TARGET = """
 class Rows:

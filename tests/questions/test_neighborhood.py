@@ -11,15 +11,15 @@ import msgspec
 import pytest
 
 from cq import Answer, Workspace
+from cq.answers.page import Page
 from cq.model.errors import UsageError
 from cq.model.neighborhood import KINDS, SECTION_ORDER, SLICE_KINDS, Bundle, Node, decode_kind
-from cq.questions.files import IndexedFiles
 from cq.questions.neighborhood import NeighborhoodOptions, Sources, find_neighborhood
 from cq.questions.neighborhood.bundle import parse_expand
 from cq.questions.neighborhood.near import LEAST
 from cq.questions.neighborhood.reuse import find_again
-from cq.questions.page import Page
-from cq.questions.relations import Relations
+from cq.snapshot.files import IndexedFiles
+from cq.snapshot.relations import Relations
 from cq.store.overflow import FileStore
 from tests.support.checks import check_neighborhood, open_fixture
 from tests.support.fixture import parse_fixture

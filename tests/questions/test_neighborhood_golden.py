@@ -10,9 +10,9 @@ from inline_snapshot import snapshot
 
 from bench.corpora import CorpusError, fetch
 from cq import Workspace
+from cq.answers.page import Page
 from cq.model.neighborhood import Bundle
 from cq.questions.neighborhood import NeighborhoodOptions
-from cq.questions.page import Page
 
 pytestmark = pytest.mark.slow
 

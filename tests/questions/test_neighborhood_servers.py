@@ -17,8 +17,8 @@ from cq.providers.answers import Target
 from cq.providers.programs import Detection
 from cq.providers.registry import SERVER_KINDS, Provider, Registry, serve
 from cq.providers.session import ServerSpec
-from cq.questions import servers
 from cq.questions.neighborhood import NeighborhoodOptions
+from cq.snapshot import servers
 from tests.support.servers import QUICK, STUB, Tree, write_tree
 
 pytestmark = pytest.mark.slow

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from cq import Answer, Workspace
+from cq.answers.page import Page
 from cq.model.answer import SCHEMA_VERSION, Run
 from cq.model.errors import SourceError, UsageError
 from cq.model.plan import STEPS, AnyStep, Plan
-from cq.questions.page import Page
-from cq.questions.plan import FIELDS, MAX_BYTES, command_of, make_plan, parse_plan, read_field, run_plan
-from cq.questions.presets import PRESETS
+from cq.questions.run.plan import FIELDS, MAX_BYTES, command_of, make_plan, parse_plan, read_field, run_plan
+from cq.questions.run.presets import PRESETS
 from cq.surfaces.cli import main
 from tests.support.checks import open_fixture
 

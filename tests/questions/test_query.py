@@ -16,8 +16,8 @@ from cq.model.answer import Answer, FactDetails, LinkDetails, QueryDetails, Sect
 from cq.model.errors import QueryError, UsageError
 from cq.query.plan import make_plan
 from cq.query.vocabulary import METAVARIABLE, TOKENS
-from cq.questions.structural import documents
-from cq.questions.structural.run import run_plans
+from cq.questions.q import documents
+from cq.questions.q.run import run_plans
 from tests.support.samples import TESTS
 
 pytestmark = pytest.mark.slow
@@ -329,12 +329,23 @@ def test_languages_that_cannot_serve_are_named(tree: Open):
         "pattern='f($X)' has='(' ",
         "pattern='f($X)' inside='class $C' inside.field=no_such_field",
         "pattern='a = 1' pattern.selector=no_such_kind",
+        "pattern='throws $E' lang=java",
+        "pattern='else if ($X) { $$$ }' lang=java",
     ],
 )
 def test_a_pattern_that_means_nothing_is_an_error(tree: Open, text: str):
-    workspace = tree(a_py="f(1)\n", b_rs="fn f() {}\n")
+    workspace = tree(a_py="f(1)\n", b_rs="fn f() {}\n", C_java="class C {}\n")
     with pytest.raises(QueryError, match="means nothing"):
         workspace.q(text)
+
+
+def test_words_are_code_where_any_words_are(tree: Open):
+    workspace = tree(a_py="f(1)\n", b_sh="ls foo\n", c_css="a b {}\n")
+    with pytest.raises(QueryError, match=r"as in python: .* at character 15 "):
+        workspace.q("pattern='export { $A } form $B'")
+    assert places(workspace.q("pattern='ls $X'")) == ["b.sh:1:1"]
+    assert places(workspace.q("pattern='rm $X' lang=shell")) == []
+    assert places(workspace.q("pattern='ls $X' not='ls foo'")) == []
 
 
 def test_alternatives_of_several_languages(tree: Open):
@@ -423,6 +434,15 @@ def test_matches_of_a_pattern_lead_to_their_definitions(tree: Open):
         ("entity=function globs='*.go'", "globs=*.go: no file fits it"),
         ("entity=function exclude='tets/**'", "exclude=tets/**: no file fits it"),
         ("entity=function lang=go", "lang=go: no file here is of it"),
+        ("entity=function lang=go,python", "lang=go: no file here is of it"),
+        ("entity=function not name=halper", "name=halper: nothing here fits that (did you mean 'helper'?)"),
+        (
+            "entity=function not used_by=nosuch",
+            "used_by=nosuch: no definition here is called that (did you mean 'nosu'?)",
+        ),
+        ("entity=function decorator_count_min=2", "decorator_count_min=2: none of the 2 matches fits that"),
+        ("entity=function | filter(name = nosuch)", "filter(name = nosuch): none of the 2 matches fits that"),
+        ("entity=method name=Store::sve", "name=Store::sve: nothing here fits that (did you mean 'Store.save'?)"),
         (
             "entity=function used_by=halper",
             "used_by=halper: no definition here is called that (did you mean 'helper'?)",
@@ -615,6 +635,25 @@ def test_a_pattern_means_what_the_matcher_makes_of_it(tree: Open, language: str,
         ("A.java", "class C { void m() {\n  try { f(); }\n  finally { h(); }\n} }", "finally { $$$ }", [3]),
         ("a.cpp", "void m() {\n  try { f(); }\n  catch (E e) { h(); }\n}", "catch ($E $X) { $$$ }", [3]),
         ("a.rs", "fn m() {\n  if a { b(); }\n  else { c(); }\n}", "else { $$$ }", [3]),
+        *(
+            ("a.go", f"package p\nfunc f() {{\n{cases}\n}}\n", pattern, lines)
+            for cases in (
+                "select {\ncase v := <-c: g(v)\ncase <-c: h()\ncase c <- 1: i()\ndefault:\n}\n"
+                "switch x.(type) {\ncase int: g()\n}\nswitch x {\ncase 1, 2: g()\ndefault: h()\n}",
+            )
+            for pattern, lines in (
+                ("case <-$C: $$$", [5]),
+                ("case $V := <-$C: $$$", [4]),
+                ("case $C <- $V: $$$", [6]),
+                ("case int: $$$", [10]),
+                ("case $A, $B: $$$", [13]),
+                ("default: $$$", [7, 14]),
+            )
+        ),
+        ("A.java", "class C {\n  private int a = 1;\n  void m() { int b = 2; }\n}", "private $T $N = $V;", [2]),
+        ("a.ts", "export { a } from \"x\";\nexport { b };\nexport * from 'y';", "export { $$$ } from $M", [1]),
+        ("a.ts", "export { a } from \"x\";\nexport { b };\nexport * from 'y';", "export * from $M", [3]),
+        ("a.ts", 'import a = require("x");\n', "import $A = require($M)", [1]),
     ],
 )
 def test_a_part_of_a_statement_is_found_as_what_it_is(

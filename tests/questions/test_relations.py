@@ -13,9 +13,10 @@ from cq import Answer, Workspace
 from cq.model.answer import CallDetails, NodeDetails
 from cq.model.errors import UsageError
 from cq.model.history import Change
-from cq.questions.graph import GraphOptions, PathOptions
+from cq.questions.graph import GraphOptions
 from cq.questions.impact import ImpactOptions
 from cq.questions.imports import ImportsOptions
+from cq.questions.path import PathOptions
 from cq.questions.sig_impact import SignatureOptions
 from tests.support.fixture import parse_fixture
 

@@ -7,9 +7,9 @@ import re
 import msgspec
 import pytest
 
+from cq.answers.page import Page
 from cq.model.answer import ImportDetails
 from cq.model.errors import UsageError
-from cq.questions.page import Page
 from cq.questions.search.pattern import TimedOut, find_literals, make_pattern
 from cq.questions.search.python import PythonName
 from cq.questions.search.scan import PROFILES, Limits

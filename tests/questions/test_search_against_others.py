@@ -19,9 +19,9 @@ import msgspec
 import pytest
 from tree_sitter import Node
 
+from cq.answers.page import Page
 from cq.languages.registry import get_language
 from cq.model.source import SourceFile
-from cq.questions.page import Page
 from cq.questions.search.classify import Hit, classify
 from cq.questions.search.scan import SearchOptions
 from cq.workspace import Workspace

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from cq import Answer, CallsOptions, SearchOptions, Workspace
+from cq.answers.enrichment import _doubt
 from cq.model.provider import Coverage, Reply, Telemetry
 from cq.providers import sessions
 from cq.providers.session import BUDGETS
 from cq.providers.sessions import find_sessions
-from cq.questions.enrichment import _doubt
-from cq.questions.files import IndexedFiles
-from cq.questions.servers import Servers
-from cq.questions.target import find_targets
+from cq.snapshot.files import IndexedFiles
+from cq.snapshot.servers import Servers
+from cq.snapshot.target import find_targets
 from tests.support.servers import is_gone, write_tree
 
 TREE = """

@@ -8,8 +8,8 @@ import sysconfig
 from pathlib import Path
 
 from cq import Workspace
+from cq.answers.page import Page
 from cq.model.answer import Answer, EffectDetails
-from cq.questions.page import Page
 from cq.questions.side_effects import EffectsOptions
 from tests.support.checks import open_fixture
 from tests.support.fixture import parse_fixture

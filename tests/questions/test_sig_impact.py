@@ -304,3 +304,16 @@ def test_the_signature_of_a_class_is_that_of_its_constructor(tmp_path: Path):
         assert "'Line'" in opened.sig_impact(SignatureOptions("Row", "Line(self, a)")).degraded[0].message
         assert "no function" in opened.sig_impact(SignatureOptions("value", "value()")).degraded[0].message
         assert "no class" in opened.types("value").degraded[0].message
+
+
+def test_several_definitions_are_the_likeliest_for_both(tmp_path: Path):
+    (tmp_path / "a.py").write_text(
+        "class Row:\n    def save(self, x): ...\n    @property\n    def size(self): ...\n"
+        "    @size.setter\n    def size(self, value): ...\nclass Table:\n    def save(self): ...\n"
+        "def use(row: Row, table: Table, anything):\n    row.save(1)\n    row.save(2)\n    table.save()\n"
+        "    anything.save(3)\n    row.size = row.size\n"
+    )
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as opened:
+        for target, count in (("save", 3), ("Row.save", 3), ("Table.save", 1), ("Row.size", 2)):
+            assert opened.calls(target).found == count, target
+            assert opened.sig_impact(SignatureOptions(target, "f(self)")).found == count, target

@@ -11,7 +11,7 @@ import pytest
 from cq import Answer, Workspace
 from cq.model.errors import UsageError
 from cq.questions.calls import CallsOptions
-from cq.questions.graph import PathOptions
+from cq.questions.path import PathOptions
 from cq.questions.read import ReadOptions
 from cq.questions.sig_impact import SignatureOptions
 from tests.support.fixture import parse_fixture

@@ -8,6 +8,7 @@ from textwrap import dedent
 from typing import Any
 
 from cq import Workspace
+from cq.answers.page import Page
 from cq.graph.unit import Unit
 from cq.languages.linking import link_calls
 from cq.model.answer import Answer, ExceptionDetails
@@ -15,7 +16,6 @@ from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.model.neighborhood import Bundle
 from cq.questions.exceptions import ExceptionsOptions
 from cq.questions.neighborhood import NeighborhoodOptions
-from cq.questions.page import Page
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document

@@ -13,9 +13,9 @@ from cq import Workspace
 from cq.languages.facts import extract_facts
 from cq.languages.registry import get_language
 from cq.model.find import FindAnswer
-from cq.questions.files import HeldFile, IndexedFiles
 from cq.questions.find import FindOptions
 from cq.questions.find.snapshot import take_snapshot
+from cq.snapshot.files import HeldFile, IndexedFiles
 from tests.support.fixture import parse_fixture
 
 

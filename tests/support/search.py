@@ -9,9 +9,9 @@ from typing import Any
 from cq.indexing.read import extract_source
 from cq.model.answer import Answer, Finding, MatchDetails
 from cq.model.source import SourceFile
-from cq.questions.files import DiskFiles, HeldFile
 from cq.questions.search import SearchOptions, search
 from cq.questions.search.scan import Scan, scan
+from cq.snapshot.files import DiskFiles, HeldFile
 from cq.source.read import decode
 from tests.support.fixture import parse_fixture
 

@@ -9,7 +9,20 @@ from textwrap import dedent
 import pytest
 
 from cq.languages.facts import embedding_text
-from cq.model.code import Each, Element, Name, Seen
+from cq.model.code import (
+    Boolean,
+    CallEnd,
+    Constant,
+    Each,
+    Element,
+    Integer,
+    Joined,
+    Listing,
+    Name,
+    Operated,
+    Seen,
+    Text,
+)
 from cq.model.facts import Call, FileFacts, Import, Symbol
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
@@ -409,4 +422,59 @@ def test_a_missing_name_is_no_value():
     assert [p.type for p in facts.code.definitions[0].parameters] == [
         Element(Name("Callable"), (None,)),
         Element(Name("Tuple"), (Name("int"),)),
+    ]
+
+
+def test_a_formatted_text_has_its_parts():
+    code = read("""run(f"a{x.y!r:>9}b{{", f'{z()}', "p" f"q{w}", rf"n", shell=True)\n""").code
+    assert code is not None
+    assert code.sites[0].args == (
+        Joined((Text("a"), Name("x.y"), Text("b{{"))),
+        Joined((CallEnd(29),)),
+        Joined((Text("p"), Text("q"), Name("w"))),
+        Constant("str"),
+    )
+    assert code.sites[0].keywords == (("shell", Boolean(True)),)
+
+
+def test_branches_know_their_conditions():
+    code = read(
+        """
+        if a and not (b == 1):
+            x = 1
+        elif f(c):
+            x = 2
+        else:
+            x = 3
+        while d in e:
+            pass
+        for g in h:
+            pass
+        assert i
+        try:
+            pass
+        except (J, K) as k:
+            pass
+        finally:
+            pass
+        match m:
+            case 1:
+                pass
+        """
+    ).code
+    assert code is not None
+    first = Operated("and", Name("a"), Operated("not", Operated("==", Name("b"), Integer(1)), None))
+    call = code.branches[1].value
+    assert isinstance(call, int)
+    assert [(branch.kind, branch.value) for branch in code.branches] == [
+        ("if", first),
+        ("if", call),
+        ("if", Operated("not", Operated("or", first, call), None)),
+        ("loop", Operated("in", Name("d"), Name("e"))),
+        ("loop", None),
+        ("assert", Name("i")),
+        ("try", None),
+        ("except", Listing("tuple", (Name("J"), Name("K")))),
+        ("finally", None),
+        ("case", Name("m")),
     ]

@@ -9,6 +9,18 @@ from textwrap import dedent
 import pytest
 
 from cq.languages.facts import embedding_text, extract_facts
+from cq.model.code import (
+    Boolean,
+    CallEnd,
+    Code,
+    Integer,
+    Joined,
+    MethodOf,
+    Name,
+    Operated,
+    Text,
+    Unwrapped,
+)
 from cq.model.facts import FileFacts, Symbol
 from cq.syntax.chunks import full_source
 from tests.support.fixture import Fixture, Mark, parse_fixture
@@ -505,3 +517,44 @@ def test_an_error_costs_only_what_it_touches():
 )
 def test_hostile_nesting_ends(source: str):
     assert extract_facts(source.encode(), "rust").language == "rust"
+
+
+def test_arguments_have_values():
+    code = _read_code(b'fn f() { a.run("x", &mut b.c, true, 1, r#"y"#, g(2)?, &h[0]); P { d: 1, e } }')
+    run, _, new = code.sites
+    assert run.args[:6] == (Text("x"), Name("b.c"), Boolean(True), Integer(1), Text("y"), Unwrapped(CallEnd(51)))
+    assert new.keywords == (("d", Integer(1)), ("e", Name("e")))
+
+
+def test_a_format_string_has_its_parts():
+    code = _read_code(b'fn f() { format!("a{} {x:?} {0} {k} {{", m.n, k = g(1)); m::custom!("{x}", h(2).await?); }')
+    by_name = {site.name: site for site in code.sites}
+    call = CallEnd(by_name["g"].end)
+    parts = (Text("a"), Name("m.n"), Text(" "), Name("x"), Text(" "), Name("m.n"), Text(" "), call, Text(" {{"))
+    assert by_name["format"].args == (Joined(parts), Name("m.n"))
+    assert by_name["format"].keywords == (("k", call),)
+    assert by_name["custom"].args == (Text("{x}"), Unwrapped(CallEnd(by_name["h"].end)))
+
+
+def test_branches_know_their_conditions():
+    code = _read_code(
+        b"fn f() { if a && !b.c() { 1 } else if let Some(q) = d { 2 } else { 3 }; while n < 3 {} "
+        b"for i in v {} match z { A(x) => 1, _ => {} } }"
+    )
+    matched = Operated("matches", Name("d"), None)
+    assert [(branch.kind, branch.value) for branch in code.branches] == [
+        ("if", Operated("and", Name("a"), Operated("not", CallEnd(code.sites[0].end), None))),
+        ("if", matched),
+        ("if", Operated("not", matched, None)),
+        ("loop", Operated("<", Name("n"), Integer(3))),
+        ("loop", None),
+        ("case", Name("z")),
+        ("case", Name("z")),
+    ]
+    assert code.sites[0].callee == MethodOf(Name("b"), "c")
+
+
+def _read_code(text: bytes) -> Code:
+    code = check_document(text, "rust").code
+    assert code is not None
+    return code

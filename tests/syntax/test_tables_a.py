@@ -383,3 +383,9 @@ def test_hostile_code_costs_no_more_than_its_size(language: str, source: bytes):
     extract_facts(source, language)
     # A hundred times what it takes; the square of the length would be minutes.
     assert time.process_time() - started < 30
+
+
+@pytest.mark.parametrize("end", ["@B", "@", "@B(x)", "@a.b", "@`x", "/* c */@B", "@@B", "@a@B//x", "@B*/"])
+def test_a_text_that_stops_in_an_annotation_comes_to_an_end(end: str):
+    for text in (f"val a = 1\n{end}", f"class A {{\n  val a = 1\n  {end}"):
+        check_document(text.encode(), "kotlin")

@@ -164,6 +164,10 @@ class Dialect:
         """What forms mean that not every language has."""
         return linker.unknown
 
+    def find_literal(self, linker: Linker, kind: str) -> Values:
+        """A literal, of the type that the linker calls so: str, int."""
+        return linker.literal(kind, self.core)
+
     def contain(self, linker: Linker, unit: View, scope: int, form: Written, position: int) -> Values:
         """A container as written."""
         return {linker.container(get_kind(form), unit, scope, position, form): SCOPE}

@@ -14,6 +14,7 @@ from cq.model.code import (
     Attribute,
     Augmented,
     Awaited,
+    Boolean,
     Bounds,
     Caught,
     Choice,
@@ -34,9 +35,11 @@ from cq.model.code import (
     Integer,
     Item,
     Iterated,
+    Joined,
     Key,
     Lambda,
     Listing,
+    Literals,
     MemberType,
     MethodOf,
     NamedType,
@@ -70,7 +73,7 @@ MAX_PATH = 12  # attributes in one chain of names
 def evaluate_form(linker: Linker, unit: View, scope: int, form: Form, position: int) -> Values:
     """What an expression can be that is neither a name nor a call. The most frequent forms come first."""
     match form:
-        case Constant() | Text() | Integer():
+        case Constant() | Text() | Integer() | Boolean() | Joined():
             return _find_literal(linker, unit, form)
         case Attribute():
             return _read_attribute(linker, unit, scope, form, position)
@@ -133,11 +136,14 @@ def evaluate_form(linker: Linker, unit: View, scope: int, form: Form, position: 
             assert_never(form)
 
 
-def _find_literal(linker: Linker, unit: View, form: Constant | Text | Integer) -> Values:
+_LITERALS = {Text: "str", Joined: "str", Integer: "int", Boolean: "bool"}
+
+
+def _find_literal(linker: Linker, unit: View, form: Literals) -> Values:
     if form == NULL:
         return NOTHING
-    name = form.name if isinstance(form, Constant) else "str" if isinstance(form, Text) else "int"
-    return linker.literal(name, linker.dialects[unit.language].core)
+    name = form.name if isinstance(form, Constant) else _LITERALS[type(form)]
+    return linker.dialects[unit.language].find_literal(linker, name)
 
 
 def _read_attribute(linker: Linker, unit: View, scope: int, form: Attribute, position: int) -> Values:

@@ -231,7 +231,7 @@ class Scopes:
     def _loops(self) -> list[tuple[int, int]]:
         """Those that are in no other."""
         found: list[tuple[int, int]] = []
-        for start, end in self.code.loops:
+        for start, end in [(branch.start, branch.end) for branch in self.code.branches if branch.kind == "loop"]:
             if not found or start >= found[-1][1]:
                 found.append((start, end))
             elif end > found[-1][1]:  # broken code may have them overlap

@@ -41,7 +41,7 @@ class Integer(BaseForm, frozen=True, tag=2):
 
 
 class Constant(BaseForm, frozen=True, tag=3):
-    """A literal of which its type alone is kept: `True` is a bool, `null` is None."""
+    """A literal of which its type alone is kept: `1.5` is a float, `null` is None."""
 
     name: Literal["str", "bytes", "int", "float", "bool", "None", "symbol", "module", "Range", "slice"]  # of the type
 
@@ -65,6 +65,18 @@ class Each(BaseForm, frozen=True, tag=6):
 
     kind: Literal["list", "dict", "set", "tuple", "generator", "promise", "map"]
     element: Value
+
+
+class Boolean(BaseForm, frozen=True, tag=7):
+    """`True`, `False`."""
+
+    value: bool
+
+
+class Joined(BaseForm, frozen=True, tag=8):
+    """A text with values in it: `f"a{x}"`, `` `a${x}` ``, `format!("a{x}")`. What is too long for a Text is a str."""
+
+    parts: tuple[Value, ...]
 
 
 # -- what is read off other values --------------------------------------------------------------------
@@ -359,13 +371,13 @@ class ElementsOf(BaseForm, frozen=True, tag=73):
 
 
 Form = (
-    Text | Integer | Constant | Listing | Dictionary | Each | Attribute | Element | Slice | Choice | Operated | Spread
-    | Iterated | Entered | Awaited | Caught | Sent | InstanceOf | Seen | SeenIn | Typed | Augmented | Lambda | Defined
-    | ParameterOf | Imported | SuperObject | FunctionType | ObjectType | Bounds | TypeOf | MemberType | AliasOf
-    | NamedType | MethodOf | Item | Unwrapped | PartOf | TuplePart | Indexed | ClosureParameter | OperatorMethod
-    | OnReceiver | ResultOf | ReturnOf | Decorated | ElementsOf
+    Text | Integer | Constant | Listing | Dictionary | Each | Boolean | Joined | Attribute | Element | Slice | Choice
+    | Operated | Spread | Iterated | Entered | Awaited | Caught | Sent | InstanceOf | Seen | SeenIn | Typed | Augmented
+    | Lambda | Defined | ParameterOf | Imported | SuperObject | FunctionType | ObjectType | Bounds | TypeOf | MemberType
+    | AliasOf | NamedType | MethodOf | Item | Unwrapped | PartOf | TuplePart | Indexed | ClosureParameter
+    | OperatorMethod | OnReceiver | ResultOf | ReturnOf | Decorated | ElementsOf
 )  # fmt: skip
-Literals = Text | Integer | Constant
+Literals = Text | Integer | Boolean | Joined | Constant
 Value = Name | CallEnd | Form | None
 Key = Text | Integer | Listing  # a constant by which elements are told apart: a text, a number, a tuple of such
 NOWHERE = -2  # a scope that is not known yet
@@ -520,6 +532,24 @@ def split_receiver(callee: Value) -> Name | None:
     return Name(base) if base else None
 
 
+BranchKind = Literal["if", "case", "loop", "assert", "try", "except", "finally"]
+
+
+class Branch(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A stretch of code that runs on a condition, more than once, or when something is raised.
+
+    The value of an `if` (its `else` has one too), of a `while` and an `assert` is the condition under which the code
+    runs: comparisons, `and`, `or` and `not` are an Operated. That of a `case` is what is matched, that of an `except`
+    the class that is caught.
+    """
+
+    scope: int
+    kind: BranchKind
+    start: int
+    end: int
+    value: Value = None
+
+
 class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A definition as others find it, wherever it stands: see ENTRY_KINDS."""
 
@@ -546,7 +576,7 @@ class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):
     # Scope, start, operation and receiver of what runs a method without a call: with iter + < [] …; of `a += v` both,
     # as an Augmented.
     runs: tuple[tuple[int, int, str, Value], ...] = ()
-    loops: tuple[tuple[int, int], ...] = ()  # spans in which what stands below may have run before
+    branches: tuple[Branch, ...] = ()  # by start; in a loop what stands below may have run before
     public: tuple[str, ...] | None = None  # what `import *` takes, where the document says so
     entries: tuple[Entry, ...] = ()
 
@@ -558,6 +588,7 @@ def find_outer(code: Code) -> list[Form]:
     todo += [value for site in code.sites for value in (site.callee, *site.args)]
     todo += [value for site in code.sites for _, value in site.keywords]
     todo += [value for *_, value in (*code.raises, *code.runs)]
+    todo += [branch.value for branch in code.branches]
     for made in code.definitions:
         todo += (made.type, *made.returns, *made.yields, *made.bases, *made.decorators)
         todo += [value for _, value in made.keywords]
@@ -605,6 +636,7 @@ def replace_values(code: Code, change: Callable[[Value], Value]) -> Code:
         ]),
         raises=tuple([(scope, start, change(value)) for scope, start, value in code.raises]),
         runs=tuple([(scope, start, operation, change(value)) for scope, start, operation, value in code.runs]),
+        branches=tuple([replace(branch, value=change(branch.value)) for branch in code.branches]),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from cq.query.vocabulary import (
     COMPARISONS,
     EXPANSIONS,
     GRAPH_EXPANSIONS,
+    LANGUAGES,
     METAVARIABLE,
     STRICTNESS,
     TOKENS,
@@ -31,6 +32,7 @@ _TOKEN_AHEAD = re.compile(r"(?:^|[\s(])(?:(?:\$+\w+|[A-Za-z_][\w.]*)(?:!=~|=~|!=
 _WORD = re.compile(r"[^\s()|&]+|.", re.DOTALL)
 _NAMED = re.compile(r"@([A-Za-z_][\w-]*)")
 _POSITION = re.compile(r"[+-]?\d*n(?:[+-]\d+)?|\d+")
+_GLOB = re.compile(r"\*|\?(?=.)")  # `empty?` is a name of Ruby
 _STAGES = ("filter", "sort", "limit")
 
 
@@ -469,9 +471,9 @@ class _Parser:
                 fault = regex.find_fault(text)
             elif "\0" in text:
                 fault = "a name holds no NUL"
-            elif rule.kind == "name" and "*" in text and "operator" not in text:
+            elif rule.kind == "name" and _GLOB.search(text) and "operator" not in text:
                 fault = f"{key} takes a name or a regular expression, and {text!r} is a glob"
-                hint = f"did you mean {key}=~'^{re.escape(text).replace(chr(92) + '*', '.*')}$'?"
+                hint = f"did you mean {key}=~'^{_read_glob(text)}$'?"
         elif rule.kind == "pattern":
             fault = patterns.find_fault(text)
         elif rule.kind == "number":
@@ -488,7 +490,7 @@ class _Parser:
                 fault = f"{text!r} is no position: a number from 1, or a formula like 2n+1"
         elif rule.kind == "text":
             fault = _find_path_fault(text)
-            if key == "in" and "*" in text and not fault:
+            if key == "in" and _GLOB.search(text) and not fault:
                 fault, hint = (
                     f"in= takes a directory or a file, and {text!r} is a glob",
                     f"did you mean globs='{text}'?",
@@ -655,15 +657,17 @@ class _Parser:
             self.fault(*match.span(), f"{name} {op} needs a value", "", example)
             return None
         value, numeric = pieces[0].text, ATTRIBUTES[name][0]
-        fault = ""
+        fault = hint = ""
         if numeric and (not re.fullmatch(r"\d{1,9}", value) or "~" in op):
             fault = f"{name} is a number; it cannot be compared by {op} with {value!r}"
         elif not numeric and op in (">", "<", ">=", "<="):
             fault = f"{name} is text: compare it with =, !=, =~ or !=~"
         elif op.endswith("~"):
             fault = regex.find_fault(value)
+        elif name == "language" and value not in LANGUAGES:
+            fault, hint = f"language: {value!r} is not one of its values", did_you_mean(value, LANGUAGES)
         if fault:
-            self.fault(match.start(), pieces[0].end, fault, "", example)
+            self.fault(match.start(), pieces[0].end, fault, hint, example)
             return None
         self.places.setdefault(("stage", name), match.span(1))
         return Token(name, value, "=" if op == "==" else op)
@@ -673,6 +677,10 @@ def _strip_not(item: Expression) -> Expression:
     while isinstance(item, Not):
         item = item.item
     return item
+
+
+def _read_glob(text: str) -> str:
+    return re.escape(text).replace(r"\*", ".*").replace(r"\?", ".")
 
 
 def _find_path_fault(text: str) -> str:

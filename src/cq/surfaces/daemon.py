@@ -546,7 +546,7 @@ def _preload() -> None:
     from cq.surfaces.client import AT_HOME
 
     names = [module for name, (module, _) in COMMANDS.items() if name not in AT_HOME]
-    for name in (*names, "cq.workspace", "cq.indexing.config", "cq.questions.files", "cq.store.read",
+    for name in (*names, "cq.workspace", "cq.indexing.config", "cq.snapshot.files", "cq.store.read",
                  "cq.store.overflow", "cq.surfaces.render.answer"):  # fmt: skip
         import_module(name)
 

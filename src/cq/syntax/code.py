@@ -15,6 +15,8 @@ from cq.language import describe
 from cq.model.code import (
     BaseForm,
     Bind,
+    Branch,
+    BranchKind,
     Choice,
     Code,
     Defined,
@@ -73,7 +75,7 @@ class CodeDraft:
         self.entries: list[Entry] = []
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
-        self.loops: list[tuple[int, int]] = []
+        self.branches: list[tuple[int, BranchKind, int, Value]] = []  # start, kind, end, value
         self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
         self.renamed: dict[int, int] = {}  # start of a function in values -> of its definition, where that is another
         self.is_shared = False  # whether functions assign to variables of others around them
@@ -128,9 +130,14 @@ class CodeDraft:
         self.runs.sort(key=_first)
         owners = scopes.find([run[0] for run in self.runs])
         runs = tuple((scope, *run) for scope, run in zip(owners, self.runs, strict=True))
-        loops = tuple(sorted(self.loops))
+        self.branches.sort(key=_spans)
+        owners = scopes.find([branch[0] for branch in self.branches])
+        branches = tuple(
+            Branch(scope, kind, start, end, value)
+            for scope, (start, kind, end, value) in zip(owners, self.branches, strict=True)
+        )
         entries = tuple(sorted(self.entries, key=lambda entry: entry.start))
-        code = Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, loops, public, entries)
+        code = Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, branches, public, entries)
         return self._settle_values(code)
 
     def _settle_values(self, code: Code) -> Code:
@@ -458,3 +465,4 @@ def _lift(row: Row, lifted: Mapping[int, int]) -> Row:
 
 
 _places = itemgetter(0, 1, 2)
+_spans = itemgetter(0, 2)

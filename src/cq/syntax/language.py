@@ -8,6 +8,7 @@ pattern stands last and names what the pattern is about:
     @import[.<kind>] an import statement; beside it @module (and for tables @local, @imported)
     @export          an export statement
     @run.<kind>      what runs a method of an object without a call
+    @branch.<kind>   what runs on a condition, more than once, or when something is raised
     @flow.<kind>     assign annotate return raise catch await yield; beside it @target, @value
     @ref[.<role>]    an identifier; definitions are taken out later, so a pattern may be as wide as it likes
     @role.<role>     the role of an identifier, where words of the text are the references

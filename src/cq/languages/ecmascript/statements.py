@@ -22,7 +22,7 @@ class StatementReader(DefinitionReader):
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         match kind:
             case "loop":
-                collector.code.loops.append((start_of(node), end_of(node)))
+                collector.code.branches.append((start_of(node), "loop", end_of(node), None))
             case "for":
                 self._read_loop(collector, node)
             case "assign":
@@ -66,7 +66,7 @@ class StatementReader(DefinitionReader):
             source = None if right is None else Iterated(iterated)
             if right is not None and kind_of(right) in _ITERATED and iterated is not None:
                 collector.code.runs.append((start_of(right), "iter", iterated))
-        collector.code.loops.append((start, end))
+        collector.code.branches.append((start, "loop", end, None))
         if field_of(node, "kind") is None:
             self._assign(collector, start, end, target, source)
             return

@@ -16,6 +16,8 @@ from cq.model.code import (
     NULL,
     Augmented,
     Awaited,
+    Boolean,
+    BranchKind,
     CallEnd,
     Caught,
     Choice,
@@ -27,8 +29,10 @@ from cq.model.code import (
     Imported,
     Integer,
     Iterated,
+    Joined,
     Lambda,
     Listing,
+    Literals,
     Name,
     Operated,
     Parameter,
@@ -428,7 +432,7 @@ class Python(Language):
             value: Value
             if kind == "name" and not folded:
                 value = Name(excerpt) if excerpt else None
-            elif number == string and not folded:
+            elif number == string and not folded and piece[0] in _QUOTES:
                 value = _string_value(piece)
             elif number == splat and not name:
                 inner = child_at(child, 0)
@@ -480,7 +484,8 @@ class Python(Language):
             name = text[start:end].decode("utf-8", "replace")
             return Name(name) if name else None  # a name that the parser made up
         if kind == "string":
-            return _string_value(text[start:end])
+            piece = text[start:end]
+            return self._joined_value(collector, node, depth) if _FORMATTED.match(piece) else _string_value(piece)
         if kind in _LITERALS:
             number = read_integer(text[start:end]) if kind == "integer" else None
             return _LITERALS[kind] if number is None else number
@@ -495,6 +500,27 @@ class Python(Language):
 
     def _values(self, collector: Collector, nodes: list[Node], depth: int) -> tuple[Value, ...]:
         return tuple(self.value(collector, node, depth) for node in nodes[:MAX_ELEMENTS] if kind_of(node) != "comment")
+
+    def _joined_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        """`f"a{x}"`; one without a value in it is a plain text."""
+        parts: list[Value] = []
+        is_plain = True
+        for part in children_of(node)[:MAX_ELEMENTS]:
+            kind = kind_of(part)
+            if kind == "string_content":
+                piece = collector.text[start_of(part) : end_of(part)]
+                parts.append(Text(piece.decode("utf-8", "replace")) if len(piece) < _STRING_TEXT else Constant("str"))
+            elif kind == "interpolation":
+                inner, is_plain = field_of(part, "expression"), False
+                parts.append(None if inner is None or depth > MAX_NESTED else self.value(collector, inner, depth + 1))
+        return Constant("str") if is_plain else Joined(tuple(parts))
+
+    def _concatenated_value(self, collector: Collector, node: Node, depth: int) -> Value:
+        """`"a" f"{b}"`."""
+        parts = self._values(collector, children_of(node), depth)
+        if not any(isinstance(part, Joined) for part in parts):
+            return Constant("str")
+        return Joined(tuple(one for part in parts for one in (part.parts if isinstance(part, Joined) else (part,))))
 
     def _attribute_value(self, collector: Collector, node: Node, depth: int) -> Value:
         base, name = field_of(node, "object"), field_of(node, "attribute")
@@ -795,11 +821,7 @@ class Python(Language):
         operator, right = field_of(node, "operator"), field_of(node, "right")
         if target is not None and operator is not None and right is not None:
             base, value = self.value(collector, target), self.value(collector, right)
-            if (
-                kind_of(operator) == "+="
-                and not isinstance(value, (str, int, Text, Integer, Constant))
-                and value is not None
-            ):
+            if kind_of(operator) == "+=" and not isinstance(value, (str, int, Literals)) and value is not None:
                 base = Augmented(base, value)  # jobs += [f]
             collector.code.runs.append((start_of(node), kind_of(operator), base))
 
@@ -822,11 +844,76 @@ class Python(Language):
             collector.code.looped.add(start_of(whole))
             self._add_bind(collector, target, whole, element, start_of(whole), end_of(whole))
         else:
-            collector.code.loops.append((start_of(node), end_of(node)))
+            collector.code.branches.append((start_of(node), "loop", end_of(node), None))
             self._add_bind(collector, target, node, element, end_of(target))
 
-    def _loop(self, collector: Collector, node: Node) -> None:
-        collector.code.loops.append((start_of(node), end_of(node)))
+    def each_branch(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        for node in nodes:
+            _BRANCHES[kind](self, collector, node)
+
+    def _add_branch(self, collector: Collector, kind: BranchKind, node: Node | None, value: Value = None) -> None:
+        if node is not None:
+            collector.code.branches.append((start_of(node), kind, end_of(node), value))
+
+    def _read_if(self, collector: Collector, node: Node) -> None:
+        """`elif` is asked when nothing above it held, `else` runs where nothing did."""
+        asked: Value = None
+        for clause in (node, *fields_of(node, "alternative")):
+            if kind_of(clause) == "else_clause":
+                self._add_branch(collector, "if", field_of(clause, "body"), Operated("not", asked, None))
+                continue
+            condition = field_of(clause, "condition")
+            value = None if condition is None else self.condition(collector, condition)
+            self._add_branch(collector, "if", field_of(clause, "consequence"), value)
+            asked = value if clause is node else Operated("or", asked, value)
+
+    def _read_while(self, collector: Collector, node: Node) -> None:
+        condition = field_of(node, "condition")
+        self._add_branch(collector, "loop", node, None if condition is None else self.condition(collector, condition))
+
+    def _read_assert(self, collector: Collector, node: Node) -> None:
+        condition = child_at(node, 0)
+        self._add_branch(collector, "assert", node, None if condition is None else self.condition(collector, condition))
+
+    def _read_try(self, collector: Collector, node: Node) -> None:
+        self._add_branch(collector, "try", field_of(node, "body"))
+        for clause in children_of(node):
+            kind = kind_of(clause)
+            if kind == "except_clause":
+                caught = field_of(clause, "value")
+                if caught is not None and kind_of(caught) == "as_pattern":
+                    caught = child_at(caught, 0)
+                self._add_branch(collector, "except", clause, None if caught is None else self.value(collector, caught))
+            elif kind == "finally_clause":
+                self._add_branch(collector, "finally", clause)
+
+    def _read_match(self, collector: Collector, node: Node) -> None:
+        subject, body = field_of(node, "subject"), field_of(node, "body")
+        value = None if subject is None else self.value(collector, subject)
+        for clause in () if body is None else children_of(body):
+            if kind_of(clause) == "case_clause":
+                self._add_branch(collector, "case", clause, value)
+
+    def condition(self, collector: Collector, node: Node, depth: int = 0) -> Value:
+        """What must be true; an expression that is no condition of others is its value."""
+        kind = kind_of(node)
+        if depth > MAX_NESTED:
+            return None
+        if (
+            kind == "parenthesized_expression"
+            and child_count_of(node) == 1
+            and (inner := child_at(node, 0)) is not None
+        ):
+            return self.condition(collector, inner, depth + 1)
+        parts = all_children_of(node) if kind in _CONDITIONS else []
+        if kind == "not_operator" and len(parts) == 2:
+            return Operated("not", self.condition(collector, parts[1], depth + 1), None)
+        if kind == "boolean_operator" and len(parts) == 3:
+            left, right = (self.condition(collector, part, depth + 1) for part in parts[::2])
+            return Operated(kind_of(parts[1]), left, right)
+        if kind == "comparison_operator" and len(parts) == 3:  # not `a < b < c`
+            return Operated(kind_of(parts[1]), *self._values(collector, parts[::2], depth + 1))
+        return self.value(collector, node, depth)
 
     def _walrus(self, collector: Collector, node: Node) -> None:
         target, value = field_of(node, "name"), field_of(node, "value")
@@ -1118,11 +1205,8 @@ def _is_text(collector: Collector, string: Node) -> bool:
 
 
 def _string_value(raw: bytes) -> Value:
-    """Short plain strings keep their text: they are keys, names of attributes, modules and types. Of `f"visit_{x}"` it
-    is known how it begins."""
+    """Short plain strings keep their text: they are keys, names of attributes, modules and types."""
     quote = raw[:1]
-    if quote == b"f" and (begun := _BEGUN.match(raw)):
-        return Operated("+", Text(begun[1].decode()), None)
     if quote in (b"'", b'"') and len(raw) < _STRING_TEXT and raw[:3] != quote * 3 and b"\\" not in raw:
         return Text(raw[1:-1].decode("utf-8", "replace"))
     return Constant("bytes" if raw[:1] in b"bB" else "str")
@@ -1138,14 +1222,16 @@ _PUBLIC_CALLS = (b"__all__.extend", b"__all__.append")
 _NOTHING: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
 _MAX_KNOWN = 100_000
 _STRING_TEXT = 120
-_BEGUN = re.compile(rb"f[\"']([a-zA-Z_]\w*)\{(?!\{)")
+_QUOTES = b"\"'"
+_FORMATTED = re.compile(rb"[rR]?[fF]")
 _PLACED = re.compile(rb"\b(?:lambda|for)\b")  # what in a list of arguments depends on its place
 _DOTTED = re.compile(rb"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _LITERALS = {
-    "concatenated_string": Constant("str"), "integer": Constant("int"), "float": Constant("float"),
-    "true": Constant("bool"), "false": Constant("bool"), "none": NULL, "not_operator": Constant("bool"),
+    "integer": Constant("int"), "float": Constant("float"),
+    "true": Boolean(True), "false": Boolean(False), "none": NULL, "not_operator": Constant("bool"),
 }  # fmt: skip
 _VALUES = {
+    "concatenated_string": Python._concatenated_value,
     "yield": Python._sent_value,
     "attribute": Python._attribute_value,
     "parenthesized_expression": Python._inner_value,
@@ -1198,8 +1284,15 @@ _FLOWS = {
     "augment": Python._augment,
     "walrus": Python._walrus,
     "for": Python._bind_target,
-    "loop": Python._loop,
     "as": Python._as_pattern,
     "catch": Python._catch,
     "case": Python._case,
 }
+_BRANCHES = {
+    "if": Python._read_if,
+    "while": Python._read_while,
+    "assert": Python._read_assert,
+    "try": Python._read_try,
+    "match": Python._read_match,
+}
+_CONDITIONS = frozenset({"not_operator", "boolean_operator", "comparison_operator"})

@@ -42,6 +42,7 @@ from cq.model.code import (
     Imported,
     Integer,
     Iterated,
+    Joined,
     Lambda,
     Listing,
     Name,
@@ -753,7 +754,7 @@ class PythonDialect(Dialect):
             binds = unit.find(scope, value, position)
             value = binds[0].value if len(binds) == 1 else None
         match value:
-            case Operated(operator="+", left=Text(value=begin)):
+            case Operated(operator="+", left=Text(value=begin)) | Joined(parts=(Text(value=begin), *_)):
                 return begin
             case _:
                 return ""

@@ -38,7 +38,11 @@
 (while_statement condition: (identifier) @run.truth)
 (not_operator argument: (identifier) @run.truth)
 (subscript) @run.item
-(while_statement) @flow.loop
+(if_statement) @branch.if
+(while_statement) @branch.while
+(assert_statement) @branch.assert
+(try_statement) @branch.try
+(match_statement) @branch.match
 (except_clause) @flow.catch
 (case_pattern) @flow.case
 (return_statement) @flow.return

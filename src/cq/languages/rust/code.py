@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from cq.model.code import (
+    Boolean,
     Bounds,
     CallEnd,
     Choice,
@@ -18,23 +19,37 @@ from cq.model.code import (
     Indexed,
     Item,
     Iterated,
+    Joined,
     Lambda,
     Listing,
     MethodOf,
     Name,
     NamedType,
+    Operated,
     OperatorMethod,
     Parameter,
     PartOf,
     Seen,
+    Text,
     TuplePart,
     Typed,
     Unwrapped,
     Value,
     read_attribute,
+    read_integer,
 )
 from cq.syntax.code import MAX_NESTED
-from cq.syntax.tree import Node, child_at, child_count_of, children_of, end_of, field_of, kind_of, start_of
+from cq.syntax.tree import (
+    Node,
+    all_children_of,
+    child_at,
+    child_count_of,
+    children_of,
+    end_of,
+    field_of,
+    kind_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
     from cq.syntax.collect import Collector
@@ -410,13 +425,20 @@ def _read_plain(callee: bytes) -> Value:
 
 _SAME = frozenset({"reference_expression", "parenthesized_expression", "unary_expression", "await_expression"})
 _CALLS = frozenset({"call_expression", "macro_invocation", "struct_expression"})
-# Traits of the repository may give these methods.
-_STR, _CHAR = Typed(Name("str"), None), Typed(Name("char"), None)
-_LITERALS: dict[str, Value] = {
-    "string_literal": _STR, "raw_string_literal": _STR, "char_literal": _CHAR, "integer_literal": Constant("int"),
-    "float_literal": Constant("float"), "boolean_literal": Constant("bool"), "range_expression": Constant("Range"),
-    "unit_expression": None, "negative_literal": Constant("int"),
-}  # fmt: skip
+_WRITTEN = frozenset({
+    "string_literal", "raw_string_literal", "char_literal", "integer_literal", "float_literal", "boolean_literal",
+    "negative_literal",
+})  # fmt: skip
+_STRING = re.compile(rb'[bc]?r?(#*)"(.*)"\1', re.DOTALL)
+_STRING_TEXT = 120
+# A place in a format string: `{}`, `{0}`, `{name:?}`; what is written twice is a brace.
+_PLACE = re.compile(r"\{\{|\}\}|\{(\w*)\s*(?::[^{}]*)?\}")
+# Macros whose first text is a format string.
+FORMATTING = frozenset({
+    "format", "print", "println", "eprint", "eprintln", "write", "writeln", "panic", "format_args", "assert",
+    "assert_eq", "assert_ne", "debug_assert", "todo", "unreachable", "unimplemented", "bail", "anyhow", "ensure",
+    "trace", "debug", "info", "warn", "error", "log",
+})  # fmt: skip
 _OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem", "&": "bitand", "|": "bitor", "^": "bitxor",
     "<<": "shl", ">>": "shr",
@@ -431,8 +453,10 @@ def read_value(collector: Collector, node: Node, depth: int = 0) -> Value:
     text, start, end = collector.text, start_of(node), end_of(node)
     if kind == "identifier" or kind == "self":
         return Name(text[start:end].decode("utf-8", "replace").removeprefix("r#"))
-    if kind in _LITERALS:
-        return _LITERALS[kind]
+    if kind in _WRITTEN:
+        return read_literal(text[start:end])
+    if kind == "range_expression":
+        return Constant("Range")
     if depth > MAX_NESTED:
         return None
     if kind in _SAME:
@@ -472,6 +496,82 @@ def read_value(collector: Collector, node: Node, depth: int = 0) -> Value:
             return Constant("bool")
         return OperatorMethod(method, read_value(collector, left, depth + 1))
     return _read_tail(collector, node, depth)
+
+
+def read_literal(text: bytes) -> Value:
+    """Short texts without escapes keep what they say."""
+    first = text[:1]
+    if text in (b"true", b"false"):
+        return Boolean(text == b"true")
+    if first.isdigit() or first == b"-":
+        return read_integer(text) or Constant("float" if b"." in text else "int")
+    if first == b"'":
+        return Typed(Name("char"), None)
+    found = _STRING.fullmatch(text) if len(text) < _STRING_TEXT else None
+    if found is None or text[:1] == b"b" or (b"\\" in text and b"r" not in text[:2]):
+        return Constant("str")
+    return Text(found[2].decode("utf-8", "replace"))
+
+
+def join_format(args: tuple[Value, ...], named: dict[str, Value]) -> tuple[Value, ...]:
+    """The first text among the arguments is one with the values of its places: `format!("a{}{x}", y)`."""
+    at = next((number for number, value in enumerate(args) if isinstance(value, Text)), -1)
+    text = args[at] if at >= 0 else None
+    if not isinstance(text, Text) or "{" not in text.value:
+        return args
+    parts: list[Value] = []
+    places = iter(args[at + 1 :])
+    last = 0
+    for found in _PLACE.finditer(text.value):
+        if found[1] is None:
+            continue
+        if found.start() > last:
+            parts.append(Text(text.value[last : found.start()]))
+        last, name = found.end(), found[1]
+        if not name:
+            parts.append(next(places, None))
+        elif name.isdecimal():
+            parts.append(args[at + 1 + int(name)] if len(name) < 4 and at + 1 + int(name) < len(args) else None)
+        else:
+            parts.append(named.get(name, Name(name)))
+    if not parts:
+        return args
+    if last < len(text.value):
+        parts.append(Text(text.value[last:]))
+    return (*args[:at], Joined(tuple(parts)), *args[at + 1 :])
+
+
+def read_condition(collector: Collector, node: Node, depth: int = 0) -> Value:
+    """What must be true; an expression that is no condition of others is its value."""
+    kind, parts = kind_of(node), all_children_of(node)
+    if depth > MAX_NESTED:
+        return None
+    if kind == "parenthesized_expression" and len(parts) == 3:
+        return read_condition(collector, parts[1], depth + 1)
+    if kind == "unary_expression" and len(parts) == 2 and kind_of(parts[0]) == "!":
+        return Operated("not", read_condition(collector, parts[1], depth + 1), None)
+    if kind == "let_condition":
+        value = field_of(node, "value")
+        return None if value is None else Operated("matches", read_value(collector, value, depth + 1), None)
+    if kind == "let_chain":
+        found: Value = None
+        for part in parts[::2]:
+            value = read_condition(collector, part, depth + 1)
+            found = value if part == parts[0] else Operated("and", found, value)
+        return found
+    if kind == "binary_expression" and len(parts) == 3:
+        sign = kind_of(parts[1])
+        if sign in _JOINED:
+            left, right = (read_condition(collector, part, depth + 1) for part in parts[::2])
+            return Operated(_JOINED[sign], left, right)
+        if sign in _COMPARED:
+            left, right = (read_value(collector, part, depth + 1) for part in parts[::2])
+            return Operated(sign, left, right)
+    return read_value(collector, node, depth)
+
+
+_JOINED = {"&&": "and", "||": "or"}
+_COMPARED = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
 
 def _read_tail(collector: Collector, node: Node, depth: int) -> Value:
@@ -536,15 +636,14 @@ def read_closure(collector: Collector, node: Node, call_end: int, number: int, d
     return Lambda(start)
 
 
-def read_arguments(collector: Collector, node: Node, end: int, *, all_values: bool) -> tuple[Value, ...]:
-    """Closures, and where they matter the values: other arguments only count."""
+def read_arguments(collector: Collector, node: Node, end: int) -> tuple[Value, ...]:
     found: list[Value] = []
     for child in children_of(node):
         kind = kind_of(child)
         if kind == "closure_expression":
             found.append(read_closure(collector, child, end, len(found)))
         elif not kind.endswith("comment") and kind != "attribute_item":
-            found.append(read_value(collector, child) if all_values else None)
+            found.append(read_value(collector, child))
     return tuple(found)
 
 

@@ -8,27 +8,36 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from cq.languages.rust.code import (
+    FORMATTING,
     IN_BLOCK,
     IN_NEXT_BLOCK,
     SLICE,
     Keywords,
     bind_pattern,
     close_binds,
+    join_format,
     read_arguments,
     read_callee,
+    read_callee_path,
+    read_condition,
+    read_literal,
     read_signature,
     read_type,
     read_value,
 )
 from cq.model.code import (
     Bounds,
+    CallEnd,
     Element,
     Entry,
     Imported,
     Iterated,
     MethodOf,
+    Name,
+    Operated,
     Parameter,
     Typed,
+    Unwrapped,
     Value,
 )
 from cq.model.facts import Argument
@@ -73,7 +82,6 @@ _BRACE = re.compile(rb"[{}]|//[^\n]*|/\*.*?\*/|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]
 
 _LAST_NAME = re.compile(rb"(?<![\w\x80-\xff])([A-Za-z_\x80-\xff][\w\x80-\xff]*)\Z")
 _RAW_NAME = re.compile(rb"r#(?=[A-Za-z_\x80-\xff])(?<!\w..)")  # what it begins with is searched fast
-_NO_ARGUMENTS: tuple[tuple[Argument, ...], int, tuple[str, ...]] = ((), 0, ())
 _PLAIN_ARGUMENT = re.compile(r"&?(?:mut )?(?:[A-Za-z_]\w*(?:(?:\.|::)(?!await\b)\w+)*|\d\w*)|\"[^\"\\\n]*\"", re.ASCII)
 _PLAIN_ARGUMENTS = re.compile(rf"\((?:{_PLAIN_ARGUMENT.pattern})(?:, (?:{_PLAIN_ARGUMENT.pattern}))*\)".encode())
 _WRAPPED = frozenset(
@@ -106,10 +114,14 @@ _PLAIN_TOKENS = {
 }  # fmt: skip
 _JOINTS = frozenset({_DOT, _PATH})
 _STOPS = frozenset({_COMMA, _SEMICOLON})
+_PASSED = frozenset({_QUESTION, _DOT, _AWAIT})  # behind a call whose result they open
+_LITERAL_KINDS = frozenset({"string", "number", "boolean"})
 _VALUES = frozenset({_HEAD, _VALUE, _NUMBER, _AWAIT})
 _PATH_TOKENS = frozenset({_NAME, _HEAD, _DOT, _PATH, _NUMBER})
 _CHAIN_TOKENS = _PATH_TOKENS | {_TREE, _BANG, _QUESTION, _AWAIT, _LESS, _MORE, _VALUE}
 _Summary = tuple[tuple[Argument, ...], int, tuple[str, ...]]
+_Values = tuple[Value, ...]
+_Arguments = tuple[_Summary, _Values, Keywords]  # what is written, values by position and by name
 
 
 class Rust(Language):
@@ -408,17 +420,15 @@ class Rust(Language):
                     target = self._callee_value(collector, callee, name)
             if name_start >= 0:
                 marks[name_start] = _CALL
-            if end - last == 2:
-                summary = _NO_ARGUMENTS
-            else:
+            summary, args = _NO_SUMMARY, ()
+            if end - last > 2:
                 # Most calls pass a few plain names and literals, and the same again: no nodes are needed for those.
-                summary = _summarize_plain(text[last:end]) if end - last < ARG_TEXT else None
-                if summary is None:
+                plain = _read_plain_arguments(text[last:end]) if end - last < ARG_TEXT else None
+                if plain is not None:
+                    summary, args = plain[:2]
+                else:
                     summary = self.summarize_arguments(collector, arguments)
-            args: tuple[Value, ...] = _NO_VALUES[: summary[1]]
-            if summary[1]:
-                if name in _TAKERS or text.find(b"|", last, end) >= 0:
-                    args = read_arguments(collector, arguments, end, all_values=name in _TAKERS)
+                    args = read_arguments(collector, arguments, end)[:_MAX_VALUES]
             elif name == "collect" and kind_of(callee) == "generic_function":
                 kinds = field_of(callee, "type_arguments")
                 if kinds is not None:
@@ -514,7 +524,7 @@ class Rust(Language):
         owner = _text(collector, callee)
         text = collector.text
         args: list[Argument] = []
-        keywords: list[str] = []
+        keywords: list[tuple[str, Value]] = []
         for child in children_of(body):
             start, end = start_of(child), end_of(child)
             if kind_of(child) == "field_initializer":
@@ -536,13 +546,14 @@ class Rust(Language):
                 continue
             source = self._unwrap(value)
             self._add_assignment(collector, child, f"{owner}.{name}", value)
-            keywords.append(name)
+            keywords.append((name, read_value(collector, value)))
             if len(args) < MAX_ARGS:
                 kind = self.argument_ids.get(kind_id_of(source), "other")
                 depth = self.shape_depth(source) if kind in _NESTED else 0
                 args.append(Argument(kind, _text(collector, value, ARG_TEXT), name, depth))
-        summary = (tuple(args), 0, tuple(keywords))
-        self._append_call(collector, "new", callee, self._last_of_path(callee), end_of(node), summary)
+        summary = (tuple(args), 0, tuple([name for name, _ in keywords]))
+        given = (summary, (), tuple(keywords))
+        self._append_call(collector, "new", callee, self._last_of_path(callee), end_of(node), given)
 
     def _last_of_path(self, path: Node) -> Node:
         """The node of the last name: `a::B::<T>` -> B."""
@@ -553,12 +564,12 @@ class Rust(Language):
         return path
 
     def _append_call(
-        self, collector: Collector, kind: str, callee: Node, name: Node, end: int, summary: _Summary, role: int = _CALL
+        self, collector: Collector, kind: str, callee: Node, name: Node, end: int, given: _Arguments, role: int = _CALL
     ) -> None:
-        self._append_span(collector, kind, start_of(callee), end_of(callee), name, end, summary, role)
+        self._append_span(collector, kind, start_of(callee), end_of(callee), name, end, given, role)
 
     def _append_span(
-        self, collector: Collector, kind: str, start: int, callee_end: int, name: Node, end: int, summary: _Summary,
+        self, collector: Collector, kind: str, start: int, callee_end: int, name: Node, end: int, given: _Arguments,
         role: int = _CALL,
     ) -> None:  # fmt: skip
         name_start = start_of(name)
@@ -572,16 +583,18 @@ class Rust(Language):
         else:
             name_start, receiver = -1, ""  # the parser made up a name
         target = read_callee(collector.text, start, callee_end, word, name_start, kind)
-        values = _NO_VALUES[: summary[1]]
-        collector.calls.append((start, end, name_start, kind, callee, word, receiver, *summary, target, values, ()))
+        summary, args, keywords = given
+        if kind == "macro" and word in FORMATTING:
+            args = join_format(args, dict(keywords))
+        collector.calls.append((start, end, name_start, kind, callee, word, receiver, *summary, target, args, keywords))
 
     # -- macros and attributes ---------------------------------------------------------------------
 
     def _add_macro(self, collector: Collector, node: Node, callee: Node, tree: Node) -> None:
         name = self._last_of_path(callee)
         start, end = start_of(node), end_of(node)
-        summary, inner = self._open_tree(collector, tree)
-        self._append_call(collector, "macro", callee, name, end, summary)
+        given, inner = self._open_tree(collector, tree)
+        self._append_call(collector, "macro", callee, name, end, given)
         word = collector.calls[-1][5]
         if word in _PANICS:
             collector.flows.append((start, end, "raise", "", f"{_text(collector, callee)}!", "call", start))
@@ -593,17 +606,17 @@ class Rust(Language):
         if inner is not None:
             self._read_tokens(collector, *inner, False)
 
-    def _open_tree(self, collector: Collector, tree: Node) -> tuple[_Summary, tuple[list[Node], list[int]] | None]:
+    def _open_tree(self, collector: Collector, tree: Node) -> tuple[_Arguments, tuple[list[Node], list[int]] | None]:
         """The arguments that a token tree holds, and its tokens unless there is nothing to find among them."""
         text, start, end = collector.text, start_of(tree), end_of(tree)
         if end - start == 2:
             return _NO_ARGUMENTS, None
-        summary = _summarize_plain(text[start:end]) if end - start < ARG_TEXT else None
-        if summary is not None:
-            return summary, None
+        plain = _read_plain_arguments(text[start:end]) if end - start < ARG_TEXT else None
+        if plain is not None:
+            return plain, None
         tokens, children = self.tokens, all_children_of(tree)
         kinds = [tokens.get(kind_id_of(child), 0) for child in children]
-        return self._summarize_tokens(text, children, kinds), (children, kinds)
+        return self._read_token_arguments(text, children, kinds), (children, kinds)
 
     def _read_tokens(self, collector: Collector, children: list[Node], kinds: list[int], is_match: bool) -> None:
         """Calls, labels and ranges among the tokens of a macro; each token is looked at once.
@@ -649,14 +662,14 @@ class Rust(Language):
                     start = start_of(child)
                     opener = text[start]
                     hushed = quiet or last == _HASH
-                    summary, inner = self._open_tree(collector, child)
+                    given, inner = self._open_tree(collector, child)
                     is_macro = last == _BANG
                     called = name is not None and not joint and not intro and not hushed
                     if called and not is_macro:
                         called = opener == 40 and text[name_start:callee_end] not in _CALLABLE_TRAITS
                     if name is not None and called:
                         kind = "macro" if is_macro else "call"
-                        self._append_span(collector, kind, chain, callee_end, name, end_of(child), summary)
+                        self._append_span(collector, kind, chain, callee_end, name, end_of(child), given)
                     elif opener == 123 or last == _HASH:
                         chain = -1
                     elif chain < 0:
@@ -701,11 +714,11 @@ class Rust(Language):
             collector.marks.pop(call[2], None)
         del collector.calls[first:last]
 
-    def _summarize_tokens(self, text: bytes, children: list[Node], kinds: list[int]) -> _Summary:
+    def _read_token_arguments(self, text: bytes, children: list[Node], kinds: list[int]) -> _Arguments:
         """The arguments of a macro, cut at its commas; `x = 1` is a keyword."""
         args: list[Argument] = []
-        keywords: list[str] = []
-        positional = 0
+        values: list[Value] = []
+        keywords: list[tuple[str, Value]] = []
         last = len(kinds) - 1
         first = 1
         while first < last:
@@ -723,18 +736,22 @@ class Rust(Language):
             name = ""
             if stop - start > 2 and kinds[start + 1] == _EQUALS and kinds[start] == _NAME:
                 name = text[start_of(children[start]) : end_of(children[start])].decode("utf-8", "replace")
-                keywords.append(name)
                 start += 2
-            else:
-                positional += 1
+            value: Value = None
             if len(args) < MAX_ARGS:
                 begin, end = start_of(children[start]), end_of(children[stop - 1])
                 kind = self._token_kind(text, children[start:stop], kinds[start:stop])
+                value = _read_token_value(text, kind, children[start:stop], kinds[start:stop])
                 depth = 0
                 if kind in _NESTED:
                     depth = 1 + (sum(text.count(mark, begin, end) for mark in (b"(", b"[", b"{")) > 1)
                 args.append(Argument(kind, _excerpt(text, begin, end, ARG_TEXT), name, depth))
-        return tuple(args), positional, tuple(keywords)
+            if name:
+                keywords.append((name, value))
+            else:
+                values.append(value)
+        summary = (tuple(args), len(values), tuple([name for name, _ in keywords]))
+        return summary, tuple(values[:_MAX_VALUES]), tuple(keywords)
 
     def _token_kind(self, text: bytes, part: list[Node], kinds: list[int]) -> str:
         first = 0
@@ -768,8 +785,8 @@ class Rust(Language):
         if word == b"doc" and args is None:
             return
         if word != b"derive" or args is None:
-            summary = _NO_ARGUMENTS if args is None else self._open_tree(collector, args)[0]
-            self._append_call(collector, "decorator", callee, self._last_of_path(callee), end, summary, _DECORATOR)
+            given = _NO_ARGUMENTS if args is None else self._open_tree(collector, args)[0]
+            self._append_call(collector, "decorator", callee, self._last_of_path(callee), end, given, _DECORATOR)
             return
         entry, name = -1, None
         for child in all_children_of(args):
@@ -894,6 +911,21 @@ class Rust(Language):
             # `f()?` may end the function with the error of f: a raise whose target is `?`.
             self._append_flow(collector, "raise" if kind == "try" else kind, node, "?" if kind == "try" else "", value)
 
+    def each_branch(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        branches = collector.code.branches
+        for node in nodes:
+            condition = field_of(node, "condition")
+            value = None if condition is None else read_condition(collector, condition)
+            if kind == "loop":
+                branches.append((start_of(node), "loop", end_of(node), value))
+                continue
+            body, other = field_of(node, "consequence"), field_of(node, "alternative")
+            if body is not None:
+                branches.append((start_of(body), "if", end_of(body), value))
+            inner = None if other is None else child_at(other, 0)
+            if inner is not None and kind_of(inner) == "block":  # another `if` says itself what it asks
+                branches.append((start_of(inner), "if", end_of(inner), Operated("not", value, None)))
+
     def on_loop(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`for x in v`: x is an item of v."""
         body, value = field_of(node, "body"), field_of(node, "value")
@@ -909,6 +941,8 @@ class Rust(Language):
         value = read_value(collector, matched)
         for arm in children_of(body):
             pattern = field_of(arm, "pattern") if kind_of(arm) == "match_arm" else None
+            if pattern is not None:
+                collector.code.branches.append((start_of(arm), "case", end_of(arm), value))
             if pattern is not None and _BINDS.search(collector.text, start_of(pattern), end_of(pattern)):
                 bind_pattern(collector, pattern, value, start_of(pattern), start_of(arm), end_of(arm))
 
@@ -1134,14 +1168,27 @@ _VALUE_FIELDS = {"assign": "value", "result": "return_type"}
 _IMPORTED = {"use": "argument", "crate": "name"}  # the field that says what is imported
 _NESTED = frozenset({"call", "array", "object"})
 _DEFINED = frozenset({"function", "impl", "struct", "union", "enum", "enum_member", "trait", "constant", "type"})
-_NO_VALUES: tuple[Value, ...] = (None,) * 100
-# Calls that give what they take, or hold it.
-_TAKERS = frozenset(
-    {"Some", "Ok", "Err", "new", "from", "zip", "chain", "Borrowed", "Owned", "take", "replace", "fold", "map_or",
-     "clone", "once", "map", "filter_map", "and_then", "flat_map", "then", "then_some", "ok_or", "unwrap_or"}
-)  # fmt: skip
+_NO_SUMMARY: _Summary = ((), 0, ())
+_NO_ARGUMENTS: _Arguments = (_NO_SUMMARY, (), ())
+_MAX_VALUES = 100  # of one call
 _DERIVED = re.compile(r"proc_macro_derive\s*\(\s*(\w+)")
 _BINDS = re.compile(rb"(?<![\w:.'\"])[a-z_]\w*(?!\w*(?:::|!|\())")
+
+
+def _read_token_value(text: bytes, kind: str, part: list[Node], kinds: list[int]) -> Value:
+    """The value of an argument of a macro; calls in it are found among the same tokens."""
+    first = 0
+    while first < len(kinds) - 1 and kinds[first] in (_PREFIX, _MUT):
+        first += 1
+    if kind == "call":
+        last = len(kinds) - 1 - kinds[::-1].index(_TREE) if _TREE in kinds else 0
+        call = CallEnd(end_of(part[last]))
+        rest = set(kinds[last + 1 :])
+        return call if not rest else Unwrapped(call) if _QUESTION in rest and rest <= _PASSED else None
+    piece = text[start_of(part[first]) : end_of(part[-1])]
+    if kind in ("name", "attribute"):
+        return read_callee_path(b"".join(piece.split()))
+    return read_literal(piece) if kind in _LITERAL_KINDS else None
 
 
 def _path_attribute(draft: Draft) -> str:
@@ -1180,11 +1227,12 @@ def _read_plain_callee(callee: bytes) -> tuple[str, str, str, Value] | None:
 
 
 @lru_cache(maxsize=1 << 14)
-def _summarize_plain(source: bytes) -> _Summary | None:
-    """What `summarize_arguments` says of `(a, &b.c, "d", 1)`; None for anything less plain."""
+def _read_plain_arguments(source: bytes) -> _Arguments | None:
+    """Of `(a, &b.c, "d", 1)`; None for anything less plain."""
     if _PLAIN_ARGUMENTS.fullmatch(source) is None:
         return None
     args: list[Argument] = []
+    values: list[Value] = []
     for found in _PLAIN_ARGUMENT.finditer(source.decode("utf-8", "replace")):
         argument = found[0]
         word = argument.removeprefix("&").removeprefix("mut ")
@@ -1197,7 +1245,8 @@ def _summarize_plain(source: bytes) -> _Summary | None:
         else:
             kind = "attribute" if "." in word or "::" in word else "name"
         args.append(Argument(kind, argument))
-    return tuple(args[:MAX_ARGS]), len(args), ()
+        values.append(Name(word) if kind in ("name", "attribute") else read_literal(word.encode()))
+    return (tuple(args[:MAX_ARGS]), len(args), ()), tuple(values), ()
 
 
 @lru_cache(maxsize=1024)

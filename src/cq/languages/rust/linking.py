@@ -1205,6 +1205,10 @@ class RustDialect(Dialect):
             found = join(found, linker.unknown if inner is None else {inner: max(level, INFERRED)})
         return found
 
+    def find_literal(self, linker: Linker, kind: str) -> Values:
+        # Traits of the repository may give methods to texts.
+        return {self.apply("str", ()): ANNOTATION} if kind == "str" else super().find_literal(linker, kind)
+
     def contain(self, linker: Linker, unit: View, scope: int, form: Written, position: int) -> Values:
         kinds: list[Type] = []
         for part in find_inner(form):

@@ -69,6 +69,10 @@
 
 (for_expression pattern: (_)) @loop
 (match_expression) @match
+(if_expression) @branch.if
+(for_expression) @branch.loop
+(while_expression) @branch.loop
+(loop_expression) @branch.loop
 
 (call_expression) @call
 (macro_invocation macro: (_) (token_tree)) @call.macro

@@ -14,6 +14,7 @@ from cq.syntax.tree import (
     Captures,
     Node,
     Span,
+    Tree,
     all_children_of,
     child_at,
     child_count_of,
@@ -32,11 +33,21 @@ if TYPE_CHECKING:
 # The grammar reads these as names.
 _LITERALS = re.compile(rb"\b(?:true|false|null)\b")
 _GENERIC = re.compile(rb"((?:[\w\x80-\xff]+\??\.)*[\w\x80-\xff]+)<[ \w\x80-\xff.,?*<>]+>\Z")
+_ANNOTATION = re.compile(rb"(?<![\w\x80-\xff])@")
+_BLANKS = (b" ", b"\t", b"\r", b"\n")
 _LITERAL_KINDS = {b"true": "boolean", b"false": "boolean", b"null": "null"}
 _HOLDERS = frozenset({"class", "interface", "enum", "object", "annotation_type", "enum_member"})
 
 
 class Kotlin(Java):
+    def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
+        """The grammar never ends where a text stops in an annotation (`@B` below `val a = 1`): that is blanked."""
+        end = ranges[-1][1] if ranges else len(text)
+        word = 1 + max(text.rfind(blank, 0, end) for blank in _BLANKS)
+        if b"@" in text[word:end]:
+            text = text[:word] + _ANNOTATION.sub(b" ", text[word:end]) + text[end:]
+        return super().parse(text, ranges)
+
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
         if kind == "property":
             self._add_property(collector, node)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from cq.answers.page import Page, count_tokens, take
 from cq.languages.handlers import Handler
 from cq.model.answer import (
     SCHEMA_VERSION,
@@ -21,11 +22,10 @@ from cq.model.answer import (
 )
 from cq.model.edge import Candidate, show_name
 from cq.model.errors import UsageError
-from cq.questions.bodies import find_holder
 from cq.questions.exceptions.ways import MAX_NODES, MAX_STEPS, Code, Escape, Site, Ways, is_aside
-from cq.questions.page import Page, count_tokens, take
-from cq.questions.relations import Relations, note_uncovered
-from cq.questions.target import Definition, describe_target, find_part, find_targets, say_nothing
+from cq.snapshot.bodies import find_holder
+from cq.snapshot.relations import Relations, note_uncovered
+from cq.snapshot.target import Definition, describe_target, find_part, find_targets, say_nothing
 
 MAX_DEPTH = 12
 _STATUSES = ("uncaught", "leaves", "open", "caught", "handled", "again", "value")
@@ -211,7 +211,7 @@ def _order_site(site: Site) -> tuple[bool, int, bool, bool, str, int]:
 
 _SAYS = {
     "uncaught": "nothing catches it on the way to {top}",
-    "leaves": "leaves {scope}, which nothing here calls",
+    "leaves": "leaves {scope}, which nothing here is known to call",
     "open": "not followed to its end",
     "caught": "caught by callers",
     "handled": "caught at {where}",
@@ -259,7 +259,7 @@ def _describe_escape(relations: Relations, ways: Ways, escape: Escape) -> Findin
     what, scope = site.kind.label or raised.name or "something", show_name(code.scope(raised.start))
     says = {
         "caught": f"caught by callers, at {', '.join(caught[:2])}",
-        "leaves": "nothing here calls it",
+        "leaves": "nothing here is known to call it",
         "open": "callers not followed to their end",
     }.get(status, f"uncaught on the way to {up[-1].partition(' ')[0]}" if up else "uncaught")
     details = ExceptionDetails(

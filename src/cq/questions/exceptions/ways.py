@@ -12,8 +12,8 @@ from cq.language import describe
 from cq.languages.handlers import Guard, Handlers, Named, Raised, find_handlers, may_raise
 from cq.model.edge import Candidate, Edge, SymbolRef
 from cq.model.facts import Call
-from cq.questions.bodies import Bodies
-from cq.questions.relations import CALLS, POSSIBLE, Relations
+from cq.snapshot.bodies import Bodies
+from cq.snapshot.relations import CALLS, POSSIBLE, Relations
 from cq.source.role import find_role
 
 MAX_NODES = 400  # definitions below a target whose code is looked at

@@ -28,8 +28,8 @@ from cq.model.edge import Candidate as Place
 from cq.model.edge import SymbolRef
 from cq.model.facts import Call, FileFacts, is_looked_up
 from cq.model.location import LineTable, Location
-from cq.questions.files import HeldFile, IndexedFiles
 from cq.semantics.tree import Semantics, open_semantics
+from cq.snapshot.files import HeldFile, IndexedFiles
 from cq.store.codec import flatten
 from cq.store.read import Reader, StoredFile, Tree
 

@@ -14,7 +14,7 @@ from cq.model.errors import UsageError
 from cq.model.facts import Symbol, is_looked_up
 from cq.model.location import LineTable
 from cq.questions.export.document import Document, find_places, load_documents, open_links
-from cq.questions.files import IndexedFiles
+from cq.snapshot.files import IndexedFiles
 from cq.store.read import Reader, Tree
 from cq.store.scip import (
     DEFINITION,

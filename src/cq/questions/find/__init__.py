@@ -30,12 +30,12 @@ from cq.questions.find.semantic import Semantic, find_backend, find_weights, rer
 from cq.questions.find.snapshot import take_snapshot
 from cq.questions.find.structure import Structure
 from cq.questions.find.words import is_common
-from cq.questions.target import Definition
+from cq.snapshot.target import Definition
 
 if TYPE_CHECKING:
     from cq.model.facts import Chunk
-    from cq.questions.files import HeldFile
-    from cq.questions.relations import Relations
+    from cq.snapshot.files import HeldFile
+    from cq.snapshot.relations import Relations
     from cq.store.read import Reader, Tree
 
 _T = TypeVar("_T")

@@ -16,8 +16,8 @@ from cq.store.terms import Terms
 
 if TYPE_CHECKING:
     from cq.model.facts import Chunk, Symbol
-    from cq.questions.files import HeldFile
     from cq.questions.find import FindOptions
+    from cq.snapshot.files import HeldFile
 
 MAX_FILES = 12  # that are parsed
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.model.errors import UsageError
-from cq.questions.target import Definition, rank_twins
+from cq.snapshot.target import Definition, rank_twins
 
 if TYPE_CHECKING:
-    from cq.questions.files import IndexedFiles
+    from cq.snapshot.files import IndexedFiles
 
 _PREFIX = re.compile(r"\s*symbol\s*=\s*(?P<chain>.*)\Z", re.DOTALL | re.IGNORECASE)
 _JOINT = re.compile(r"\.|::|#|->|/")

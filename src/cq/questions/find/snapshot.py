@@ -28,7 +28,7 @@ from cq.syntax.tree import Node, children_of, end_of, field_of, find_path, has_e
 
 if TYPE_CHECKING:
     from cq.model.facts import Chunk, Import, Symbol
-    from cq.questions.files import HeldFile
+    from cq.snapshot.files import HeldFile
 
 _MEMBER = re.compile(rb"(?<!\.)\.\Z")
 _RECEIVER = re.compile(rb"([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)\s*(?:\?\.|\.|::|->)[ \t]*#?\Z")

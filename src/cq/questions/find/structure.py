@@ -14,13 +14,13 @@ from cq.model.answer import Truncation
 from cq.model.edge import Candidate, Edge, SymbolRef
 from cq.model.find import CallNode, Node, TypeUse
 from cq.questions.find.connect import key_of
-from cq.questions.relations import Relations
+from cq.snapshot.relations import Relations
 from cq.source.role import find_role
 
 if TYPE_CHECKING:
     from cq.model.facts import Chunk, Symbol
-    from cq.questions.files import HeldFile
-    from cq.questions.target import Definition
+    from cq.snapshot.files import HeldFile
+    from cq.snapshot.target import Definition
 
 MAX_DEPTH = 25  # of a call tree that was asked for without a limit
 MAX_NODES = 300  # in the trees of one result

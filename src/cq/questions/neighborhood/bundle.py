@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.answers.page import Page
 from cq.model.answer import Truncation
 from cq.model.edge import Candidate
 from cq.model.errors import UsageError
@@ -29,14 +30,13 @@ from cq.questions.neighborhood import links, structure
 from cq.questions.neighborhood.foreign import find_foreign
 from cq.questions.neighborhood.history import find_changed_together
 from cq.questions.neighborhood.members import MAX_MEMBERS, Found, Nodes, Subject, WholeSlice, count_certain
-from cq.questions.page import Page
-from cq.questions.relations import MAX_DEPTH, Relations
-from cq.questions.target import Definition, Resolution, resolve_target
+from cq.snapshot.relations import MAX_DEPTH, Relations
+from cq.snapshot.target import Definition, Resolution, resolve_target
 from cq.store.overflow import Overflow
 
 if TYPE_CHECKING:
     from cq.model.history import History
-    from cq.questions.servers import Servers
+    from cq.snapshot.servers import Servers
     from cq.store.trace import Trace
 
 TITLES: dict[SliceKind, str] = {

@@ -19,12 +19,12 @@ from cq.model.edge import Candidate, Certainty
 from cq.model.neighborhood import SliceKind
 from cq.questions.neighborhood.links import is_test
 from cq.questions.neighborhood.members import Found, Member, Subject, rank
-from cq.questions.relations import CALLS, Relations
-from cq.questions.target import Definition
+from cq.snapshot.relations import CALLS, Relations
+from cq.snapshot.target import Definition
 
 if TYPE_CHECKING:
     from cq.model.facts import Call
-    from cq.questions.files import HeldFile
+    from cq.snapshot.files import HeldFile
 
 _MAX_FILES = 100
 _MAX_TOML = 1 << 18

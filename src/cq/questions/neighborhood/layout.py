@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.answers.page import count_tokens
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -30,11 +31,10 @@ from cq.model.location import Location
 from cq.model.neighborhood import SECTION_ORDER, SLICE_KINDS, Bundle, BundleEdge, NeighborhoodSlice, Node
 from cq.model.status import Degraded
 from cq.questions.neighborhood.bundle import COMMAND, Neighborhood, NeighborhoodOptions, find_sources
-from cq.questions.page import count_tokens
-from cq.questions.target import CHOSEN, last_name
+from cq.snapshot.target import CHOSEN, last_name
 
 if TYPE_CHECKING:
-    from cq.questions.files import Files
+    from cq.snapshot.files import Files
 
 MARKERS = {"error": "❌", "warning": "⚠️", "info": "ⓘ"}
 _OPEN = frozenset({"target_tldr", "neighborhood_summary", "suggested_followups"})

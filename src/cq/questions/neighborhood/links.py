@@ -15,12 +15,12 @@ from cq.model.answer import Truncation
 from cq.model.edge import Candidate, Certainty, Edge
 from cq.model.facts import ROLES, Binding, Import
 from cq.questions.neighborhood.members import LOCAL, Found, Member, Mention, Subject, count_certain, find_path, rank
-from cq.questions.relations import CALLS, Relations
-from cq.questions.target import module_name
+from cq.snapshot.relations import CALLS, Relations
+from cq.snapshot.target import module_name
 from cq.source.role import find_role
 
 if TYPE_CHECKING:
-    from cq.questions.files import HeldFile
+    from cq.snapshot.files import HeldFile
 
 MAX_EXPANDED = 60  # definitions whose own callers or callees are asked for, beyond the first step
 MAX_SCANNED = 150  # files that are read for uses of a name

@@ -11,14 +11,14 @@ from xxhash import xxh3_64_hexdigest
 from cq.model.edge import Candidate, Certainty
 from cq.model.neighborhood import BundleEdge, Node, SliceKind
 from cq.model.status import Degraded
-from cq.questions.target import ROLE_ORDER, Definition, module_name
+from cq.snapshot.target import ROLE_ORDER, Definition, module_name
 from cq.source.role import find_role
 
 if TYPE_CHECKING:
     from cq.model.answer import Truncation
     from cq.model.facts import Symbol
-    from cq.questions.files import HeldFile
-    from cq.questions.relations import Relations
+    from cq.snapshot.files import HeldFile
+    from cq.snapshot.relations import Relations
 
 MAX_MEMBERS = 5000  # of a slice that are told apart; the rest is counted
 MAX_SITES = 5  # of an edge

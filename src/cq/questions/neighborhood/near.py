@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.questions.neighborhood.members import Found, Member
-from cq.questions.target import Definition
+from cq.snapshot.target import Definition
 from cq.store.vectors import decode_rows
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from cq.embed import Embedder
     from cq.embed.exact import ExactIndex
-    from cq.questions.files import Files
+    from cq.snapshot.files import Files
     from cq.store.read import Reader
 
 LEAST = 0.6  # similarity; below it chunks of any two modules of a project are alike

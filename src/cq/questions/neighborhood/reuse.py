@@ -10,10 +10,10 @@ from threading import Lock
 import msgspec
 
 from cq.model.neighborhood import SliceKind
-from cq.questions.files import IndexedFiles
 from cq.questions.neighborhood.bundle import Collected, Neighborhood, NeighborhoodOptions, Sources, assemble, collect
 from cq.questions.neighborhood.members import WholeSlice
-from cq.questions.relations import Relations
+from cq.snapshot.files import IndexedFiles
+from cq.snapshot.relations import Relations
 from cq.store.read import Reader, Tree
 from cq.store.trace import Trace
 

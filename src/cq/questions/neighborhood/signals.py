@@ -22,9 +22,9 @@ from cq.providers.answers import Target
 from cq.providers.session import BUDGETS
 from cq.providers.sessions import describe_session
 from cq.questions.neighborhood.members import Found, Member, Mention, Place, Subject, count_certain, rank
-from cq.questions.relations import Relations
-from cq.questions.servers import Servers, Spot
-from cq.questions.target import Definition
+from cq.snapshot.relations import Relations
+from cq.snapshot.servers import Servers, Spot
+from cq.snapshot.target import Definition
 
 # slice -> plane, kind of edge, whether it leads away from the subject
 _PLANES: dict[SliceKind, tuple[str, str, bool]] = {

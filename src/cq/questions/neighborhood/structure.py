@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from cq.model.edge import Candidate
 from cq.model.facts import Symbol
 from cq.questions.neighborhood.members import LOCAL, Found, Member, Subject
-from cq.questions.relations import Relations
-from cq.questions.target import Definition
+from cq.snapshot.relations import Relations
+from cq.snapshot.target import Definition
 
 _CODE = frozenset({"function", "method"})  # kind groups whose values are locals
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from xxhash import xxh3_64_hexdigest
 
+from cq.answers.page import count_tokens, take
 from cq.language import TEXT, describe
 from cq.model.answer import (
     EVIDENCE,
@@ -32,14 +33,13 @@ from cq.model.answer import (
 )
 from cq.model.location import Location
 from cq.model.status import Degraded
-from cq.questions.page import count_tokens, take
 from cq.questions.search.classify import NON_CODE, Hit, classify
 from cq.questions.search.enrich import Enricher, clip
 from cq.questions.search.scan import Scan, SearchOptions, scan
-from cq.questions.target import CHOSEN, Definition, last_name, rank_twins
+from cq.snapshot.target import CHOSEN, Definition, last_name, rank_twins
 
 if TYPE_CHECKING:
-    from cq.questions.files import Files, HeldFile
+    from cq.snapshot.files import Files, HeldFile
 
 TOP_CANDIDATES, PREVIEW = 3, 5
 MAX_LINE = 400

@@ -30,7 +30,7 @@ from cq.syntax.tree import (
 )
 
 if TYPE_CHECKING:
-    from cq.questions.files import HeldFile
+    from cq.snapshot.files import HeldFile
     from cq.store.codec import Document
 
 # What a mention can be, with its weight in the ranking. The last four are not code.

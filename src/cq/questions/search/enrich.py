@@ -17,11 +17,11 @@ from cq.model.answer import Agreement, Candidate, ImportDetails, MatchDetails, N
 from cq.model.facts import Call, Flow, Symbol
 from cq.questions.search.classify import Hit, parse, parse_piece
 from cq.questions.search.python import BUILTINS, PythonName, read_name
-from cq.questions.target import module_name
+from cq.snapshot.target import module_name
 from cq.syntax.tree import Node, Tree, end_of, field_of, find_path, is_named, kind_of, root_of, start_of
 
 if TYPE_CHECKING:
-    from cq.questions.files import HeldFile
+    from cq.snapshot.files import HeldFile
 
 STAGES = ("facts", "tree", "python_resolution", "lsp")
 MAX_PAYLOAD = 4096

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cq.answers.page import Page
 from cq.language import all_languages
 from cq.model.answer import Truncation
 from cq.model.errors import UsageError
 from cq.model.status import Degraded
-from cq.questions.page import Page
 from cq.questions.search.classify import ROLE_WEIGHTS, WEIGHTS, Hit, classify
 from cq.questions.search.pattern import MODES, Pattern, TimedOut, make_pattern
 from cq.source.files import PathFilter
 
 if TYPE_CHECKING:
-    from cq.questions.files import Files, HeldFile
+    from cq.snapshot.files import Files, HeldFile
 
 MAX_CONTEXT = 50
 CASES = ("smart", "ignore", "respect")

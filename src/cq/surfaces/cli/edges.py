@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.questions.relations import KINDS, check_walk
+from cq.snapshot.relations import KINDS, check_walk
 
 
 def add_edge_options(parser: ArgumentParser, default: str = "") -> None:

@@ -8,10 +8,10 @@ from argparse import ArgumentParser, Namespace
 
 import msgspec
 
+from cq.answers.page import Page
 from cq.model.errors import UsageError
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.neighborhood.bundle import parse_expand
-from cq.questions.page import Page
 from cq.surfaces.cli.options import (
     add_freshness_options,
     add_measure_option,

@@ -18,9 +18,9 @@ from cq.surfaces import cli
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cq.answers.page import Page
     from cq.indexing.refresh import Progress
     from cq.model.answer import Answer
-    from cq.questions.page import Page
     from cq.workspace import Workspace
 
 
@@ -228,7 +228,7 @@ def repeat_place(args: Namespace) -> tuple[str, ...]:
 
 def read_page(args: Namespace, limit: int) -> Page:
     """UsageError for options that contradict each other. A pipe wants every line; only who reads wants a page."""
-    from cq.questions.page import Page
+    from cq.answers.page import Page
 
     if args.all and (args.limit is not None or args.budget is not None or args.page != 1):
         raise UsageError("--all leaves nothing for --limit, --budget or --page", hint="give one or the other")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from cq.model.errors import UsageError
-from cq.questions.graph import PathOptions
+from cq.questions.path import PathOptions
 from cq.surfaces.cli.edges import add_edge_options, read_edges
 from cq.surfaces.cli.options import add_question_options, ask, find_target
 

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from cq.questions.page import Page
+from cq.answers.page import Page
 from cq.questions.read import ReadOptions
 from cq.surfaces.cli.options import (
     add_freshness_options,

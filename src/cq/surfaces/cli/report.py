@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from cq.questions.presets import PRESETS
+from cq.questions.run.presets import PRESETS
 from cq.surfaces.cli.options import (
     add_freshness_options,
     add_place_options,

@@ -11,7 +11,7 @@ import msgspec
 from cq.model.errors import UsageError
 from cq.model.plan import Plan
 from cq.opening import read_file
-from cq.questions.plan import MAX_BYTES, make_plan, parse_plan
+from cq.questions.run.plan import MAX_BYTES, make_plan, parse_plan
 from cq.surfaces.cli.options import (
     add_freshness_options,
     add_place_options,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from cq.questions.hierarchy import TypesOptions
+from cq.questions.types import TypesOptions
 from cq.surfaces.cli.options import add_question_options, ask, find_target, read_page
 
 _EXAMPLES = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from cq.questions.page import Page
+from cq.answers.page import Page
 from cq.questions.rank import RankOptions
 from cq.surfaces.cli.options import add_place_options, open_workspace
 from cq.surfaces.render.progress import ProgressLine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cq.answers.page import SMALL
 from cq.model.answer import (
     READS,
     Answer,
@@ -21,7 +22,6 @@ from cq.model.answer import (
     SourceDetails,
 )
 from cq.questions.find.layout import show_query
-from cq.questions.page import SMALL
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
 from cq.surfaces.render.terminal import highlight, show_place
 

@@ -1,0 +1,157 @@
+"""What is wrong with code: what its syntax says, and what language servers say of its types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cq.answers.page import Page, count_tokens, take
+from cq.model.answer import (
+    SCHEMA_VERSION,
+    Answer,
+    Degradation,
+    DiagnosticDetails,
+    Finding,
+    Insight,
+    Run,
+    Section,
+    Slice,
+    Truncation,
+)
+from cq.model.errors import UsageError
+from cq.model.provider import Diagnostic, Reply
+from cq.model.status import Degraded
+from cq.providers.answers import Target
+from cq.snapshot.servers import Servers, find_definition
+from cq.source.files import PathFilter
+
+if TYPE_CHECKING:
+    from cq.snapshot.files import HeldFile
+
+SEVERITIES = ("error", "warning", "info", "hint")
+MAX_ASKED = 200  # files that servers are asked about in one question
+
+
+class DiagnosticsOptions(msgspec.Struct, frozen=True):
+    """`inside` are files and directories, all of the repository where none is named. `severity` is the least."""
+
+    inside: tuple[str, ...] = ()
+    severity: str = "warning"
+    languages: tuple[str, ...] = ()
+    page: Page = Page()
+    servers: bool = True
+
+
+def find_diagnostics(servers: Servers, options: DiagnosticsOptions) -> Answer:
+    """Errors first, then by path and place. Servers are asked about the first files; what is left out is counted."""
+    options.page.check()
+    if options.severity not in SEVERITIES:
+        raise UsageError(f"--severity {options.severity} is none", hint=f"it is one of {', '.join(SEVERITIES)}")
+    is_wanted = PathFilter((), (), options.inside)
+    found: dict[tuple[int, str, int, str], Finding] = {}
+    todo: list[tuple[HeldFile, int]] = []
+    served: dict[str, bool] = {}
+    files = 0
+
+    def add(held: HeldFile, start: int, end: int, message: str, details: DiagnosticDetails) -> None:
+        rank = SEVERITIES.index(details.severity)
+        if rank <= SEVERITIES.index(options.severity):
+            row, _ = find_definition(held, start)
+            details = msgspec.structs.replace(details, scope=row.symbol.qualified_name if row else "")
+            found[rank, held.path, start, message] = Finding(
+                details.severity, message, held.locate(start, end), details=details
+            )
+
+    for held in servers.files.candidates(None):
+        if not is_wanted(held.path):
+            continue
+        files += 1
+        plain = not held.counts.get("problems", 1) and held.counts.get("documents", 2) == 1
+        languages = [held.language] if plain else [document.language for document in held.documents]
+        for number, language in enumerate(languages):
+            if options.languages and language not in options.languages:
+                continue
+            for problem in () if plain else held.documents[number].problems:
+                severity = "warning" if problem.code == "not_linked" else "error"
+                details = DiagnosticDetails(severity, "index", problem.code)
+                add(held, problem.start, problem.end, problem.message, details)
+            if language not in served:
+                served[language] = _is_served(servers, language)
+            todo += [(held, number)] if served[language] else []
+    targets = [Target(servers.document(held, number)) for held, number in todo[:MAX_ASKED]]
+    replies = servers.ask("diagnostics", targets) if targets else []
+    for reply in replies:
+        item: Diagnostic
+        for item in reply.items:
+            spot = servers.find(item.place)
+            if spot is not None:
+                related = tuple(
+                    f"{each.place.path or each.place.external}: {each.message}" for each in item.related[:5]
+                )
+                details = DiagnosticDetails(
+                    item.severity, item.source or reply.provider, item.code, related=related
+                )  # fmt: skip
+                add(spot.file, item.place.start, item.place.end, item.message, details)
+    ranked = [found[key] for key in sorted(found)]
+    shown, budget, cut = take(ranked, options.page, lambda finding: finding)
+    if len(todo) > MAX_ASKED:
+        cut.append(Truncation("providers", "files", MAX_ASKED, len(todo), len(todo) - MAX_ASKED))
+    sections = (
+        Section("Diagnostics", "diagnostics", len(ranked), tuple(shown)),
+        Section("Asked", "sources", findings=tuple(_describe_sources(servers, replies))),
+    )
+    counts = {name: sum(finding.category == name for finding in ranked) for name in SEVERITIES}
+    insight = Insight(
+        None,
+        {name: Slice(count, f"{name}s" if name != "info" else name) for name, count in counts.items() if count},
+        degradation=Degradation(lsp=servers.status),
+        budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 100),
+    )
+    return Answer(
+        SCHEMA_VERSION,
+        "diagnostics",
+        Run(generation=servers.files.generation),
+        {
+            "query": ", ".join(options.inside) or ".",
+            "files": files,
+            "asked_about": len(replies),
+            **counts,
+            "lsp": msgspec.to_builtins(servers.telemetry()),
+        },
+        found=len(ranked),
+        insight=insight,
+        sections=tuple(section for section in sections if section.findings),
+        degraded=(*servers.events(), *_advise(servers, [name for name, known in served.items() if not known])),
+        truncated=tuple(cut),
+    )
+
+
+def _is_served(servers: Servers, language: str) -> bool:
+    """Whether anybody can be asked about files of a language."""
+    return servers.registry is not None and next(servers.registry.select(language, "diagnostics"), None) is not None
+
+
+def _describe_sources(servers: Servers, replies: list[Reply[Any]]) -> list[Finding]:
+    """One line per server and coverage, its files added up."""
+    groups: dict[tuple[str, str, str], list[Reply[Any]]] = {}
+    for reply in replies:
+        groups.setdefault((reply.provider, reply.coverage.state, reply.coverage.reason), []).append(reply)
+    rows: list[Finding] = []
+    for _, group in sorted(groups.items()):
+        items = tuple(item for reply in group for item in reply.items)
+        files = f"diagnostics in {len(group):,} file{'s' * (len(group) != 1)}"
+        rows.append(servers.describe(msgspec.structs.replace(group[0], items=items), files))
+    return rows
+
+
+def _advise(servers: Servers, languages: list[str]) -> list[Degraded]:
+    """For languages of these files that a server could check, and none is there to."""
+    if servers.registry is None:
+        return []
+    reasons = {language: servers.registry.explain(language, "diagnostics") for language in sorted(languages)}
+    return [
+        Degraded("providers", "info", "no_server", f"syntax only for {language}; {reason}", language)
+        for language, reason in reasons.items()
+        if not reason.startswith("no provider")
+    ]

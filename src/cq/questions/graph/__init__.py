@@ -1,0 +1,84 @@
+"""What a definition depends on and what depends on it: a bounded walk over the links, and ways between two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cq.answers.page import Page, count_tokens, take
+from cq.graph.walk import Reached, Walk
+from cq.model.answer import SCHEMA_VERSION, Answer, Confidence, Insight, Run, Section, Slice, bucket
+from cq.model.edge import Candidate
+from cq.model.errors import UsageError
+from cq.snapshot.relations import KINDS, Relations, check_walk
+from cq.snapshot.target import describe_target, find_targets, say_nothing
+from cq.snapshot.walks import describe_links, find_centers, walk_from
+
+DIRECTIONS = ("dependents", "dependencies", "both")
+
+
+class GraphOptions(msgspec.Struct, frozen=True):
+    """A walk in full. `least` is the confidence a link must have; above .3 nothing is only possible."""
+
+    target: str
+    depth: int = 1
+    direction: str = "both"
+    edges: tuple[str, ...] = KINDS
+    least: float = 0.0
+    page: Page = Page(40)
+
+    def check(self) -> None:
+        self.page.check()
+        check_walk(self.depth, self.edges, self.least)
+        if self.direction not in DIRECTIONS:
+            raise UsageError(f"unknown direction {self.direction!r}", hint=f"one of {', '.join(DIRECTIONS)}")
+
+
+def find_graph(relations: Relations, options: GraphOptions) -> Answer:
+    """Nodes by distance, then confidence, each with one witness path."""
+    options.check()
+    targets = find_targets(relations.files, options.target)
+    if not targets:
+        return say_nothing(relations.files, "graph", options.target)
+    centers = find_centers(relations, targets[:1])
+    walks: dict[str, Walk[Candidate]] = {}
+    for direction in DIRECTIONS[:2] if options.direction == "both" else (options.direction,):
+        walks[direction] = walk_from(relations, centers, direction, options.depth, options.edges, options.least)
+    rows = [(name, reached) for name, found in walks.items() for reached in found.nodes if reached.distance]
+    shown, budget, cut = take(rows, options.page, lambda row: relations.describe(row[1]))
+    first = (options.page.number - 1) * options.page.size
+    names = [name for name, _ in rows[first : first + len(shown)]]
+    sections = tuple(
+        Section(name.capitalize(), name, sum(1 for row in rows if row[0] == name), findings)
+        for name in walks
+        if (findings := tuple(finding for finding, at in zip(shown, names, strict=True) if at == name))
+    )
+    links = list(dict.fromkeys(link for found in walks.values() for link in found.links))
+    slices = {
+        name: Slice(len(found.nodes) - len(centers), f"{name} within {options.depth}") for name, found in walks.items()
+    }
+    return Answer(
+        SCHEMA_VERSION,
+        "graph",
+        Run(generation=relations.files.generation),
+        {"query": options.target, "depth": options.depth, "direction": options.direction, "edges": list(options.edges)},
+        found=len(rows),
+        insight=Insight(
+            describe_target(targets),
+            slices,
+            confidence=_confidence([reached for _, reached in rows]),
+            budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
+        ),
+        sections=sections,
+        truncated=(*(cap for found in walks.values() for cap in found.truncated), *cut),
+        edges=describe_links(relations, links),
+    )
+
+
+def _confidence(rows: Sequence[Reached[Candidate]]) -> Confidence | None:
+    if not rows:
+        return None
+    lowest = min(row.confidence for row in rows)
+    certain = all(link.status == "resolved" for row in rows for link in row.path)
+    return Confidence("resolved" if certain else "heuristic", lowest, bucket(lowest))

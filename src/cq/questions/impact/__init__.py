@@ -1,0 +1,289 @@
+"""What a change can break: all that depends on a definition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from posixpath import normpath
+from textwrap import dedent
+
+import msgspec
+
+from cq.answers.page import Page, count_tokens, take
+from cq.graph.walk import Link, Reached
+from cq.languages.facts import extract_facts
+from cq.model.answer import (
+    EVIDENCE,
+    SCHEMA_VERSION,
+    Answer,
+    Finding,
+    Insight,
+    NodeDetails,
+    Risk,
+    Run,
+    Section,
+    Slice,
+    Truncation,
+)
+from cq.model.edge import CONFIDENCE, Candidate
+from cq.model.facts import Import, is_looked_up
+from cq.model.history import Change
+from cq.model.status import Degraded
+from cq.snapshot.relations import KINDS, Relations, check_walk
+from cq.snapshot.target import (
+    Definition,
+    describe_target,
+    find_file,
+    find_part,
+    find_targets,
+    module_name,
+    say_nothing,
+)
+from cq.snapshot.walks import describe_links, find_centers, walk_from
+from cq.source.language import detect_language
+from cq.source.role import find_role
+
+MAX_DEFINED = 50  # definitions of a path or module that are followed
+MAX_VALUES = 100  # constants and fields of changed lines: who names one is looked for in all files with its name
+
+
+class ImpactOptions(msgspec.Struct, frozen=True):
+    """Of targets (a path or module is all that it defines), or of the definitions that changed lines belong to, and
+    those that are gone (`changed`: by path)."""
+
+    targets: tuple[str, ...] = ()
+    changed: dict[str, Change] = {}
+    depth: int = 3
+    edges: tuple[str, ...] = KINDS
+    least: float = 0.0
+    page: Page = Page(40)
+
+    def check(self) -> None:
+        self.page.check()
+        check_walk(self.depth, self.edges, self.least)
+
+
+def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
+    """By distance, then confidence, with one witness path each; tests apart, since they are to be run."""
+    options.check()
+    rows, loose = _find_changed(relations, options.changed)
+    values = [row for row in rows if row.symbol.body_start < 0]
+    rows = [row for row in rows if row.symbol.body_start >= 0] + values[:MAX_VALUES]
+    removed = _find_removed(relations, options.changed)
+    left = [place for name in removed for place in _find_left(relations, name)]
+    parts: list[str] = []  # files that are targets as a whole
+    twins: list[Definition] = []
+    for text in options.targets:
+        twins = [] if find_file(relations.files, text) else find_targets(relations.files, text)
+        found = twins[:1]
+        part = [] if found else find_part(relations.files, relations.paths(), text)
+        if not found and not part:
+            return say_nothing(relations.files, "impact", text)
+        rows += found
+        parts += part
+    defined = _find_defined(relations, parts)
+    rows += defined[:MAX_DEFINED]
+    events = _note_changes(loose, removed, [change.note for change in options.changed.values() if change.note])
+    if not rows and not parts and not left:
+        said = "changed lines" if options.changed else "nothing changed"
+        return Answer(
+            SCHEMA_VERSION, "impact", Run(generation=relations.files.generation), {"query": said}, degraded=events
+        )
+    centers = [*find_centers(relations, rows), *(Candidate(path, 0, "") for path in parts[:MAX_DEFINED])]
+    inside = set(parts)
+    beside = _find_importing(relations, inside) if inside and "imports" in options.edges else []
+    found = walk_from(relations, centers, "dependents", options.depth, options.edges, options.least, beside)
+    reached = [item for item in found.nodes if item.distance and item.node.path not in inside]
+    reached.sort(key=_rate)
+    shown, budget, cut = take(
+        [*left, *reached],
+        options.page,
+        lambda item: item if isinstance(item, Finding) else relations.describe(item),
+    )
+    broken = [finding for finding in shown if finding.category == "left"]
+    shown = shown[len(broken) :]
+    tests = [
+        finding for finding in shown if isinstance(finding.details, NodeDetails) and finding.details.role == "test"
+    ]
+    code = [finding for finding in shown if finding not in tests]
+    in_tests = sum(1 for item in reached if find_role(item.node.path) == "test")
+    sections = tuple(
+        section
+        for section in (
+            Section("Changed", "changed", len(rows), tuple(map(_describe_row, rows[:10]))),
+            Section("Removed, Still Named", "left", len(left), tuple(broken)),
+            Section("Dependents", "dependents", len(reached) - in_tests, tuple(code)),
+            Section("Tests", "tests", in_tests, tuple(tests)),
+        )
+        if section.findings
+    )
+    files = {item.node.path for item in reached}
+    direct = sum(1 for item in reached if item.distance == 1)
+    drivers = [f"{len(left)} places name what is gone"] if left else []
+    drivers += [f"{direct} direct dependents"] if direct else []
+    drivers += [f"{len(files)} files"] if len(files) > 5 else []
+    is_tested = in_tests > 0 or any(find_role(path) == "test" for path in parts)
+    drivers += ["no test is known to reach it"] if not is_tested else []
+    level = "high" if left or direct > 20 or len(files) > 20 else "medium" if direct > 3 or not is_tested else "low"
+    return Answer(
+        SCHEMA_VERSION,
+        "impact",
+        Run(generation=relations.files.generation),
+        {"query": ", ".join(options.targets) or "changed lines", "definitions": len(rows), "depth": options.depth},
+        found=len(reached) + len(left),
+        insight=Insight(
+            describe_target(twins or rows) if len(rows) == 1 and not parts else None,
+            {
+                "dependents": Slice(len(reached), f"definitions within {options.depth}"),
+                "files": Slice(len(files), "files"),
+            },
+            Risk(level, tuple(drivers), {"direct": direct, "dependents": len(reached), "tests": in_tests}),
+            budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
+        ),
+        sections=sections,
+        degraded=events,
+        truncated=(
+            *_cut("definitions", MAX_DEFINED, len(defined)),
+            *_cut("values", MAX_VALUES, len(values)),
+            *found.truncated,
+            *cut,
+        ),
+        edges=describe_links(relations, found.links),
+    )
+
+
+def _rate(item: Reached[Candidate]) -> tuple[bool, int, float, bool, Candidate]:
+    """Tests apart, at last; of the same distance and confidence code before documents."""
+    role = find_role(item.node.path)
+    return role == "test", item.distance, -item.confidence, role == "doc", item.node
+
+
+def _find_changed(relations: Relations, changed: dict[str, Change]) -> tuple[list[Definition], int]:
+    """The innermost definition of every changed line, and of both lines around a gap; and how many lines of code
+    belong to none."""
+    found: dict[tuple[str, int, int], Definition] = {}
+    loose = 0
+    for path in sorted(changed):
+        held = relations.hold(path)
+        if held is None:
+            continue
+        spans = [
+            (held.lines.line(symbol.start), held.lines.line(max(symbol.end - 1, 0)), Definition(held, document, number))
+            for document, symbols in enumerate(held.symbols)
+            for number, symbol in enumerate(symbols)
+            if symbol.body_start >= 0 or is_looked_up(symbol, symbols)
+        ]
+        code = {held.lines.line(start) for references in held.references for _, start, _, _ in references}
+        innermost: dict[int, Definition] = {}  # by line; what stands inside comes later
+        for start, end, row in spans:
+            innermost.update(dict.fromkeys(range(start, end + 1), row))
+        change = changed[path]
+        loose += sum(1 for line in change.lines if line in code and line not in innermost)
+        inside = [innermost[line] for line in change.lines if line in innermost]
+        for line in change.gaps:
+            inside += [row for start, end, row in spans if start <= line < end][-1:]
+        found |= {row.key: row for row in inside}
+    return list(found.values()), loose
+
+
+class _Removed(msgspec.Struct, frozen=True):
+    path: str
+    kind: str
+    name: str
+
+
+def _find_removed(relations: Relations, changed: dict[str, Change]) -> list[_Removed]:
+    """What lines that are gone defined, and their file no longer does."""
+    found: dict[_Removed, None] = {}
+    for path in sorted(changed):
+        held = relations.hold(path)
+        kept = {symbol.name for symbols in (held.symbols if held is not None else ()) for symbol in symbols}
+        for text in changed[path].removed:
+            # Values among the lines of a function look like those of a module.
+            is_root = not text[:1].isspace()
+            facts = extract_facts(dedent(text.decode("utf-8", "replace")).encode(), detect_language(path, text))
+            for symbol in facts.symbols:
+                is_named = symbol.kind_group in ("function", "class", "method", "type") and symbol.kind != "lambda"
+                is_value = is_root and symbol.kind_group == "value" and symbol.parent < 0
+                if symbol.name not in kept and (is_named or is_value):
+                    found[_Removed(path, symbol.kind, symbol.name)] = None
+    return list(found)[:MAX_DEFINED]
+
+
+def _find_left(relations: Relations, removed: _Removed) -> list[Finding]:
+    """Where code still names what is gone, and nothing else is known to be meant; imports of it first."""
+    found: list[Finding] = []
+    for file in relations.files.candidates((removed.name,)):
+        held = relations.hold(file.path)
+        for document, start, end, ref in relations.meanings.find_named(file.path, removed.name) if held else ():
+            if held is None or (ref is not None and ref.candidates):
+                continue
+            items = [item for item in held.imports[document][0] if item.start <= start < item.end]
+            language = held.documents[document].language
+            is_import = any(_leads_to(relations, file.path, language, item, removed.path) for item in items)
+            if not is_import and (items or (ref is not None and ref.status == "external")):
+                continue
+            details = NodeDetails(
+                removed.name, removed.kind, held.role, 1, "resolved" if is_import else "ambiguous",
+                "imports" if is_import else "usages",
+            )  # fmt: skip
+            doubt = "" if is_import else " (by name)"
+            message = f"{removed.kind} {removed.name} of {removed.path}{doubt}: {held.line_at(start).strip()}"
+            score = EVIDENCE["resolved" if is_import else "unresolved"]
+            found.append(Finding("left", message, held.locate(start, end), score, score, details))
+    return sorted(found, key=lambda finding: -(finding.confidence or 0))
+
+
+def _leads_to(relations: Relations, path: str, language: str, item: Import, target: str) -> bool:
+    """Whether an import names a file, be it gone."""
+    sources = relations.documents.find_sources(path, language, [item])[0] or ()
+    if relations.hold(target) is not None:
+        return any(source.path == target for source in sources)
+    beside = normpath(f"{path.rpartition('/')[0] or '.'}/{item.module}")
+    named = f".{module_name(target)}"
+    return target.startswith(f"{beside}.") or any(named.endswith(f".{source.module}") for source in sources)
+
+
+def _note_changes(loose: int, removed: list[_Removed], notes: list[str]) -> tuple[Degraded, ...]:
+    said = [f"{loose} changed lines stand in no definition: who loads their files depends on them"] if loose else []
+    said += [f"no longer defined: {', '.join(f'{r.name} ({r.path})' for r in removed[:10])}"] if removed else []
+    said += [f"of {count} changed files {note}" for note, count in sorted(Counter(notes).items())]
+    return tuple(Degraded("impact", "info", "changed", message, "") for message in said)
+
+
+def _find_defined(relations: Relations, paths: Sequence[str]) -> list[Definition]:
+    """What files define at root level, what others are meant to use first."""
+    found: list[Definition] = []
+    for path in paths:
+        held = relations.hold(path)
+        for document, symbols in enumerate(held.symbols if held is not None else ()):
+            rows = [number for number, symbol in enumerate(symbols) if symbol.parent < 0 and symbol.body_start >= 0]
+            found += [Definition(held, document, number) for number in rows if held is not None]
+    return sorted(found, key=lambda row: (row.file.role == "test", row.symbol.name.startswith("_"), row.key))
+
+
+def _find_importing(relations: Relations, inside: set[str]) -> list[Link[Candidate]]:
+    """Of the files around those that are targets, which import one of them: the names that pass through a file mean
+    what stands elsewhere, and are gone with the file all the same."""
+    found: dict[Link[Candidate], None] = {}
+    for path in relations.paths():
+        held = relations.hold(path) if path not in inside else None
+        for document, (items, _) in enumerate(held.imports if held is not None else ()):
+            if held is None or not items:
+                continue
+            every = relations.documents.find_sources(path, held.documents[document].language, items)
+            named = {source.path for sources in every for source in sources or ()} & inside
+            source = Candidate(path, 0, "")  # the code blocks of a page are one
+            found |= {
+                Link(source, Candidate(target, 0, ""), "imports", CONFIDENCE["import"]): None
+                for target in sorted(named)
+            }
+    return list(found)
+
+
+def _cut(what: str, limit: int, count: int) -> list[Truncation]:
+    return [Truncation("impact", what, limit, count, count - limit)] if count > limit else []
+
+
+def _describe_row(row: Definition) -> Finding:
+    return Finding("changed", f"{row.symbol.kind} {row.symbol.qualified_name}", row.location)

@@ -1,0 +1,90 @@
+"""How one definition reaches another: the shortest chains of links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cq.graph.walk import Link, Reached, find_paths
+from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section
+from cq.model.edge import Candidate
+from cq.model.status import Degraded
+from cq.snapshot.relations import POSSIBLE, Relations, say_doubt
+from cq.snapshot.target import Definition, describe_target, find_targets, say_nothing
+from cq.snapshot.walks import describe_links, find_centers
+
+
+class PathOptions(msgspec.Struct, frozen=True):
+    source: str
+    target: str
+    edges: tuple[str, ...] = ("calls", "instantiates", "decorates")
+    least: float = 0.0
+    limit: int = 3
+
+
+def find_path(relations: Relations, options: PathOptions) -> Answer:
+    """The shortest chains from one definition to another, certain links first."""
+    starts, goals = (find_targets(relations.files, text) for text in (options.source, options.target))
+    for text, rows in ((options.source, starts), (options.target, goals)):
+        if not rows:
+            return say_nothing(relations.files, "path", text)
+    ahead = relations.dependencies(options.edges, options.least)
+    certain = relations.dependencies(options.edges, max(options.least, POSSIBLE + 0.01))
+    wanted = set(find_centers(relations, _drop_overloads(goals)))
+    if wanted.issuperset(find_centers(relations, starts)):
+        message = f"{options.source!r} and {options.target!r} are the same definition"
+        return say_nothing(relations.files, "path", f"{options.source} → {options.target}", message)
+    chains: list[tuple[Link[Candidate], ...]] = []
+    cut = False
+    for row in starts:  # the likeliest first
+        centers = find_centers(relations, [row])
+        # Where certain links lead there, no shorter way over possible ones is shown.
+        for ask in (certain, ahead):
+            chains, cut = find_paths(
+                centers, wanted.difference(centers), ask, order=relations.order, limit=options.limit
+            )
+            if chains:
+                break
+        if chains:
+            break
+    sections = tuple(
+        Section(f"Way {number}", "path", len(chain), tuple(_describe_step(relations, link) for link in chain))
+        for number, chain in enumerate(chains[: options.limit], 1)
+    )
+    events = (Degraded("path", "warning", "cut_short", "the search was cut short: there may be a longer way", ""),)
+    return Answer(
+        SCHEMA_VERSION,
+        "path",
+        Run(generation=relations.files.generation),
+        {
+            "query": f"{options.source} → {options.target}",
+            "steps": len(chains[0]) if chains else 0,
+            "ways": len(chains),
+        },
+        found=len(chains),
+        insight=Insight(describe_target(starts)) if chains else None,
+        sections=sections,
+        degraded=events if cut and not chains else (),
+        edges=describe_links(relations, [link for chain in chains for link in chain]),
+    )
+
+
+def _drop_overloads(rows: Sequence[Definition]) -> list[Definition]:
+    """Of overloads the one that has the code."""
+    coded = {(row.file.path, row.document, row.symbol.qualified_name) for row in rows if not row.is_declared}
+    return [
+        row
+        for row in rows
+        if not row.is_declared or (row.file.path, row.document, row.symbol.qualified_name) not in coded
+    ]
+
+
+def _describe_step(relations: Relations, link: Link[Candidate]) -> Finding:
+    step = relations.describe(Reached(link.target, 1, (link,), link.confidence))
+    details = step.details
+    if isinstance(details, NodeDetails):
+        doubt = say_doubt(link.status)
+        message = f"{relations.label(link.source)} {link.kind} {details.name} at {relations.place(link)}{doubt}"
+        step = msgspec.structs.replace(step, message=message)
+    return step

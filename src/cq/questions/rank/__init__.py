@@ -1,0 +1,69 @@
+"""Where to start in a repository: the definitions that most of it depends on, directly or through others."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cq.answers.page import Page, count_tokens, take
+from cq.graph.walk import Reached, rank
+from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, Run, Section, Slice
+from cq.model.edge import Candidate
+from cq.snapshot.relations import Relations
+from cq.source.files import PathFilter
+from cq.source.role import find_role
+
+
+class RankOptions(msgspec.Struct, frozen=True):
+    """`tests` counts what tests depend on too."""
+
+    inside: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    tests: bool = False
+    page: Page = Page(20)
+
+
+def find_ranks(relations: Relations, options: RankOptions) -> Answer:
+    """PageRank over the certain links; the score is the share of all attention."""
+    options.page.check()
+    is_wanted = PathFilter(options.include, options.exclude, options.inside)
+    numbers: dict[Candidate, int] = {}
+    links: list[tuple[int, int]] = []
+    for edge in relations.certain_edges():
+        if not options.tests and find_role(edge[0].path) == "test":
+            continue
+        pair = tuple(numbers.setdefault(node, len(numbers)) for node in edge)
+        links.append((pair[0], pair[1]))
+    scores = rank(len(numbers), links)
+    incoming = [0] * len(numbers)
+    for _, target in set(links):
+        incoming[target] += 1
+    nodes = sorted(
+        (node for node in numbers if node.name and incoming[numbers[node]] and is_wanted(node.path)),
+        key=lambda node: (-scores[numbers[node]], node),
+    )
+
+    def make(node: Candidate) -> Finding:
+        finding = relations.describe(Reached(node, 0, (), 1.0))
+        count = incoming[numbers[node]]
+        message = f"{finding.message}: {count} definition{'s' * (count != 1)} depend{'s' * (count == 1)} on it"
+        return msgspec.structs.replace(finding, message=message, score=round(scores[numbers[node]], 6), count=count)
+
+    shown, budget, cut = take(nodes, options.page, make)
+    sections = (Section("Most Depended On", "rank", len(nodes), tuple(shown)),) if shown else ()
+    return Answer(
+        SCHEMA_VERSION,
+        "rank",
+        Run(generation=relations.files.generation),
+        {"query": "the most depended-on definitions", "definitions": len(nodes), "links": len(set(links))},
+        found=len(nodes),
+        insight=Insight(
+            None,
+            {"links": Slice(len(set(links)), "certain links")},
+            budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 100),
+        )
+        if nodes
+        else None,
+        sections=sections,
+        truncated=tuple(cut),
+    )

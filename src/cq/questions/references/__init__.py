@@ -1,0 +1,194 @@
+"""Every mention that means a definition: by the links of the index, by language servers, and by its name alone.
+
+Sources add to each other. A mention is `certain` where links or a server say what it means, `possible` where only the
+name fits; one that links say means something else is left out, unless a server says otherwise.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+import msgspec
+
+from cq.answers.page import Page, count_tokens, take
+from cq.model.answer import (
+    EVIDENCE,
+    SCHEMA_VERSION,
+    Answer,
+    Confidence,
+    Degradation,
+    Finding,
+    Insight,
+    ReferenceDetails,
+    Run,
+    Section,
+    Slice,
+    bucket,
+)
+from cq.model.edge import Candidate, Certainty
+from cq.snapshot.relations import Relations, can_mention
+from cq.snapshot.servers import Servers, find_definition, find_document
+from cq.snapshot.target import ROLE_ORDER, Definition, describe_target, find_same, find_targets, say_nothing
+from cq.source.files import PathFilter
+
+
+class ReferencesOptions(msgspec.Struct, frozen=True):
+    """The filters are about the files that refer. `servers` False: the index alone."""
+
+    target: str
+    languages: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    certain: bool = False
+    page: Page = Page()
+    servers: bool = True
+    place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
+
+    def next(self) -> str:
+        """The command for the next page."""
+        lists = {"in": self.inside, "include": self.include, "exclude": self.exclude}
+        given = [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
+        given += [f"--lang {','.join(self.languages)}"] if self.languages else []
+        given += [flag for flag, on in (("--certain", self.certain), ("--no-lsp", not self.servers)) if on]
+        return " ".join(["cq references", shlex.quote(self.target), *given, *self.page.next().flags(), *self.place])
+
+
+class _Mention(msgspec.Struct):
+    path: str
+    document: int
+    start: int
+    end: int
+    sources: set[str]
+
+    @property
+    def status(self) -> Certainty:
+        return "possible" if self.sources == {"name"} else "certain"
+
+    @property
+    def order(self) -> tuple[str, int]:
+        return self.path, self.start
+
+
+def find_references(relations: Relations, servers: Servers, options: ReferencesOptions) -> Answer:
+    """The certain ones first, sources before tests."""
+    options.page.check()
+    every = find_targets(relations.files, options.target)
+    targets = find_same(every)
+    if not targets:
+        return say_nothing(relations.files, "references", options.target)
+    found: dict[tuple[str, int], _Mention] = {}
+    replies = servers.ask("references", targets)
+    _add_known(relations, targets, found)
+    for reply in replies:
+        for place in reply.items:
+            spot = servers.find(place)
+            if spot is not None:
+                document = find_document(spot.file, place.start)
+                mention = _Mention(place.path, document, place.start, place.end, set())
+                found.setdefault((place.path, place.start), mention).sources.add(reply.source)
+    for mention in found.values():
+        if len(mention.sources) > 1:
+            mention.sources.discard("name")  # which goes without saying
+    own = {(row.file.path, row.symbol.name_start) for row in targets}
+    is_wanted = PathFilter(options.include, options.exclude, options.inside)
+    mentions: list[tuple[tuple[object, ...], _Mention]] = []
+    for key, mention in found.items():
+        held = relations.hold(mention.path)
+        wanted = key not in own and is_wanted(mention.path) and not (options.certain and mention.status == "possible")
+        if held is None or not wanted:
+            continue
+        if not options.languages or held.documents[mention.document].language in options.languages:
+            order = (mention.status != "certain", ROLE_ORDER.get(held.role, 2), *mention.order)
+            mentions.append((order, mention))
+    ranked = [mention for _, mention in sorted(mentions, key=lambda item: item[0])]
+    shown, budget, cut = take(ranked, options.page, lambda mention: _describe(relations, mention))
+    certain = sum(mention.status == "certain" for mention in ranked)
+    asked = tuple(dict.fromkeys(servers.describe(reply, "references") for reply in replies))
+    sections = [Section("References", "references", len(ranked), tuple(shown)), Section("Asked", "sources", 0, asked)]
+    if len(shown) < len(ranked) and options.page.number * options.page.size < len(ranked):
+        sections.append(Section("Suggested Follow-ups", "followups", 0, (Finding("follow_up", options.next()),)))
+    score = EVIDENCE["resolved" if certain == len(ranked) else "heuristic"]
+    slices = {
+        "references": Slice(len(ranked), f"references: {certain} certain, {len(ranked) - certain} by name only"),
+        "files": Slice(len({mention.path for mention in ranked}), "files"),
+    }
+    by_source = {name: sum(name in mention.sources for mention in ranked) for name in sorted(_sources(ranked))}
+    return Answer(
+        SCHEMA_VERSION,
+        "references",
+        Run(generation=relations.files.generation),
+        {
+            "query": options.target,
+            "targets": len(targets),
+            "references": len(ranked),
+            "certain": certain,
+            "possible": len(ranked) - certain,
+            "by_source": by_source,
+            "coverage": [
+                {"provider": reply.provider, "state": reply.coverage.state, "reason": reply.coverage.reason}
+                for reply in replies
+            ],
+            "lsp": msgspec.to_builtins(servers.telemetry()),
+        },
+        found=len(ranked),
+        insight=Insight(
+            describe_target(every),
+            slices,
+            confidence=Confidence("resolved" if certain == len(ranked) else "heuristic", score, bucket(score)),
+            degradation=Degradation(lsp=servers.status),
+            budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
+        ),
+        sections=tuple(section for section in sections if section.findings),
+        degraded=servers.events(),
+        truncated=tuple(cut),
+    )
+
+
+def _sources(mentions: list[_Mention]) -> set[str]:
+    return {source for mention in mentions for source in mention.sources}
+
+
+def _add_known(relations: Relations, targets: list[Definition], found: dict[tuple[str, int], _Mention]) -> None:
+    """What links say of every mention of the names, and of calls under another name."""
+    places: dict[str, dict[Candidate, str]] = {}  # by name: what is wanted, and the languages that can mention it
+
+    def add(path: str, document: int, start: int, end: int, source: str) -> None:
+        found.setdefault((path, start), _Mention(path, document, start, end, set())).sources.add(source)
+
+    for row in targets:
+        place = relations.named(row)
+        places.setdefault(row.symbol.name, {})[place] = row.file.documents[row.document].language
+        for edge in relations.referrers.find_into(place):
+            call = relations.call(edge) if edge.ref.resolved == place else None
+            if call is not None and call.name_start >= 0:
+                end = call.name_start + len(call.name.encode())
+                add(edge.source.path, edge.source.document, call.name_start, end, "links")
+    for name, wanted in sorted(places.items()):
+        for file in relations.files.candidates((name,)):
+            for document, start, end, ref in relations.meanings.find_mentions(file.path, name, wanted):
+                if ref is not None and ref.candidates and wanted.keys().isdisjoint(ref.candidates):
+                    continue
+                if ref is not None and ref.resolved is not None:
+                    add(file.path, document, start, end, "links")
+                elif ref is None or ref.status != "external":
+                    language = file.documents[document].language
+                    if any(can_mention(language, other) for other in wanted.values()):
+                        add(file.path, document, start, end, "name")
+
+
+def _describe(relations: Relations, mention: _Mention) -> Finding:
+    held = relations.hold(mention.path)
+    assert held is not None
+    row, _ = find_definition(held, mention.start)
+    details = ReferenceDetails(
+        mention.status,
+        tuple(sorted(mention.sources)),
+        held.documents[mention.document].language,
+        held.role,
+        row.symbol.qualified_name if row else "",
+        held.name_chunk(row.document if row else mention.document, row.symbol.chunk if row else 0),
+    )
+    confidence = EVIDENCE["resolved" if mention.status == "certain" else "unresolved"]
+    location = held.locate(mention.start, mention.end)
+    return Finding("reference", held.line_at(mention.start), location, confidence, confidence, details)

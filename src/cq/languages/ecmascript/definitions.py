@@ -121,8 +121,9 @@ class DefinitionReader(HolderReader):
     def _read_namespace(self, collector: Collector, draft: Draft, node: Node) -> None:
         body = field_of(node, "body")
         draft.end = with_semicolon(collector.text, draft.end)
-        draft.signature = self.trim_signature(collector.fold(draft.head, draft.end))
-        if body is not None:
+        if body is None:
+            draft.signature = self.trim_signature(collector.fold(draft.head, draft.end))
+        else:
             self.open(collector, draft, body)
             self.notes(collector).classes[draft.body_start] = WrittenClass("namespace")
         if collector.text[draft.name_start - 1] not in QUOTES and "." in draft.name:

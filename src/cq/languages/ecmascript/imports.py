@@ -33,7 +33,7 @@ _QUOTES = "\"'"
 _EITHER = rb"(?:" + WORD + rb"|\"[^\"]*\"|'[^']*')"
 # `type` is a mark in `{type A}` and a name in `{type as A}`.
 _SPECIFIER = re.compile(
-    rb"(?:(?P<type>type)\s+(?!as\s+[^\s,]+\s*(?:[,}]|$)))?(?P<name>" + _EITHER + rb")"
+    rb"(?:(?P<type>type)\s+(?!as\s+[^\s,}]+\s*(?:[,}]|$)))?(?P<name>" + _EITHER + rb")"
     rb"(?:\s+as\s+(?P<alias>" + _EITHER + rb"))?\s*(?:[,}]|$)"
 )  # fmt: skip
 _EXPORTED_TYPES = re.compile(rb"export\s+type\s*\*")

@@ -43,12 +43,20 @@ def open_file(path: StrPath) -> BufferedReader:
 def read_file(path: StrPath, most: int = -1) -> bytes:
     """All of it, or the first `most` bytes."""
     with open_file(path) as file:
-        return file.read(most)
+        if most < 0:
+            return file.read()
+        # What is asked for at once is also made room for at once.
+        pieces: list[bytes] = []
+        while most > 0 and (piece := file.read(min(most, _PIECE))):
+            pieces.append(piece)
+            most -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _flags(*names: str) -> int:
     return sum(getattr(os, name, 0) for name in names)  # not every system has them all
 
 
+_PIECE = 1024 * 1024
 _READ = os.O_RDONLY | _flags("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
 _NO_FOLLOW = _flags("O_NOFOLLOW")

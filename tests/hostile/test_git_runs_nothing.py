@@ -9,18 +9,26 @@ import re
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from cq.indexing.history import read_history
 from cq.model.history import Change
-from cq.source.checkout import GitError
+from cq.source.checkout import GitError, open_checkout
 from cq.source.files import find_files
 from cq.source.git import _check_in, find_changes, find_commits
 from cq.surfaces.cli import COMMANDS, main
+
+if TYPE_CHECKING:
+    from cq.indexing.location import Place
 
 pytestmark = pytest.mark.slow
 
@@ -148,6 +156,13 @@ def test_a_clean_filter_is_not_run(trap: Trap):
     assert digest(trap.root) == before
 
 
+def test_a_filter_that_a_macro_names_is_said_not_to_run(trap: Trap):
+    (trap.root / ".gitattributes").write_text("[attr]coded filter=e\n[attr]more coded\n*.py more\n")
+    assert "'e'" in find_changes(trap.root, "HEAD")["a.py"].note
+    (trap.root / ".git" / "info" / "attributes").write_text("a.py !filter\n")
+    assert not find_changes(trap.root, "HEAD")["a.py"].note
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("included", [False, True])
 def test_no_setting_that_git_documents_runs_or_writes_anything(trap: Trap, included: bool):
@@ -223,6 +238,96 @@ def test_objects_that_are_pipes_are_not_waited_for(trap: Trap):
     os.mkfifo(path)
     with pytest.raises(GitError, match="no files"):
         find_changes(trap.root, "HEAD")
+
+
+def test_pipes_behind_links_and_in_other_stores_are_not_waited_for(trap: Trap, tmp_path: Path):
+    elsewhere = tmp_path / "else\x0cwhere"  # a form feed ends no line for git
+    (elsewhere / "pack").mkdir(parents=True)
+    os.mkfifo(elsewhere / "pack" / f"pack-{'0' * 40}.idx")
+    objects = trap.root / ".git" / "objects"
+    alternates = objects / "info" / "alternates"
+    lines = [f"{elsewhere}\n", f'"{elsewhere}"\n', "# long\n" * 1_500_000 + f"{elsewhere}\n"]
+    lines.append("".join(f"{tmp_path}/nothing-{number}\n" for number in range(200)) + f"{elsewhere}\n")
+    for text in lines:
+        alternates.write_text(text)
+        with pytest.raises(GitError, match="objects"):
+            find_changes(trap.root, "HEAD")
+    alternates.unlink()
+    assert find_changes(trap.root, "HEAD").keys() == {"a.py"}
+    (objects / "pack").rmdir()
+    (objects / "pack").symlink_to(elsewhere / "pack")
+    with pytest.raises(GitError, match="no files"):
+        find_changes(trap.root, "HEAD")
+
+
+@pytest.mark.parametrize("name", ["-d", "--format=%(objectname)", "--help"])
+def test_a_root_that_is_called_like_an_option(trap: Trap, name: str):
+    folder = trap.root / name
+    folder.mkdir()
+    (folder / "d.py").write_text("x = 1\n")
+    git(trap.root, "add", "--all", "--", ".")
+    git(trap.root, "commit", "-qm", "three")
+    (folder / "d.py").write_text("x = 2\n")
+    assert find_changes(folder, "HEAD") == {"d.py": Change((1,), (), (b"x = 1\n",))}
+    assert find_commits(folder, 10)[0] == ("d.py",)
+
+
+def test_a_few_objects_that_stand_for_more_files_than_a_disk_holds(trap: Trap, monkeypatch: pytest.MonkeyPatch):
+    """Each directory of a hundred holds the same one: what git would say of them is not taken in."""
+    name, kind = git(trap.root, "rev-parse", "HEAD:b.py").strip(), "100644 blob"
+    for _ in range(4):
+        rows = "".join(f"{kind} {name}\t{number}\n" for number in range(100))
+        done = subprocess.run(["git", "mktree"], cwd=trap.root, input=rows, capture_output=True, text=True, check=True)
+        name, kind = done.stdout.strip(), "040000 tree"
+    commit = git(trap.root, "commit-tree", name, "-m", "x").strip()
+    git(trap.root, "update-ref", "refs/heads/main", commit)
+    monkeypatch.setattr("cq.source.git._MAX_OUTPUT", 1 << 20)
+    with pytest.raises(GitError, match="says more than 1 MB"):
+        find_changes(trap.root, "HEAD")
+    monkeypatch.setattr("cq.source.git.TIMEOUT", 0.5)
+    with pytest.raises(GitError, match="no answer in"):
+        find_commits(trap.root, 10)
+    place = SimpleNamespace(file=trap.root.parent / "index.db")
+    note = read_history(trap.root, cast("Place", place)).note
+    assert "no answer" in note
+    monkeypatch.setattr("cq.indexing.history.find_commits", lambda *_: [("asked again",)])
+    assert read_history(trap.root, cast("Place", place)).note == note
+
+
+def test_an_index_of_git_is_worth_no_more_memory_than_it_has_bytes(trap: Trap):
+    """Each name of version 4 goes on from the one before; a bitmap says in one word that four milliards are set."""
+    index = trap.root / ".git" / "index"
+    row = struct.pack(">10I20xH", 0, 0, 0, 0, 0, 0, 0o100644, 0, 0, 0, 0xFFF)
+    long = struct.pack(">4sII", b"DIRC", 4, 20_000) + (row + b"\0a\0") * 20_000 + bytes(20)
+    bits = struct.pack(">IIQI", 0xFFFFFFFF, 1, 1 | 0x3FFFFFE << 1, 0)
+    link = b"\1" * 20 + bits + bits
+    wide = struct.pack(">4sII4sI", b"DIRC", 2, 0, b"link", len(link)) + link + bytes(20)
+    deep = b"a/" * 2000 + b"b"
+    deep_row = row + deep + bytes(8 - (len(row) + len(deep)) % 8)
+    many = struct.pack(">4sII", b"DIRC", 2, 100)
+    many += b"".join(deep_row.replace(b"a/a", b"%02d/" % number) for number in range(100)) + bytes(20)
+    (trap.root / ".git" / f"sharedindex.{'01' * 20}").write_bytes(struct.pack(">4sII", b"DIRC", 2, 0) + bytes(20))
+    for raw in (long, wide, many):
+        index.write_bytes(raw)
+        tracemalloc.start()
+        listing = find_files(trap.root)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert {"a.py", "b.py", "sub/c.py"} <= {entry.path for entry in listing.files}
+        assert ["git's index is damaged" in note for note in listing.notes] == ([] if raw is many else [True])
+        assert peak < 10 * len(raw) + 4_000_000
+
+
+def test_settings_that_include_one_file_again_and_again(trap: Trap):
+    (trap.root / ".git" / "long").write_text("[a]\nb = c\n" + "# x\n" * 100_000)
+    trap.config.write_text(trap.plain + "[include]\n" + "path = long\n" * 3)
+    with pytest.raises(GitError, match="too long"):
+        open_checkout(str(trap.root))
+    (trap.root / ".git" / "more").write_text("[include]\n" + "path = more\n" * 20)
+    trap.config.write_text(trap.plain + "[include]\npath = more\n")
+    with pytest.raises(GitError, match="too long"):
+        open_checkout(str(trap.root))
+    assert "too long" in find_files(trap.root).notes[0]
 
 
 # What every command is asked; a new one is added here.

@@ -188,6 +188,20 @@ def test_rules_that_lie_elsewhere(root: Path, home: Path, tmp_path: Path, where:
     check(root, kept, *(f"[core]\nexcludesFile = {folder}/{name}\n" for name in ("one", "two")))
 
 
+def test_a_repository_that_could_not_be_read_is_looked_at_again(root: Path):
+    git(root, "init", "-q")
+    edit(root / ".git" / "info" / "exclude", FIRST)
+    config = root / ".git" / "config"
+    plain = config.read_text()
+    assert "a.py" not in indexed(root)
+    for broken in (plain.replace("bare = false", "bare = true"), plain + "[core]\nworktree = /\n", "#" * (1 << 21)):
+        edit(config, broken)
+        settle(root)
+        assert "a.py" in indexed(root)
+        edit(config, plain)
+        assert "a.py" not in indexed(root)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="its files have no time that nobody sets")
 def test_rules_whose_time_is_set_back(root: Path):
     path = root / ".gitignore"

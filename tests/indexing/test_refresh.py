@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,57 @@ def test_edit_within_the_same_tick_is_seen(root: Path, index: Path) -> None:
     write(root, "a.py", "def c():\n    return d()\n")  # the same size
     os.utime(root / "a.py", ns=(tick, tick))
     assert build(index, root).changed == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its files have no time that nobody sets")
+def test_times_that_are_set_back_hide_nothing(root: Path, index: Path) -> None:
+    """As archives and `rsync -t` leave them, where all files have the time of the release."""
+    build(index, root)
+    settle(index, root)
+    folder, file = (root / "pkg").stat(), (root / "a.py").stat()
+    write(root, "a.py", "def c():\n    return d()\n")  # the same size
+    write(root, "pkg/new.py", "x = 1\n")
+    for path, before in ((root / "pkg", folder), (root / "a.py", file)):
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    report = build(index, root)
+    assert (report.changed, report.added) == (1, 1)
+
+
+def test_a_large_file_that_is_cut_in_place_is_seen(root: Path, index: Path) -> None:
+    write(root, "large.py", b"x = 1\n" * 100)
+    build(index, root, max_file_bytes=100)
+    time.sleep(pipeline.RACY_NS / 1e9 + 0.02)
+    build(index, root, max_file_bytes=100)
+    os.truncate(root / "large.py", 6)
+    assert build(index, root, max_file_bytes=100).added == 1
+    (root / "large.py").write_bytes(b"x = 1\n" * 100)
+    build(index, root, max_file_bytes=100)
+    assert "large.py" not in dump(index, root)["texts"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no links without a privilege, no pipes")
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "pipe"])
+def test_a_file_in_place_of_a_link_or_a_pipe_is_seen(root: Path, index: Path, kind: str) -> None:
+    def put(make: Callable[[Path], object]) -> None:
+        make(root / "draft")
+        (root / "draft").replace(root / "odd.py")
+
+    def make_odd(path: Path) -> None:
+        os.mkfifo(path) if kind == "pipe" else path.symlink_to("a.py" if kind == "link" else "nothing")
+
+    put(make_odd)
+    build(index, root)
+    settle(index, root)
+    put(lambda path: path.write_text("def odd(): ...\n"))
+    assert build(index, root).added == 1
+    settle(index, root)
+    put(make_odd)
+    build(index, root)
+    assert "odd.py" not in dump(index, root)["texts"]
+    settle(index, root)
+    put(lambda path: path.symlink_to("pkg/b.py"))
+    build(index, root)
+    assert {skip.path: skip.detail for skip in dump(index, root)["skips"]}["odd.py"] == "the same as pkg/b.py"
 
 
 def test_new_file_in_a_directory_that_was_empty(root: Path, index: Path) -> None:

@@ -12,9 +12,9 @@ from cq.model.config import ProvidersConfig
 from cq.model.provider import Parameter, Reply
 from cq.providers.answers import Target
 from cq.providers.documents import Document
-from cq.providers.registry import Registry, find_degraded, summarize
+from cq.providers.registry import Registry, find_degraded, get_registry, summarize
 from cq.providers.session import BUDGETS
-from cq.providers.sessions import find_sessions
+from cq.providers.sessions import close_sessions, find_sessions
 from cq.source.segments import find_segments
 from tests.support.servers import Tree, write_tree
 
@@ -291,16 +291,55 @@ def test_no_program_of_the_repository_is_run(tmp_path: Path, provider: str):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize(
-    "config", ["pyrefly.toml", "sub/pyrefly.toml", "pyproject.toml"], ids=["root", "beside", "pyproject"]
-)
-def test_pyrefly_is_not_asked_where_a_repository_configures_it(tmp_path: Path, config: str):
-    tree = write_tree(tmp_path, "#- sub/a.py\n$0x = 1\n")
-    (tmp_path / config).write_text('[tool.pyrefly]\npython-interpreter-path = "./evil"\n')
-    reply = ask("pyrefly", "hover", tree)
+# Where pyrefly would find a configuration: of the file it is asked about, of one that it imports, by a link, above the
+# root; in TOML a key may be written in escapes.
+CONFIGURED = {
+    "repo/root/pyrefly.toml": "",
+    "repo/root/sub/pyrefly.toml": "",
+    "repo/root/pyproject.toml": "[tool.pyrefly]\n",
+    "repo/root/sub/pyproject.toml": '["t\\u006fol"."pyr\\U00000065fly"]\n',
+    "repo/root/other/deep/pyrefly.toml": "",
+    "repo/beside/pyrefly.toml": "",
+    "repo/pyrefly.toml": "",
+}
+
+
+@pytest.mark.parametrize("config", CONFIGURED)
+def test_pyrefly_is_not_asked_where_a_repository_configures_it(tmp_path_factory: pytest.TempPathFactory, config: str):
+    tmp_path = tmp_path_factory.mktemp("base")  # whose name does not say who is not asked
+    text = "import other.deep.b, linked.c\n$0x = other.deep.b.y + linked.c.z\n"
+    tree = write_tree(tmp_path / "repo" / "root", f"#- sub/a.py\n{text}#- other/deep/b.py\ny = 1\n")
+    (tmp_path / "repo" / ".git").mkdir()
+    (tmp_path / "repo" / "beside").mkdir()
+    (tmp_path / "repo" / "beside" / "c.py").write_text("z = 1\n")
+    (tree.root / "linked").symlink_to("../beside")
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\nexec python3 \"$@\"\n")
+    program.chmod(0o755)
+    assert ask("pyrefly", "hover", tree).answered
+    close_sessions(tree.root)
+    (tmp_path / config).write_text(f"{CONFIGURED[config]}python-interpreter-path = '{program}'\n")
+    (reply,) = Registry(tree.root, ProvidersConfig(allow=("pyrefly",))).ask("hover", [tree.target()])
     assert not reply.answered
-    assert config in reply.coverage.reason
-    assert find_sessions(tmp_path) == []
+    assert config.rpartition("/")[2] in reply.coverage.reason
+    assert find_sessions(tree.root) == []
     # Another one answers.
     assert Registry(tree.root).ask("hover", [tree.target()], BUDGETS["precise"])[0].provider == "ty"
+    assert not (tmp_path / "ran").exists()
     assert ask("pyrefly", "hover", tree, trusted=True).answered
+    assert (tmp_path / "ran").exists()  # the trap works
+
+
+def test_pyrefly_is_not_asked_once_a_repository_configures_it(tmp_path: Path):
+    """Also where it runs already, as in the daemon."""
+    tree = write_tree(tmp_path, "#- sub/a.py\n$0x = 1\n")
+
+    def answered() -> bool:
+        registry = get_registry(tree.root, ProvidersConfig(allow=("pyrefly",)))
+        return registry.ask("hover", [tree.target()], BUDGETS["precise"])[0].answered
+
+    assert answered()
+    (tmp_path / "pyrefly.toml").write_text("")
+    assert not answered()
+    (tmp_path / "pyrefly.toml").unlink()
+    assert answered()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -131,3 +132,14 @@ def test_lines_of_no_definition_are_counted(root: Path):
     answer = ask(root)
     assert answer.found == 0
     assert "1 changed lines stand in no definition" in answer.degraded[0].message
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its files have no time that nobody sets")
+def test_a_time_that_is_set_back_hides_no_change(root: Path):
+    os.utime(root / "b.py", (1, 1))
+    git(root, "add", ".")
+    path = root / ".git" / "index"
+    os.utime(path, (path.stat().st_mtime + 9,) * 2)  # long after, so that no entry counts as written just then
+    (root / "b.py").write_text(B.replace("limit", "timil"))
+    os.utime(root / "b.py", (1, 1))
+    assert [*find_changes(root, "HEAD")] == ["b.py"]

@@ -243,11 +243,62 @@ NAMED = {
     run = other
     """,
 }
+HIDDEN = {
+    "work": """
+    //- a.ts
+    export function work(work: string) { return work }
+    export const pass = (work: number) => [work].map((work) => work);
+    [1].forEach(work)
+    //          ^^^^ ref
+    """,
+    "limit": """
+    //- a.ts
+    import { limit as other } from './b'
+    export const limit = 1
+    export const twice = [1].map(() => { const limit = 2; return limit + other })
+    console.log(limit)
+    //          ^^^^^ ref
+    //- b.ts
+    export const limit = 2
+    """,
+    "Key": """
+    //- a.ts
+    export type Key = string
+    export type Pair<Key> = [Key, Key]
+    export function pick<Key>(key: Key): Key { const k: Key = key; return k }
+    export class Row<Key> extends Map<Key, Key> { key?: Key }
+    export const f = <Key,>(key: Key): Key => key
+    export const k: Key = ''
+    //              ^^^ ref
+    """,
+    "bigint": """
+    //- a.ts
+    export function bigint(n: string): bigint { return BigInt(n) }
+    use(bigint('1'))
+    //  ^^^^^^ ref
+    """,
+    "rows": """
+    #- a.py
+    rows = [1]
+    more = [rows for rows in [2]] + rows
+    #                               ^^^^ ref
+    """,
+}
 
 
 @pytest.mark.parametrize("target", NAMED)
 def test_mentions_of_what_is_imported_under_any_name(target: str, tmp_path: Path):
-    fixture, workspace = open_tree(NAMED[target], tmp_path)
+    check_references(NAMED[target], target, tmp_path)
+
+
+@pytest.mark.parametrize("target", HIDDEN)
+def test_a_name_that_something_hides_is_no_mention(target: str, tmp_path: Path):
+    check_references(HIDDEN[target], target, tmp_path)
+
+
+def check_references(snippet: str, target: str, tmp_path: Path) -> None:
+    """All marks of a snippet are the references of the target in its first file, and nothing else is."""
+    fixture, workspace = open_tree(snippet, tmp_path)
     with workspace:
         path = next(iter(fixture.files))
         answer = workspace.references(ReferencesOptions(f"{path}:{target}", servers=False))

@@ -14,6 +14,7 @@ from cq.graph.values import ELEMENT, INFERRED, NOTHING, Values, join, raised
 from cq.model.code import (
     Dictionary,
     Each,
+    ElementsOf,
     Integer,
     Iterated,
     Key,
@@ -41,6 +42,18 @@ class Containers:
         self.linker = linker
         self._elements: dict[tuple[Container, Key | None, Hidden], Cell] = {}
         self._made_up: dict[tuple[Container, tuple[int | None, int | None]], Listing] = {}  # what is cut out of others
+        self._numbers: dict[Container, int] = {}
+        self._numbered: list[Container] = []
+
+    def name_elements(self, container: Container) -> ElementsOf:
+        """All its elements, as a value that can stand in another."""
+        number = self._numbers.setdefault(container, len(self._numbers))
+        if number == len(self._numbered):
+            self._numbered.append(container)
+        return ElementsOf(number)
+
+    def get_numbered(self, number: int) -> Container:
+        return self._numbered[number]
 
     def elements(self, container: Container, key: Key | None = None, hidden: Hidden = ()) -> Values:
         """Those under a constant key, where there is one and the container says what is there; else all."""

@@ -123,8 +123,7 @@ def evaluate_form(linker: Linker, unit: View, scope: int, form: Form, position: 
         case Decorated():
             return linker.decorators.decorate(unit, unit.definitions[form.start], form.rank)
         case ElementsOf():
-            assert isinstance(form.container, Container)
-            return linker.containers.elements(form.container)
+            return linker.containers.elements(linker.containers.get_numbered(form.container))
         case (
             SuperObject() | ReturnOf() | MethodOf() | Item() | Unwrapped() | PartOf() | TuplePart() | Indexed()
             | ClosureParameter() | OperatorMethod() | OnReceiver()

@@ -13,7 +13,6 @@ from cq.model.code import (
     Choice,
     Constant,
     Element,
-    ElementsOf,
     Entered,
     Iterated,
     Listing,
@@ -59,7 +58,8 @@ class Protocols:
                 if thing.kind == "dict":
                     found = join(found, linker.literal("str"))
                 elif thing.kind == "map":
-                    pair = self._pairs.setdefault(thing, Listing("list", (Constant("str"), ElementsOf(thing))))
+                    elements = linker.containers.name_elements(thing)
+                    pair = self._pairs.setdefault(thing, Listing("list", (Constant("str"), elements)))
                     held = linker.container("list", thing.unit, thing.scope, thing.position, pair)
                     found = join(found, {held: level})
                 else:

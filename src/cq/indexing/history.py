@@ -11,7 +11,7 @@ import msgspec
 from cq.model.history import History
 from cq.opening import read_file
 from cq.source.checkout import GitError
-from cq.source.git import find_commits, find_head
+from cq.source.git import GitLimitError, find_commits, find_head
 from cq.source.read import content_hash
 from cq.store.lock import replace_file
 
@@ -35,6 +35,8 @@ def read_history(root: Path, place: Place) -> History:
             return known
     try:
         found = History(head, COMMITS, tuple(find_commits(root, COMMITS)))
+    except GitLimitError as error:
+        found = History(head, COMMITS, note=str(error))
     except GitError as error:
         return History(head, COMMITS, note=str(error))
     with suppress(OSError):

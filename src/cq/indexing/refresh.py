@@ -17,7 +17,7 @@ from cq.indexing.producer import producer
 from cq.model.errors import CqError, StoreError
 from cq.model.facts import FileFacts, References
 from cq.model.source import Problem, Skip, SourceFile
-from cq.source.files import FileEntry, find_files, stat_directory, stat_file
+from cq.source.files import FileEntry, find_files, find_written, stat_directory, stat_file
 from cq.source.read import content_hash, read_source
 from cq.source.repository import find_top
 from cq.store import database, kept, trigrams
@@ -226,25 +226,25 @@ def _look(reader: Reader, root: Path, tree: Tree | None, settings: Settings) -> 
     changes = _Changes([], {}, {}, tree.listing, listed.notes)
     todo: list[FileEntry] = []
     for path, known in reader.stats(tree.id).items():
-        os_path, size, mtime_ns = known
+        os_path, size, written_ns = known
         try:
             status = os.lstat(base + os_path)
         except OSError:
             return None  # gone since the folder was looked at
-        if status.st_mtime_ns != mtime_ns or status.st_size != size:
+        if find_written(status) != written_ns or status.st_size != size:
             if status.st_size > settings.max_file_bytes:
                 return None
             changes.known_files[path] = known
             todo.append(_make_entry(path, os_path, status))
     for path, known in reader.skips(tree.id).items():
-        _, size, mtime_ns = known
-        if not mtime_ns:
+        _, size, written_ns = known
+        if not written_ns:
             continue
         try:
             entry = _make_entry(path, path, os.lstat(base + path))
         except OSError:
             return None
-        if (entry.size, entry.mtime_ns) != (size, mtime_ns):
+        if (entry.size, entry.written_ns) != (size, written_ns):
             todo.append(entry)
             changes.known_skips[path] = known
     return msgspec.structs.replace(changes, todo=sorted(todo, key=lambda entry: entry.path))
@@ -262,8 +262,8 @@ def _still_listed(root: Path, listed: _Listed) -> bool:
         if stat_file(path) != tuple(before):
             return False
     try:
-        for path, (mtime_ns, names) in listed.directories.items():
-            if os.lstat(base + path).st_mtime_ns != mtime_ns and stat_directory(base + path)[1] != names:
+        for path, (written_ns, names) in listed.directories.items():
+            if find_written(os.lstat(base + path)) != written_ns and stat_directory(base + path)[1] != names:
                 return False
     except OSError:
         return False
@@ -374,7 +374,7 @@ class _Refresh:
             self.root, include=settings.include, exclude=settings.exclude, max_bytes=settings.max_file_bytes,
             max_files=settings.max_files,
         )  # fmt: skip
-        stamps = [mtime for mtime, _ in listing.directories.values()] + [mtime for _, mtime in listing.watched.values()]
+        stamps = [at for at, _ in listing.directories.values()] + [at for _, at in listing.watched.values()]
         # Names that are no UTF-8 cannot be kept: who has one lists again every time.
         directories = {name: value for name, value in listing.directories.items() if _is_text(name)}
         watched = {name: value for name, value in listing.watched.items() if _is_text(name)}
@@ -415,9 +415,9 @@ class _Refresh:
             for entry, read in zip(todo, _read_files(self.root, todo, known, self.settings), strict=True):
                 done += 1
                 done_bytes += entry.size
-                mtime_ns = entry.mtime_ns if entry.mtime_ns < now - RACY_NS else -1
+                written_ns = entry.written_ns if entry.written_ns < now - RACY_NS else -1
                 if read.skip is not None:
-                    skips.append(SkipRow(read.skip, entry.size, mtime_ns))
+                    skips.append(SkipRow(read.skip, entry.size, written_ns))
                 else:
                     key = (read.hash, read.language)
                     number = known.get(key)
@@ -435,7 +435,7 @@ class _Refresh:
                     else:
                         counts["changed"] += 1
                     rows.append(
-                        FileRow(entry.path, entry.os_path, number, entry.size, mtime_ns, read.encoding, read.problems)
+                        FileRow(entry.path, entry.os_path, number, entry.size, written_ns, read.encoding, read.problems)
                     )
                 if pending > COMMIT_BYTES:
                     self.writer.commit()
@@ -487,11 +487,11 @@ class _Refresh:
 
 
 def _is_same(stored: tuple[str, int, int] | None, entry: FileEntry) -> bool:
-    return stored is not None and stored[1] == entry.size and stored[2] == entry.mtime_ns and stored[0] == entry.os_path
+    return stored == (entry.os_path, entry.size, entry.written_ns)
 
 
 def _is_same_skip(stored: tuple[Skip, int, int] | None, entry: FileEntry) -> bool:
-    return stored is not None and bool(stored[2]) and stored[1] == entry.size and stored[2] == entry.mtime_ns
+    return stored is not None and bool(stored[2]) and stored[1:] == (entry.size, entry.written_ns)
 
 
 # -- reading, here or in workers -------------------------------------------------------------------

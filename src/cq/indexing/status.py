@@ -48,9 +48,9 @@ def find_changes(reader: Reader, tree: Tree, root: Path, settings: Settings) -> 
     added = changed = reads = 0
     for entry in listing.files:
         before = known.get(entry.path)
-        if before == (entry.os_path, entry.size, entry.mtime_ns):
+        if before == (entry.os_path, entry.size, entry.written_ns):
             continue
-        if before is None and entry.path in skips and skips[entry.path][1:] == (entry.size, entry.mtime_ns):
+        if before is None and entry.path in skips and skips[entry.path][1:] == (entry.size, entry.written_ns):
             continue
         reads += 1
         if reads <= _MAX_READS and _is_same(reader, tree, root, entry, settings):

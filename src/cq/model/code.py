@@ -365,9 +365,10 @@ class Decorated(BaseForm, frozen=True, tag=72):
 
 
 class ElementsOf(BaseForm, frozen=True, tag=73):
-    """All elements of a container that resolution knows."""
+    """All elements of a container that resolution knows by this number: what is written here is not looked through
+    for cycles, so that a form which held the container itself would keep all that resolution found forever."""
 
-    container: object
+    container: int
 
 
 Form = (

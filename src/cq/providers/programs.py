@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 
@@ -15,7 +15,7 @@ import msgspec
 
 from cq.opening import read_file
 from cq.source.program import OUTSIDE, choose_environment, find_in_path, kill_group
-from cq.source.repository import find_cache_dir
+from cq.source.repository import find_cache_dir, find_root
 
 TIMEOUT = 5.0
 _REMEMBERED = 600.0  # seconds: a stub runs once what it stands for is installed, and looks the same
@@ -44,20 +44,40 @@ def find_program(name: str, root: Path) -> str | None:
     return None if any(place.is_relative_to(root) for place in places) else found
 
 
-def find_pipe(root: Path) -> str:
-    """The first file below a directory, by its path, that whoever opens it would wait for, or be made to do something
-    by: a pipe or a device, also behind a link."""
-    waiting, left = [os.fspath(root)], _MAX_ENTRIES
-    found: list[str] = []
+class Tree(msgspec.Struct, frozen=True):
+    """What a program that reads a whole repository would meet in it, beside code."""
+
+    pipe: str = ""  # the first file, by its path, that whoever opens it would wait for, or be made to do something by
+    settings: tuple[str, ...] = ()  # files of the names that were asked for, by their full paths
+    whole: bool = True  # False: there is more than was looked at
+
+
+def look_through(root: Path, names: Collection[str]) -> Tree:
+    """`names` in lower case, also as found above the root. Links are followed from the root into the repository around
+    it; what lies elsewhere is the user's own."""
+    base, top = os.path.realpath(root), find_root(os.fspath(root))
+    waiting, seen, left = [base], set[str](), _MAX_ENTRIES
+    pipes: list[str] = []
+    settings: list[str] = []
     while waiting and left > 0:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:
             for entry in entries:
                 left -= 1
+                if entry.name.lower() in names:
+                    settings.append(entry.path)
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
-                elif not entry.is_file() and _blocks(entry.path):
-                    found.append(os.path.relpath(entry.path, root))
-    return min(found, default="")
+                elif not entry.is_file():
+                    if _blocks(entry.path):
+                        pipes.append(os.path.relpath(entry.path, base))
+                    target = PurePath(os.path.realpath(entry.path))
+                    is_around = target.is_relative_to(top) and not target.is_relative_to(base)
+                    if is_around and os.fspath(target) not in seen:
+                        seen.add(os.fspath(target))
+                        waiting.append(os.fspath(target))
+    above = [os.fspath(folder / name) for folder in PurePath(base).parents for name in names]
+    settings += filter(os.path.lexists, above)
+    return Tree(min(pipes, default=""), tuple(sorted(settings)), not waiting)
 
 
 _MAX_ENTRIES = 1_000_000

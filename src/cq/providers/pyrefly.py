@@ -1,26 +1,30 @@
 """pyrefly: Python, for questions about one place. Its wheel comes with `cq[python]`.
 
 It runs programs that a repository names: the interpreter of a virtual environment it finds, and whatever its own
-configuration says. The first is turned off by naming another interpreter; where there is such a configuration,
-pyrefly is not asked unless the user trusts the repository.
+configuration says. The first is turned off by naming another interpreter; where there is such a configuration anywhere
+(it reads the one nearest to each file that it opens or imports), pyrefly is not asked unless the user trusts the
+repository.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath
 
 from cq.model.provider import Coverage
-from cq.model.source import Skip
-from cq.providers.answers import Target
-from cq.providers.programs import Detection, find_program, read_version
+from cq.opening import read_file
+from cq.providers.programs import Detection, Tree, find_program, read_version
 from cq.providers.registry import SERVER_KINDS, Provider, Site, serve
 from cq.providers.session import ServerSpec, Session
-from cq.source.read import read_bytes
 
 _WHOLE_PROJECT = {"references", "implementation", "subtypes", "incoming_calls", "workspace_symbols"}
+_SETTINGS = ("pyrefly.toml", "pyproject.toml")
 _MAX_CONFIG = 1024 * 1024
+_MAX_CONFIGS = 1000
+# In TOML any letter of a key may be written as an escape.
+_NAMES_PYREFLY = re.compile(rb"pyrefly|\\[uUx]", re.IGNORECASE)
 # One comes when a document is opened; a burst of three more when every file has been indexed.
 _REFRESHES = 4
 
@@ -56,18 +60,28 @@ def measure_coverage(session: Session, plane: str) -> Coverage:
     return Coverage("partial", "pyrefly does not say which files it has indexed")
 
 
-def find_hazard(site: Site, target: Target) -> str:
-    """Its configuration for this file, which may name an interpreter or a build command to run."""
-    for folder in PurePosixPath(target.document.path).parents:
-        for name in ("pyrefly.toml", "pyproject.toml"):
-            raw = read_bytes(os.fspath(site.root), os.fspath(folder / name), _MAX_CONFIG)
-            if isinstance(raw, Skip):
-                if raw.reason == "missing":
-                    continue
-            elif name == "pyproject.toml" and b"pyrefly" not in raw:
-                continue
-            return f"{folder / name} may make pyrefly run programs; not asked in a repository that is not trusted"
-    return ""
+def find_hazard(site: Site, tree: Tree) -> str:
+    """Its configuration, which may name an interpreter or a build command to run."""
+    named = next((path for path in tree.settings[:_MAX_CONFIGS] if _may_configure(path)), "")
+    if named:
+        path = PurePath(named)
+        is_below = path.is_relative_to(site.root)
+        what = path.relative_to(site.root).as_posix() if is_below else f"{path.name} outside the root"
+    elif not tree.whole or len(tree.settings) > _MAX_CONFIGS:
+        what = "a file of a tree too large to be looked through"
+    else:
+        return ""
+    return f"{what} may make pyrefly run programs; not asked in a repository that is not trusted"
+
+
+def _may_configure(path: str) -> bool:
+    if PurePath(path).name.lower() != "pyproject.toml":
+        return True
+    try:
+        raw = read_file(path, _MAX_CONFIG + 1)
+    except OSError:
+        return True
+    return len(raw) > _MAX_CONFIG or _NAMES_PYREFLY.search(raw) is not None
 
 
 def find_interpreter() -> str:
@@ -84,8 +98,10 @@ PROVIDER = Provider(
     SERVER_KINDS,
     "pyrefly",
     detect,
-    serve(make_spec, find_hazard),
+    serve(make_spec),
     frozenset(
         {"definition", "declaration", "hover", "hints", "outgoing_calls", "supertypes", "document_symbols", "actions"}
     ),
+    settings=_SETTINGS,
+    hazard=find_hazard,
 )

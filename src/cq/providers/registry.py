@@ -27,7 +27,7 @@ from cq.model.status import Degraded
 from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.planes import PLANES, ask, offered_planes
-from cq.providers.programs import Detection, find_pipe
+from cq.providers.programs import Detection, Tree, look_through
 from cq.providers.session import BUDGETS, Budget, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
 
@@ -64,13 +64,15 @@ class Provider(msgspec.Struct, frozen=True):
     resolve: Callable[[Site, Detection, Sequence[Target], Budget], list[Reply[Any]]] | None = (
         None  # definitions in bulk
     )
+    settings: tuple[str, ...] = ()  # files by which a repository tells it what to run; in lower case
+    hazard: Callable[[Site, Tree], str] | None = None  # why these keep it from being asked where nobody trusts them
 
     def answers(self, plane: str) -> bool:
         return (PLANES[plane].kind if plane in PLANES else LOCAL_PLANES[plane]) in self.kinds
 
 
-def serve(spec: Callable[[Site, Detection], ServerSpec], hazard: Callable[[Site, Target], str] | None = None):
-    """`run` for a language server. `hazard` says what a repository would make it do, and so why it is not asked."""
+def serve(spec: Callable[[Site, Detection], ServerSpec]):
+    """`run` for a language server."""
 
     def run(
         site: Site, detection: Detection, plane: str, targets: Sequence[Target], budget: Budget
@@ -80,15 +82,7 @@ def serve(spec: Callable[[Site, Detection], ServerSpec], hazard: Callable[[Site,
             how = msgspec.structs.replace(how, settings={**how.settings, **site.settings[how.id]})
         if site.breaker:
             how = msgspec.structs.replace(how, breaker=site.breaker)
-        risky = {target.document.path: target for target in targets} if hazard and not site.trusted else {}
-        known = {path: hazard(site, target) for path, target in risky.items()} if hazard else {}
-        reasons = [known.get(target.document.path, "") for target in targets]
-        safe = [target for target, reason in zip(targets, reasons, strict=True) if not reason]
-        replies = iter(ask(get_session(site.root, how), plane, safe, budget) if safe else ())
-        return [
-            Reply(how.id, plane, Coverage("unresolved", reason), failed=True) if reason else next(replies)
-            for reason in reasons
-        ]
+        return ask(get_session(site.root, how), plane, targets, budget)
 
     return run
 
@@ -110,29 +104,35 @@ class Registry:
         found = list(_load_providers(self.config) if providers is None else providers)
         self.providers = tuple(sorted(found, key=lambda provider: (provider.priority, provider.id)))
         self._detected: dict[str, Detection] = {}
-        self._pipe: str | None = None  # see find_pipe
+        self._tree: Tree | None = None  # as it is during one question
 
     def detect(self, provider: Provider) -> Detection:
+        if block := self._find_block(provider):
+            return block
         if provider.id not in self._detected:
             try:
-                detection = self._find_block(provider) or provider.detect(self.site)
+                detection = provider.detect(self.site)
             except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
                 detection = Detection(False, reason=f"{type(error).__name__}: {error}")
             self._detected[provider.id] = detection
         return self._detected[provider.id]
 
     def _find_block(self, provider: Provider) -> Detection | None:
-        """Why no server is given this tree: it would open what lies there, and wait until its time is over."""
+        """Why no server is given this tree: it would open what lies there and wait until its time is over, or do what
+        it says there."""
         if not set(provider.kinds) - set(LOCAL_PLANES.values()):
             return None
-        if self._pipe is None:
-            self._pipe = find_pipe(self.site.root)
-        if not self._pipe:
-            return None
-        return Detection(False, reason=f"{self._pipe} is not a regular file, and would block it", advice="remove it")
+        if self._tree is None:
+            names = {name for each in self.providers for name in each.settings}
+            self._tree = look_through(self.site.root, names)
+        if pipe := self._tree.pipe:
+            return Detection(False, reason=f"{pipe} is not a regular file, and would block it", advice="remove it")
+        reason = provider.hazard(self.site, self._tree) if provider.hazard and not self.site.trusted else ""
+        return Detection(False, reason=reason, advice="`--trust` says that you trust it") if reason else None
 
     def forget_missing(self) -> None:
-        self._pipe = None
+        """Before a question: what could be run still can, unless the repository has changed."""
+        self._tree = None
         self._detected = {name: known for name, known in self._detected.items() if known.available}
 
     def why_disabled(self, provider: Provider) -> str:

@@ -162,6 +162,24 @@ class Documents:
         symbols = self.symbols(path)[document]
         return symbols, [symbol.start for symbol in symbols]
 
+    def find_generic(self, path: str, document: int, name: str, offset: int) -> str:
+        """The definition whose type parameter a type of this name is at an offset, be it in its head; "" for none."""
+        found = ""
+        for around in self._generics(path, document).get(name, ()):
+            if around.start <= offset < around.end:  # the innermost is the last
+                found = around.qualified_name
+        return found
+
+    @remembered
+    def _generics(self, path: str, document: int) -> dict[str, list[Symbol]]:
+        """By the names of type parameters: the definitions that have them."""
+        symbols = self.symbols(path)[document]
+        found: dict[str, list[Symbol]] = {}
+        for symbol in symbols:
+            if symbol.kind == "type_parameter" and symbol.parent >= 0:
+                found.setdefault(symbol.name, []).append(symbols[symbol.parent])
+        return found
+
     # -- what stands in the code ---------------------------------------------------------------------
 
     def find_site(self, path: str, document: int, number: int) -> Site | None:

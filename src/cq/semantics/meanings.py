@@ -78,11 +78,9 @@ class Meanings:
         if unit is None or role in ("attribute", "keyword"):
             return SymbolRef(name, "unresolved")
         if role == "import":
-            # A binding starts where its statement ends.
-            for bind, value, ref in self._documents.find_bound(path, document):
-                if bind.start >= start and name in (bind.name.removeprefix("export "), value.name):
-                    return ref
-            return _unknown(name)
+            return next((ref for _, ref in self._find_imported(path, document, name, start)), _unknown(name))
+        if role == "type" and (around := self._documents.find_generic(path, document, name, start)):
+            return _known(name, Candidate(path, document, f"{around}.{name}"))
         # Types of TypeScript, Rust, … are bound apart from values, and one name may be both.
         labels = (f"<{name}>", name) if role == "type" else (name, f"<{name}>")
         binds = next((binds for label in labels if (binds := unit.find(scope, label, start))), ())
@@ -100,11 +98,20 @@ class Meanings:
                 places[Candidate(path, document, unit.qualified_names[unit.definitions[value.start].symbol])] = None
             else:
                 holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
+                if bind.inner:  # of a function without a name, or a comprehension: known in it only
+                    holder = f"{holder}.<lambda>".removeprefix(".")
                 places[Candidate(path, document, f"{holder}.{name}" if holder else name)] = None
         if not places:
             return self._find_starred(path, document, name, from_outside=start == ANYWHERE)
         status = "resolved" if len(places) == 1 else "ambiguous"
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
+
+    def _find_imported(self, path: str, document: int, name: str, start: int) -> Iterator[tuple[Bind, SymbolRef]]:
+        """What the import at a place binds, and what it means; then what the imports behind it do."""
+        for bind, value, ref in self._documents.find_bound(path, document):
+            # A binding starts where its statement ends.
+            if bind.start >= start and name in (bind.name.removeprefix("export "), value.name):
+                yield bind, ref
 
     def _find_starred(self, path: str, document: int, name: str, *, from_outside: bool) -> SymbolRef:
         """A name that only `from m import *` can bind or, for who imports the module, `export * from "m"`; the last one
@@ -282,12 +289,7 @@ class Meanings:
         elif written is None:
             return None
         dotted = _find_written(written)
-        symbols = self._documents.symbols(unit.path)[unit.document]
-        for symbol in symbols:
-            if symbol.kind == "type_parameter" and symbol.name == dotted:
-                around = symbols[symbol.parent]
-                dotted = "" if around.start <= start < around.end else dotted
-        if not dotted:
+        if not dotted or self._documents.find_generic(unit.path, unit.document, dotted, start):
             return None, ""
         return self.find_dotted(unit.path, unit.document, dotted, start).resolved, "annotation"
 
@@ -353,16 +355,19 @@ class Meanings:
         place = mentions.find_at(start)
         if unit is None or place is None or place.role == "keyword":
             return None
+        if place.role == "import":
+            bind = next((bind for bind, _ in self._find_imported(path, document, name, start)), None)
+            return _known(name, target) if any(bind is each for each in taken) else None
         if mentions.is_behind(place):
             ref = self.find_attribute(path, document, name, start)
             return ref if ref is not None and target in ref.candidates else None
         binds = unit.find(self._documents.find_scope(path, document, start), name, start)
         own = (path, document) == (target.path, target.document) and name == target.name
         if not any(each is bind for bind in binds for each in taken) and not (
-            own and any(bind.scope == ROOT for bind in binds)
+            own and any(bind.scope == ROOT and not bind.inner for bind in binds)
         ):
             return None
-        return SymbolRef(name, "resolved", "scope", CONFIDENCE["scope"], (target,))
+        return _known(name, target)
 
 
 def _find_written(value: Value) -> str:
@@ -384,6 +389,10 @@ def _find_written(value: Value) -> str:
     if isinstance(named, Text):
         return named.value.strip()
     return named if isinstance(named, str) else ""
+
+
+def _known(name: str, place: Candidate) -> SymbolRef:
+    return SymbolRef(name, "resolved", "scope", CONFIDENCE["scope"], (place,))
 
 
 def _unknown(name: str) -> SymbolRef:

@@ -206,7 +206,7 @@ class IndexedFiles:
         return certain, len(edges) - certain
 
     def stats(self) -> dict[str, tuple[str, int, int]]:
-        """path -> (name on disk, size, mtime_ns), as they were indexed."""
+        """path -> (name on disk, size, written_ns), as they were indexed."""
         return self._reader.stats(self._tree.id)
 
     def mistakes(self) -> dict[str, list[Mistake]]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 from struct import Struct, error, unpack_from
 from typing import NamedTuple
 
@@ -17,8 +19,8 @@ from cq.source.ignore import Rules
 from cq.source.read import real_path
 from cq.source.repository import find_common_dir, find_top, read_line
 
-_MAX_SETTINGS = 1024 * 1024  # bytes of a file of settings
-_MAX_INCLUDES = 100
+_MAX_SETTINGS = 1024 * 1024  # bytes of all files of settings, each as often as it is included
+_LEAST = 4096  # what a file of settings counts, however short
 _MAX_DEPTH = 10
 _MAX_INDEX = 1 << 30
 
@@ -26,7 +28,11 @@ LINK, DIRECTORY, SUBMODULE = 0o120000, 0o040000, 0o160000
 
 
 class GitError(Exception):
-    """Why a repository cannot be read, as half a sentence."""
+    """Why a repository cannot be read, as half a sentence. `watched` are the files that this was read from."""
+
+    def __init__(self, why: str, watched: Sequence[str] = ()) -> None:
+        super().__init__(why)
+        self.watched = watched
 
 
 class Tracked(NamedTuple):
@@ -36,6 +42,7 @@ class Tracked(NamedTuple):
     hash: bytes
     size: int
     mtime_ns: int
+    ctime_ns: int
     absent: bool  # outside of a sparse checkout: not on the disk on purpose
 
 
@@ -45,7 +52,7 @@ class Checkout:
 
     def __init__(self, top: str, git_dir: str, common: str) -> None:
         self.top, self.git_dir, self.common = top, git_dir, common
-        self.watched = [f"{top}/.git", f"{git_dir}/commondir"]
+        self.watched = [f"{top}/.git", f"{git_dir}/commondir", f"{git_dir}/HEAD"]
         self.settings: dict[str, list[str]] = {}
         reader = _Settings(self)
         reader.read("/etc/gitconfig")
@@ -75,7 +82,7 @@ class Checkout:
         try:
             entries, split = self._read_index(path)
             if split:
-                entries = self._join(entries, *split)
+                entries = self._join(entries, split)
         except (error, IndexError, ValueError, OverflowError):
             raise GitError("git's index is damaged") from None
         found: dict[str, Tracked] = {}
@@ -83,24 +90,26 @@ class Checkout:
             found[os.fsdecode(name)] = tracked
         return found
 
-    def _read_index(self, path: str) -> tuple[_Entries, tuple[str, list[int], list[int]] | None]:
+    def _read_index(self, path: str) -> tuple[_Entries, bytes]:
         try:
             raw = read_file(path, _MAX_INDEX)
         except FileNotFoundError:
-            return [], None
+            return [], b""
         except OSError as problem:
             raise GitError(f"git's index cannot be read: {(problem.strerror or '').lower()}") from None
         return _parse_index(raw, self.hash_size)
 
-    def _join(self, own: _Entries, base: str, gone: list[int], replaced: list[int]) -> _Entries:
-        """A split index: what it says over the one it was split from."""
-        name = f"sharedindex.{base}"
+    def _join(self, own: _Entries, link: bytes) -> _Entries:
+        """A split index: what it says over the one it was split from, which its link names."""
+        name = f"sharedindex.{link[: self.hash_size].hex()}"
         where = next((folder for folder in (self.git_dir, self.common) if os.path.isfile(f"{folder}/{name}")), "")
         if not where:
             raise GitError("git's index is split, and the other part is missing")
         entries, more = self._read_index(f"{where}/{name}")
         if more:
             raise ValueError
+        gone, at = _read_bits(link, self.hash_size, len(entries))
+        replaced, _ = _read_bits(link, at, len(entries))
         fresh = iter(own)
         for at in replaced:
             entries[at] = entries[at][0], next(fresh)[1]
@@ -118,14 +127,17 @@ def open_checkout(directory: str) -> Checkout:
         raise GitError("the repository is bare")
     top = find_top(directory)
     found = find_common_dir(top) if top else None
+    if not top:
+        raise GitError("there is no git repository")
     if found is None or not _is_git_dir(*found):
-        raise GitError("there is no git repository" if not top else "its .git leads to no repository")
+        places = (f"{found[0]}/HEAD", f"{found[1]}/objects", f"{found[1]}/refs") if found else ()
+        raise GitError("its .git leads to no repository", (f"{top}/.git", *places))
     checkout = Checkout(top.rstrip("/"), *found)
     elsewhere = checkout.get("core.worktree")
     if elsewhere and real_path(os.path.join(checkout.git_dir, elsewhere)) != top:
-        raise GitError("the repository's work tree lies elsewhere")
+        raise GitError("the repository's work tree lies elsewhere", checkout.watched)
     if checkout.is_set("core.bare") and checkout.git_dir == checkout.common:
-        raise GitError("the repository is bare")
+        raise GitError("the repository is bare", checkout.watched)
     return checkout
 
 
@@ -168,22 +180,24 @@ class _Settings:
 
     def __init__(self, checkout: Checkout) -> None:
         self.checkout = checkout
-        self.left = _MAX_INCLUDES
+        self.left = _MAX_SETTINGS
 
     def read(self, path: str, depth: int = 0) -> None:
         self.checkout.watched.append(path)
         try:
-            text = os.fsdecode(read_file(path, _MAX_SETTINGS))
+            raw = read_file(path, self.left + 1)
         except OSError:
             return
+        self.left -= max(len(raw), _LEAST)
+        if self.left < 0:
+            raise GitError("git's settings are too long", self.checkout.watched)
         settings = self.checkout.settings
-        for name, value in parse_settings(text):
+        for name, value in parse_settings(os.fsdecode(raw)):
             settings.setdefault(name, []).append(value)
             is_include = name == "include.path" or (name.startswith("includeif.") and name.endswith(".path"))
-            if not is_include or not value or depth >= _MAX_DEPTH or not self.left:
+            if not is_include or not value or depth >= _MAX_DEPTH:
                 continue
             if name == "include.path" or self._holds(name[len("includeif.") : -len(".path")], os.path.dirname(path)):
-                self.left -= 1
                 self.read(_expand(value, os.path.dirname(path)), depth + 1)
 
     def _holds(self, condition: str, folder: str) -> bool:
@@ -220,6 +234,7 @@ def _matches(glob: str, text: str, *, ignore_case: bool = False) -> bool:
     return rules.match(text, text.rpartition("/")[2], False) is True
 
 
+@lru_cache(16)  # many repositories below one root may include the same file
 def parse_settings(text: str) -> list[tuple[str, str]]:
     """`section.key` and `section.Subsection.key` with their values, as far as the text can be read."""
     found: list[tuple[str, str]] = []
@@ -273,18 +288,21 @@ def _read_value(text: str, at: int) -> tuple[str, int]:
 # -- the index -----------------------------------------------------------------------------------------
 
 _HEAD = Struct(">4sII")
-_STAT = Struct(">8xII8xI8xI")  # mtime and its nanoseconds, mode, size
+_STAT = Struct(">4I8xI8xI")  # ctime and mtime with their nanoseconds, mode, size
+_MAX_GROWTH = 8  # how much longer the paths of version 4, each told by the one before, may be than what tells them
 
 
-def _parse_index(raw: bytes, hash_size: int) -> tuple[_Entries, tuple[str, list[int], list[int]] | None]:
+def _parse_index(raw: bytes, hash_size: int) -> tuple[_Entries, bytes]:
+    """Its entries, and of a split index the link to the other part."""
     mark, version, count = _HEAD.unpack_from(raw)
     if mark != b"DIRC" or not 2 <= version <= 4:
         raise GitError("git's index is of a format that is not known" if mark == b"DIRC" else "git's index is damaged")
     entries: _Entries = []
     at, end, path = 12, len(raw) - hash_size, b""
+    left = len(raw) * _MAX_GROWTH
     behind = 40 + hash_size  # where the flags stand
     for _ in range(count):
-        seconds, nanoseconds, mode, size = _STAT.unpack_from(raw, at)
+        *times, mode, size = _STAT.unpack_from(raw, at)
         (flags,) = unpack_from(">H", raw, at + behind)
         name = at + behind + 2
         more = 0
@@ -298,6 +316,9 @@ def _parse_index(raw: bytes, hash_size: int) -> tuple[_Entries, tuple[str, list[
             stop = raw.index(b"\0", name, end)
             path = path[: len(path) - strip] + raw[name:stop]
             following = stop + 1
+            left -= len(path)
+            if left < 0:
+                raise ValueError
         else:
             stop = raw.index(b"\0", name, end)
             path = raw[name:stop]
@@ -306,20 +327,21 @@ def _parse_index(raw: bytes, hash_size: int) -> tuple[_Entries, tuple[str, list[
             mode & 0o170000,
             raw[at + 40 : at + behind],
             size,
-            seconds * 1_000_000_000 + nanoseconds,
+            times[2] * 1_000_000_000 + times[3],
+            times[0] * 1_000_000_000 + times[1],
             bool(more & 0x4000),
         )
         entries.append((path, found))
         at = following
-    split = None
+    link = b""
     while at + 8 <= end:
         kind, size = unpack_from(">4sI", raw, at)
-        if kind == b"link":
-            split = _parse_link(raw[at + 8 : at + 8 + size], hash_size)
+        if kind == b"link" and any(raw[at + 8 : at + 8 + hash_size]):
+            link = raw[at + 8 : at + 8 + size]
         at += 8 + size
     if at != end:
         raise ValueError
-    return entries, split
+    return entries, link
 
 
 def _read_number(raw: bytes, at: int) -> tuple[int, int]:
@@ -333,20 +355,13 @@ def _read_number(raw: bytes, at: int) -> tuple[int, int]:
     return value, at + 1
 
 
-def _parse_link(body: bytes, hash_size: int) -> tuple[str, list[int], list[int]] | None:
-    base = body[:hash_size]
-    if not any(base):
-        return None
-    if len(body) == hash_size:
-        return base.hex(), [], []
-    gone, at = _read_bits(body, hash_size)
-    replaced, _ = _read_bits(body, at)
-    return base.hex(), gone, replaced
-
-
-def _read_bits(body: bytes, at: int) -> tuple[list[int], int]:
-    """Which bits of a compressed bitmap (EWAH) are set, and where it ends."""
+def _read_bits(body: bytes, at: int, most: int) -> tuple[list[int], int]:
+    """Which bits of a compressed bitmap (EWAH), of at most so many, are set, and where it ends."""
+    if at == len(body):
+        return [], at
     size, count = unpack_from(">II", body, at)
+    if size > most:
+        raise ValueError
     words = unpack_from(f">{count}Q", body, at + 8)
     bits: list[int] = []
     position = index = 0

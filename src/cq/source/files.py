@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +43,10 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     size: int
     mtime_ns: int
     ctime_ns: int
+
+    @property
+    def written_ns(self) -> int:
+        return max(self.mtime_ns, self.ctime_ns)
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -77,31 +82,46 @@ def find_files(
     return _Finder(base, wanted, unwanted, max_bytes, max_files).find()
 
 
+def find_written(status: os.stat_result) -> int:
+    """When somebody last wrote to a file, or set its time: who sets the time of a file back, as archives and `rsync -t`
+    do, sets that of its inode anew."""
+    return max(status.st_mtime_ns, status.st_ctime_ns)
+
+
 def stat_directory(path: str) -> tuple[int, int]:
-    """(mtime_ns, hash of its names): a file saved by renaming changes the first, not the second."""
+    """(when it was last written to, hash of its names): a file saved by renaming changes the first, not the second."""
     try:
         with os.scandir(path) as entries:
-            names = _hash_names([(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries])
-        return os.lstat(path).st_mtime_ns, names
+            names = _hash_names([(entry.name, _find_kind(entry)) for entry in entries])
+        return find_written(os.lstat(path)), names
     except OSError:
         return -1, -1
 
 
-def _hash_names(names: list[tuple[str, bool]]) -> int:
-    joined = "/".join(f"{name}{is_dir:d}" for name, is_dir in sorted(names))
+_FOLDER, _FILE = "1", "0"
+
+
+def _find_kind(entry: os.DirEntry[str]) -> str:
+    """A link or a device is the one that it is: another of its name leads elsewhere."""
+    if entry.is_file(follow_symlinks=False):
+        return _FILE
+    return _FOLDER if entry.is_dir(follow_symlinks=False) else f"2 {entry.inode()}"
+
+
+def _hash_names(names: list[tuple[str, str]]) -> int:
+    joined = "/".join(name + kind for name, kind in sorted(names))
     return xxh3_64_intdigest(os.fsencode(joined)) >> 1  # fits a signed integer
 
 
 def stat_file(path: str) -> tuple[int, int]:
-    """The size, and when somebody last wrote to it or to a link that leads there. Who sets the time of a file back
-    sets that of its inode anew."""
+    """The size, and when somebody last wrote to it or to a link that leads there."""
     try:
         found = [os.lstat(path)]
         if stat.S_ISLNK(found[0].st_mode):
             found.append(os.stat(path))  # noqa: PTH116
     except OSError:
         return -1, -1
-    return found[-1].st_size, max(max(each.st_mtime_ns, each.st_ctime_ns) for each in found)
+    return found[-1].st_size, max(map(find_written, found))
 
 
 def parse_globs(option: str, globs: Sequence[str]) -> Rules:
@@ -191,7 +211,7 @@ class _Repository(NamedTuple):
 
     ignores_case: bool
     tracked: dict[str, Tracked]  # by path from the top
-    folders: frozenset[str]  # those with something tracked below
+    paths: list[str]  # those of `tracked`, sorted
     strip: int  # what makes a path of the listing one from the top
     before: str
 
@@ -268,23 +288,22 @@ class _Finder:
         """Lets git's rules hold from here on; GitError where there is no repository to be read, and then nothing is
         changed."""
         where = f"{self.base}/{start.os_path}".rstrip("/")
-        checkout = open_checkout(where or "/")
+        try:
+            checkout = open_checkout(where or "/")
+        except GitError as error:
+            for path in error.watched:
+                self._watch(path)
+            raise
         if start is not self.root and checkout.top != where:
             raise GitError("its work tree lies elsewhere")
         excludes, index = checkout.find_excludes(), f"{checkout.git_dir}/index"
         for path in (*checkout.watched, *excludes, index):
             self._watch(path)
         tracked = checkout.read_index()
-        folders = {""}
-        for path in tracked:
-            above = path.rpartition("/")[0]
-            while above not in folders:
-                folders.add(above)
-                above = above.rpartition("/")[0]
         before = where[len(checkout.top) + 1 :]
         before += "/" if before else ""
         ignores_case = checkout.is_set("core.ignorecase")
-        repository = _Repository(ignores_case, tracked, frozenset(folders), len(start.os_path), before)
+        repository = _Repository(ignores_case, tracked, sorted(tracked), len(start.os_path), before)
         placed: tuple[_Placed, ...] = ()
         for path in excludes:
             placed = self._place(placed, path, self._take_text(path, _read_outside(path)), 0, ignores_case)
@@ -310,17 +329,17 @@ class _Finder:
             where = f"{self.base}/{directory.os_path}"
             try:
                 # Taken before its names: what appears in between makes the next look list again.
-                mtime_ns = os.lstat(where).st_mtime_ns
+                written_ns = find_written(os.lstat(where))
                 with os.scandir(where) as found:
                     entries = sorted(
-                        [(entry.name, entry.is_dir(follow_symlinks=False), entry) for entry in found],
+                        [(entry.name, _find_kind(entry), entry) for entry in found],
                         key=lambda entry: entry[0],
                     )
             except OSError as error:
                 self.directories[directory.os_path] = (-1, -1)
                 self.skips.append(Skip(directory.path.rstrip("/"), "unreadable", describe_error(error)))
                 continue
-            self.directories[directory.os_path] = (mtime_ns, _hash_names([entry[:2] for entry in entries]))
+            self.directories[directory.os_path] = (written_ns, _hash_names([entry[:2] for entry in entries]))
             names = {name for name, _, _ in entries}
             if directory is not self.root and "pyvenv.cfg" in names and not directory.skipped:
                 self._skip_directory(directory, "a virtual environment")
@@ -328,8 +347,8 @@ class _Finder:
                     continue
             self._add_rules(directory, names)
             below: list[_Directory] = []
-            for name, is_dir, entry in entries:
-                if is_dir:
+            for name, kind, entry in entries:
+                if kind == _FOLDER:
                     if child := self._descend(directory, name):
                         below.append(child)
                 elif self._counts(directory, name):
@@ -382,7 +401,11 @@ class _Finder:
 
     def _has_tracked(self, directory: _Directory) -> bool:
         repository = directory.repository
-        return repository is not None and repository.locate(directory.os_path).rstrip("/") in repository.folders
+        if repository is None:
+            return False
+        below = repository.locate(directory.os_path)
+        at = bisect_left(repository.paths, below)
+        return not below or (at < len(repository.paths) and repository.paths[at].startswith(below))
 
     def _skip_directory(self, directory: _Directory, why: str) -> None:
         directory.skipped = True
@@ -477,6 +500,7 @@ class _Finder:
             return
         if stat.S_ISREG(status.st_mode):
             if status.st_size > self.max_bytes:
+                self._watch(f"{self.base}/{directory.os_path}{name}")
                 self.skips.append(Skip(path, "too_large", f"{status.st_size} bytes, over {self.max_bytes}"))
             elif len(self.files) >= self.max_files:
                 self.omitted += 1

@@ -11,7 +11,9 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,11 +29,12 @@ from cq.source.read import find_codec, read_bytes, real_path, show_path
 from cq.source.repository import find_common_dir, find_top, read_line
 
 if TYPE_CHECKING:
-    from subprocess import CompletedProcess
     from types import TracebackType
     from typing import Self
 
-TIMEOUT = 60  # seconds for one command
+TIMEOUT = 30  # seconds for one command
+_MAX_MEMORY = 2 * 1024**3  # bytes that it may take for itself, where the system counts them
+_MAX_OUTPUT = 256 * 1024 * 1024  # bytes of one answer: a few objects can stand for more files than any disk holds
 _MAX_BLOB = 8 * 1024 * 1024  # a longer text is not compared line by line
 _CHUNK = 64 * 1024 * 1024  # of old texts at once
 _MAX_REFS = 64 * 1024 * 1024
@@ -41,6 +44,10 @@ _MAX_ALTERNATES = 100
 # Of the repository's settings only these are handed on, which name no program: `@{upstream}` is read from them.
 _HANDED = re.compile(r"branch\..*\.(?:remote|merge)|remote\..*\.fetch", re.DOTALL)
 _SETTINGS = "[core]\nrepositoryformatversion = 1\nbare = true\nquotePath = false\n"
+
+
+class GitLimitError(GitError):
+    """It takes more than it is worth, and would do so the next time."""
 
 
 def find_changes(directory: str | os.PathLike[str], revision: str) -> dict[str, Change]:
@@ -55,13 +62,12 @@ def find_changes(directory: str | os.PathLike[str], revision: str) -> dict[str, 
     with _Git(checkout) as git:
         if "@{" in revision:
             git.copy_logs()
-        try:
-            commit = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").stdout
-        except GitError:
-            raise GitError("there is no such commit" if revision != "HEAD" else "nothing is committed yet") from None
+        commit, status = git.run_any("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        if status:
+            raise GitError("there is no such commit" if revision != "HEAD" else "nothing is committed yet")
         old: dict[str, tuple[int, str]] = {}
-        listed = git.run("ls-tree", "-r", "-z", "--full-tree", commit.decode().strip(), *([before] if before else []))
-        for record in os.fsdecode(listed.stdout).split("\0")[:-1]:
+        listed = git.run("ls-tree", "-r", "-z", "--full-tree", "--", commit.decode().strip(), *filter(None, [before]))
+        for record in os.fsdecode(listed).split("\0")[:-1]:
             head, _, path = record.partition("\t")
             mode, _, name = head.split(" ")
             if path.startswith(before):
@@ -103,9 +109,9 @@ def find_commits(directory: str | os.PathLike[str], limit: int) -> list[tuple[st
             "log", f"--max-count={limit}", "--no-merges", "--name-only", "--no-renames", "--format=%x01",
             "--no-ext-diff", "--no-textconv", "--no-color", *([f"--relative={before}/"] if before else []),
         )  # fmt: skip
-    texts = output.stdout.decode("utf-8", "replace").split("\1")[1:]
+    texts = output.decode("utf-8", "replace").split("\1")[1:]
     # A name in quotes is one with control characters; what is indexed has none.
-    return [tuple(line for line in text.splitlines() if line and line[0] != '"') for text in texts]
+    return [tuple(line for line in text.split("\n") if line and line[0] != '"') for text in texts]
 
 
 # -- comparing -----------------------------------------------------------------------------------------
@@ -168,10 +174,10 @@ class _Comparison:
         tracked = self._find_tracked(entry.os_path)
         if tracked is None or tracked.hash.hex() != name or tracked.size != entry.size & 0xFFFFFFFF:
             return False
-        seen = tracked.mtime_ns
-        same = entry.mtime_ns == seen or (seen % 1_000_000_000 == 0 and entry.mtime_ns // 1_000_000_000 * 10**9 == seen)
+        if not (_is_same_time(entry.mtime_ns, tracked.mtime_ns) and _is_same_time(entry.ctime_ns, tracked.ctime_ns)):
+            return False
         # What was written in the moment the index was may have been written once more.
-        return same and seen < self.written_ns // 1_000_000_000 * 1_000_000_000
+        return entry.written_ns < self.written_ns // 1_000_000_000 * 1_000_000_000
 
     def _is_same(self, path: str, raw: bytes, name: str) -> bool:
         if self._hash(raw) == name or (b"\r\n" in raw and self._hash(raw.replace(b"\r\n", b"\n")) == name):
@@ -234,6 +240,11 @@ class _Comparison:
             self.found[path] = Change(change.lines, change.gaps, change.removed, notes.get(path, ""))
 
 
+def _is_same_time(now: int, seen: int) -> bool:
+    """`seen` may be in whole seconds, as some programs write them."""
+    return now == seen or (seen % 1_000_000_000 == 0 and now // 1_000_000_000 * 1_000_000_000 == seen)
+
+
 def _count_whole(text: bytes, note: str = "") -> Change:
     count = text.count(b"\n") + (not text.endswith(b"\n"))
     return Change(tuple(range(1, max(count, 1) + 1)), note=note)
@@ -267,22 +278,23 @@ def _points_to(old: bytes, text: bytes) -> bool:
 
 
 class _Attributes:
-    """What .gitattributes says of a path about how its text is stored; macros are not known."""
+    """What .gitattributes says of a path about how its text is stored."""
 
     _KNOWN = ("filter", "working-tree-encoding", "ident")
 
     def __init__(self, checkout: Checkout) -> None:
         self._checkout = checkout
         self._folders: dict[str, list[tuple[Rules, dict[str, str]]]] = {}
-        self._last = _parse_attributes(_read_text(f"{checkout.common}/info/attributes"))
+        self._macros: dict[str, dict[str, str]] = {}
+        self._load("")  # where git lets macros be defined
+        self._last = self._parse(_read_text(f"{checkout.common}/info/attributes"))
 
     def find(self, path: str) -> dict[str, str]:
         found: dict[str, str] = {}
         above = ""
         for name in path.split("/"):
             if above not in self._folders:
-                raw = read_bytes(self._checkout.top, f"{above}.gitattributes", _MAX_BLOB)
-                self._folders[above] = _parse_attributes(b"" if isinstance(raw, Skip) else raw)
+                self._load(above)
             self._apply(self._folders[above], path[len(above) :], found)
             above += name + "/"
         self._apply(self._last, path, found)
@@ -293,19 +305,26 @@ class _Attributes:
             if rules.match(path, path.rpartition("/")[2], False):
                 found.update(values)
 
+    def _load(self, above: str) -> None:
+        raw = read_bytes(self._checkout.top, f"{above}.gitattributes", _MAX_BLOB)
+        self._folders[above] = self._parse(b"" if isinstance(raw, Skip) else raw)
 
-def _parse_attributes(text: bytes) -> list[tuple[Rules, dict[str, str]]]:
-    found: list[tuple[Rules, dict[str, str]]] = []
-    for line in os.fsdecode(text).splitlines():
-        pattern, *words = line.split() or [""]
-        values: dict[str, str] = {}
-        for word in words:
-            name, equals, value = word.lstrip("-!").partition("=")
-            if name in _Attributes._KNOWN:
-                values[name] = "" if word[0] in "-!" else value if equals else "set"
-        if values and pattern[0] not in "#!":
-            found.append((Rules([pattern.strip('"')]), values))
-    return found
+    def _parse(self, text: bytes) -> list[tuple[Rules, dict[str, str]]]:
+        found: list[tuple[Rules, dict[str, str]]] = []
+        for line in os.fsdecode(text).split("\n"):
+            pattern, *words = line.split() or [""]
+            values: dict[str, str] = {}
+            for word in words:
+                name, equals, value = word.lstrip("-!").partition("=")
+                if name in self._KNOWN:
+                    values[name] = "" if word[0] in "-!" else value if equals else "set"
+                elif word == name:
+                    values |= self._macros.get(name, {})
+            if pattern.startswith("[attr]"):
+                self._macros[pattern[len("[attr]") :]] = values
+            elif values and pattern[0] not in "#!":
+                found.append((Rules([pattern.strip('"')]), values))
+        return found
 
 
 def _read_text(path: str, most: int = _MAX_BLOB) -> bytes:
@@ -343,8 +362,16 @@ class _Git:
     ) -> None:
         self._scratch.cleanup()
 
-    def run(self, *arguments: str, given: bytes = b"", accepted: Sequence[int] = (0,)) -> CompletedProcess[bytes]:
+    def run(self, *arguments: str, given: bytes = b"") -> bytes:
+        output, status = self.run_any(*arguments, given=given)
+        if status:
+            raise GitError(f"git cannot read the repository (exit code {status})")
+        return output
+
+    def run_any(self, *arguments: str, given: bytes = b"", directory: str = "git") -> tuple[bytes, int]:
+        """What git says, and its exit status. `directory` is what it takes for the repository."""
         import subprocess  # costs more than most questions, which do not ask git
+        from threading import Timer
 
         program = find_in_path("git")
         if program is None:
@@ -354,7 +381,7 @@ class _Git:
             "LC_ALL": "C",
             "HOME": self.folder,
             "XDG_CONFIG_HOME": self.folder,
-            "GIT_DIR": f"{self.folder}/git",
+            "GIT_DIR": f"{self.folder}/{directory}",
             "GIT_OBJECT_DIRECTORY": self.objects,
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_SYSTEM": os.devnull,
@@ -368,37 +395,57 @@ class _Git:
             "GIT_ALLOW_PROTOCOL": "none",
             "GIT_TERMINAL_PROMPT": "0",
         }
+        # From a file: git need not have read all of it before it answers.
+        _write(f"{self.folder}/given", given)
         try:
-            done = subprocess.run(
-                [program, "--no-pager", *arguments],
-                cwd=self.folder,
-                env=environment,
-                input=given,
-                capture_output=True,
-                timeout=TIMEOUT,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise GitError(f"git gave no answer in {TIMEOUT} s") from None
+            with open(f"{self.folder}/given", "rb") as asked:  # noqa: PTH123
+                process = subprocess.Popen(
+                    [program, "--no-pager", *arguments],
+                    cwd=self.folder,
+                    env=environment,
+                    stdin=asked,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
         except OSError:
             raise GitError("git cannot be started") from None
-        if done.returncode not in accepted:
-            raise GitError(f"git cannot read the repository (exit code {done.returncode})")
-        return done
+        assert process.stdout is not None
+        timer = Timer(TIMEOUT, process.kill)
+        with process:
+            if sys.platform == "linux":
+                import resource
+
+                with suppress(OSError):  # it has ended
+                    resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MAX_MEMORY, _MAX_MEMORY))
+            timer.start()
+            pieces: list[bytes] = []
+            left = _MAX_OUTPUT
+            while left >= 0 and (piece := process.stdout.read(1 << 20)):
+                pieces.append(piece)
+                left -= len(piece)
+            if left < 0:
+                process.kill()
+            in_time = timer.is_alive()
+            timer.cancel()
+        if left < 0:
+            raise GitLimitError(f"git says more than {_MAX_OUTPUT // 1024**2} MB of it")
+        if not in_time:
+            raise GitLimitError(f"git gave no answer in {TIMEOUT} s")
+        return b"".join(pieces), process.returncode
 
     def measure(self, hashes: list[str]) -> list[int]:
         """The sizes of objects; -1 of those that are not here."""
         if not hashes:
             return []
         given = "".join(f"{name}\n" for name in hashes).encode()
-        rows = self.run("cat-file", "--batch-check=%(objectsize)", given=given).stdout.decode().splitlines()
+        rows = self.run("cat-file", "--batch-check=%(objectsize)", given=given).decode().splitlines()
         return [int(row) if row.isdigit() else -1 for row in rows]
 
     def read_blobs(self, hashes: list[str]) -> Iterator[bytes]:
         if not hashes:
             return
         given = "".join(f"{name}\n" for name in hashes).encode()
-        output = self.run("cat-file", "--batch=%(objectsize)", given=given).stdout
+        output = self.run("cat-file", "--batch=%(objectsize)", given=given)
         at = 0
         for _ in hashes:
             end = output.index(b"\n", at)
@@ -417,11 +464,14 @@ class _Git:
             for side, when in enumerate(("old", "new")):
                 for number, pair in enumerate(pairs):
                     _write(f"{folder}/{when}/{number}", pair[side])
-            output = self.run(
+            # In no repository: some versions take the attributes of a bare one from its newest commit.
+            output, status = self.run_any(
                 "diff", "--no-index", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
-                "--text", "--", f"{name}/old", f"{name}/new", accepted=(0, 1),
+                "--text", "--", f"{name}/old", f"{name}/new", directory="none",
             )  # fmt: skip
-        return _read_diff(output.stdout)
+        if status not in (0, 1):
+            raise GitError(f"git cannot compare (exit code {status})")
+        return _read_diff(output)
 
     def copy_logs(self) -> None:
         """What references were: `main@{1}`."""
@@ -491,26 +541,33 @@ def _write(path: str, text: bytes, *, empty: bool = True) -> None:
 
 
 def _check_objects(objects: str) -> None:
-    """git would wait at a pipe among them. GitError where one is no file."""
-    waiting, seen = [objects], set[str]()
+    """git would wait at a pipe among them, behind links as well. GitError where one is no file."""
+    waiting, stores = [objects], 0
+    seen = set[str]()
     while waiting:
         top = os.path.realpath(waiting.pop())
-        if top in seen or len(seen) >= _MAX_ALTERNATES:
-            continue
-        seen.add(top)
         folders = [top]
         while folders:
+            folder = folders.pop()
+            if folder in seen:
+                continue
+            seen.add(folder)
             try:
-                with os.scandir(folders.pop()) as entries:
+                with os.scandir(folder) as entries:
                     for entry in entries:
-                        if entry.is_dir(follow_symlinks=False):
-                            folders.append(entry.path)
-                        elif not entry.is_file() and not entry.is_dir():
+                        if entry.is_dir():
+                            folders.append(os.path.realpath(entry.path) if entry.is_symlink() else entry.path)
+                        elif not entry.is_file():
                             raise GitError("what should be objects of git are no files")
             except OSError:
                 continue
-        alternates = os.fsdecode(_read_text(f"{top}/info/alternates"))
-        waiting += [os.path.join(top, line) for line in alternates.splitlines() if line and line[0] != "#"]
+        alternates = _read_text(f"{top}/info/alternates", _MAX_BLOB + 1)
+        lines = [line for line in os.fsdecode(alternates).split("\n") if line and line[0] != "#"]
+        stores += len(lines)
+        # In quotes a path may be spelled in ways that only git knows.
+        if len(alternates) > _MAX_BLOB or stores > _MAX_ALTERNATES or any(line[0] == '"' for line in lines):
+            raise GitError("its objects lie in too many places, or in odd ones")
+        waiting += [os.path.join(top, line) for line in lines]
 
 
 def _read_diff(text: bytes) -> dict[int, Change]:

@@ -169,11 +169,11 @@ class Reader:
         return dict(self._db.execute("SELECT key, value FROM meta ORDER BY key"))
 
     def stats(self, tree: int) -> dict[str, tuple[str, int, int]]:
-        """path -> (name on disk, size, mtime_ns) of every file: what a refresh compares."""
+        """path -> (name on disk, size, written_ns) of every file: what a refresh compares."""
         return {
-            path: (path if os_path is None else os_path.decode("utf-8", "surrogateescape"), size, mtime_ns)
-            for path, os_path, size, mtime_ns in self._db.execute(
-                "SELECT path, os_path, size, mtime_ns FROM file WHERE tree=?", (tree,)
+            path: (path if os_path is None else os_path.decode("utf-8", "surrogateescape"), size, written_ns)
+            for path, os_path, size, written_ns in self._db.execute(
+                "SELECT path, os_path, size, written_ns FROM file WHERE tree=?", (tree,)
             )
         }
 
@@ -182,9 +182,9 @@ class Reader:
 
     def skips(self, tree: int) -> dict[str, tuple[Skip, int, int]]:
         return {
-            path: (Skip(path, reason, detail), size, mtime_ns)
-            for path, reason, detail, size, mtime_ns in self._db.execute(
-                "SELECT path, reason, detail, size, mtime_ns FROM skip WHERE tree=? ORDER BY path", (tree,)
+            path: (Skip(path, reason, detail), size, written_ns)
+            for path, reason, detail, size, written_ns in self._db.execute(
+                "SELECT path, reason, detail, size, written_ns FROM skip WHERE tree=? ORDER BY path", (tree,)
             )
         }
 

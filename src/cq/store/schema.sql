@@ -18,7 +18,7 @@ CREATE TABLE file (
     os_path BLOB,                  -- the name on disk where it is not the path itself
     content INTEGER NOT NULL,
     size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL,
+    written_ns INTEGER NOT NULL,
     encoding TEXT NOT NULL,
     problems BLOB,                 -- of decoding; those of parsing are facts
     PRIMARY KEY (tree, path)
@@ -31,7 +31,7 @@ CREATE TABLE skip (
     reason TEXT NOT NULL,
     detail TEXT NOT NULL,
     size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL,
+    written_ns INTEGER NOT NULL,
     PRIMARY KEY (tree, path)
 ) WITHOUT ROWID;
 

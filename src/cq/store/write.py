@@ -44,7 +44,7 @@ class FileRow(msgspec.Struct, frozen=True, gc=False):
     os_path: str
     content: int
     size: int
-    mtime_ns: int
+    written_ns: int
     encoding: str = "utf-8"
     problems: tuple[Problem, ...] = ()
 
@@ -54,7 +54,7 @@ class SkipRow(msgspec.Struct, frozen=True, gc=False):
 
     skip: Skip
     size: int = 0
-    mtime_ns: int = 0
+    written_ns: int = 0
 
 
 class LinkRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -190,14 +190,15 @@ class Writer:
             [
                 (
                     tree, row.path, None if row.os_path == row.path else row.os_path.encode("utf-8", "surrogateescape"),
-                    row.content, row.size, row.mtime_ns, row.encoding, _ENCODE(row.problems) if row.problems else None,
+                    row.content, row.size, row.written_ns, row.encoding,
+                    _ENCODE(row.problems) if row.problems else None,
                 )
                 for row in put
             ],
         )  # fmt: skip
         self._db.executemany(
             "INSERT OR REPLACE INTO skip VALUES (?,?,?,?,?,?)",
-            [(tree, r.skip.path, r.skip.reason, r.skip.detail, r.size, r.mtime_ns) for r in put_skips],
+            [(tree, r.skip.path, r.skip.reason, r.skip.detail, r.size, r.written_ns) for r in put_skips],
         )
         self._db.execute("UPDATE tree SET generation=generation+?, listing=? WHERE id=?", (int(changed), listing, tree))
 

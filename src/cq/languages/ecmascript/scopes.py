@@ -223,14 +223,16 @@ class Placement:
             code.binds += [(*place, p.name, ParameterOf(start, number), inner) for number, p in enumerate(parameters)]
         if not has_this and not written.is_arrow and self._says_this(start, written.end):
             code.binds.append((*place, "this", this, inner))
-        if written.name:
-            code.binds.append((*place, written.name, Defined(key) if is_bound else Lambda(key), inner))
         for parameter in parameters:
             self._declared[start, parameter.name] = start
         for at, name, value in written.patterns:
             self._declared[start, name] = at
             seen = (*place, name, SeenIn(NOWHERE, at, value), inner) if draft is None else (at, at, name, value, -1)
             code.binds.append(seen)
+        if (
+            written.name and (start, written.name) not in self._declared
+        ):  # `function f(f) { f(); }` calls what it is given
+            code.binds.append((*place, written.name, Defined(key) if is_bound else Lambda(key), inner))
 
     def _says_this(self, start: int, end: int) -> bool:
         return bisect_left(self._these, start) < bisect_left(self._these, end)

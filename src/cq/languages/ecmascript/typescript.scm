@@ -32,6 +32,8 @@
 (function_signature) @bodiless
 (type_parameter name: (_) @token)
 (index_signature name: (identifier) @token)
+; The grammar takes it for a name.
+((type_identifier) @token (#eq? @token "bigint"))
 
 ; Last, so that no role is given to a name that is not there.
 (MISSING) @token

@@ -37,7 +37,6 @@ from cq.model.code import (
     Dictionary,
     Each,
     Element,
-    ElementsOf,
     Entered,
     Imported,
     Integer,
@@ -820,7 +819,7 @@ class PythonDialect(Dialect):
         if name in ("copy", "difference", "intersection", "union", "symmetric_difference"):
             return {owner: 0}
         if owner.kind == "dict" and name in ("values", "items") and not owner.typed:
-            inner = ElementsOf(owner)
+            inner = linker.containers.name_elements(owner)
             value = Each("list", Listing("tuple", (Constant("str"), inner)) if name == "items" else inner)
             value = self._made_up.setdefault((unit, number), value)
             return {linker.container("list", owner.unit, owner.scope, owner.position, value): 0}

@@ -161,6 +161,8 @@ def _add_known(relations: Relations, targets: list[Definition], found: dict[tupl
         places.setdefault(row.symbol.name, {})[place] = row.file.documents[row.document].language
         for edge in relations.referrers.find_into(place):
             call = relations.call(edge) if edge.ref.resolved == place else None
+            if edge.ref == relations.calls.find_handed(edge.source.path, edge.source.document, edge.call):
+                continue  # the call is given the name, which is a mention where it stands
             if call is not None and call.name_start >= 0:
                 end = call.name_start + len(call.name.encode())
                 add(edge.source.path, edge.source.document, call.name_start, end, "links")

@@ -134,9 +134,15 @@ def test_our_own_index_handed_back_changes_no_references(tmp_path: Path):
     root = write_files(tmp_path / "repo", files)
     targets = ("a.ts:Base", "a.ts:Sub", "b.py:Base", "b.py:Sub", "a.ts:make")
 
-    def count(workspace: Workspace) -> dict[str, tuple[int, int]]:
-        options = {target: ReferencesOptions(target, servers=False) for target in targets}
-        return {name: (workspace.references(one).found, workspace.calls(name).found) for name, one in options.items()}
+    def count(workspace: Workspace) -> dict[str, tuple[int, int, dict[str, int]]]:
+        return {
+            target: (
+                workspace.references(ReferencesOptions(target, servers=False)).found,
+                workspace.calls(target).found,
+                workspace.find(f"symbol = {target.replace(':', ' > ')}").graph.nodes[0].references,
+            )
+            for target in targets
+        }
 
     with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
         before = count(workspace)

@@ -10,11 +10,10 @@ from cq.graph.links import target_key
 from cq.model.edge import Candidate
 from cq.model.evidence import Statement
 from cq.store import database, kept
-from cq.store.kept import EvidenceRow, KeptFile
+from cq.store.kept import NAMED, EvidenceRow, KeptFile
 from cq.store.read import Reader
 from cq.store.write import Writer
 
-NAMED = 2  # the role of a row that only says that the source knows a definition
 Said = tuple[str, str, Sequence[Statement]]  # path, hash of the text it is said about, what
 
 

@@ -27,6 +27,7 @@ _MARK = b"\xffcq1"
 _SIZE = len(_MARK) + 4 + 8  # of what precedes an entry: mark, length, checksum
 _NAME = re.compile(r"evidence-([\w.-]+)\.log", re.ASCII)
 _MOST = 1 << 30  # bytes of a log that are read
+NAMED = 2  # the role of a row that only says that the source knows a definition
 
 
 class EvidenceRow(msgspec.Struct, frozen=True, gc=False):

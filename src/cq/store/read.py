@@ -33,6 +33,7 @@ from cq.store.codec import (
     unpack,
 )
 from cq.store.database import has_words, open_data
+from cq.store.kept import NAMED
 from cq.store.trace import Trace, TracedConnection
 from cq.store.trigrams import find_bits
 
@@ -495,11 +496,13 @@ class Reader:
             (tree, key),
         ).fetchall()
         if self.has_evidence(tree):
-            more = self._db.execute(f"SELECT e.path, e.calls {_EVIDENCE} AND e.key=?", (tree, key)).fetchall()
-            rows = sorted(rows + more)
+            # A source that only says it has a name for the definition refers to it nowhere.
+            sql = f"SELECT e.path, e.calls {_EVIDENCE} AND e.key=? AND e.role<>?"
+            rows = sorted(rows + self._db.execute(sql, (tree, key, NAMED)).fetchall())
         found: dict[str, array[int]] = {}
         for path, calls in rows:
-            found[path] = found.get(path, array("I")) + array("I", calls)
+            own, more = found.get(path, array("I")), array("I", calls)
+            found[path] = array("I", sorted({*own, *more})) if own and more else own or more  # both may name a call
         return list(found.items())
 
     def has_referrers(self, tree: int, key: int) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from cq import language as languages
 from cq.language import all_languages, describe, load_known, load_table
 from cq.languages import handlers, loading
+from cq.languages.ecmascript.library import Library
 from cq.languages.effects import Effects
 from cq.languages.registry import get_language
 from cq.languages.tables.linking import Rules
@@ -26,7 +27,7 @@ TABLES: dict[str, type[Any]] = {
     "exceptions": handlers.Table, "linking": Rules, "loading": loading.Table, "packages": imports.Packages,
     "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax,
 }  # fmt: skip
-SCHEMAS: dict[str, type[Any]] = {"effects": Effects}
+SCHEMAS: dict[str, type[Any]] = {"effects": Effects, "library": Library}
 
 
 @pytest.mark.parametrize("file", DESCRIPTIONS, ids=lambda file: file.stem)

@@ -36,7 +36,6 @@
 (function_expression) @nameless
 (generator_function) @nameless
 (arrow_function) @nameless
-(arrow_function parameter: (identifier)) @only
 
 (for_in_statement) @flow.for
 (for_statement) @flow.loop

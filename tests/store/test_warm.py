@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ import msgspec
 import pytest
 
 from cq import Workspace, workspace
-from cq.indexing import events
+from cq.indexing import events, refresh
 from cq.model.answer import Answer, Run
 from cq.store import warm
 from cq.store.trace import Trace
@@ -28,13 +27,12 @@ def _kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "repo"
     root.mkdir()
     (root / "db.py").write_text("def save(row): ...\n")
     (root / "app.py").write_text("from db import save\nsave(1)\n")
-    for path in (*root.iterdir(), root):
-        os.utime(path, (1, 1))  # what is younger than a moment is looked at, and noted, again
+    monkeypatch.setattr(refresh, "RACY_NS", 0)  # what is younger than that is looked at, and noted, again
     return root
 
 

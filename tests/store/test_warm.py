@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,8 @@ import msgspec
 import pytest
 
 from cq import Workspace, workspace
-from cq.indexing import events, refresh
+from cq.indexing import events
+from cq.indexing.refresh import RACY_NS
 from cq.model.answer import Answer, Run
 from cq.store import warm
 from cq.store.trace import Trace
@@ -27,13 +30,21 @@ def _kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path: Path) -> Path:
     root = tmp_path / "repo"
     root.mkdir()
     (root / "db.py").write_text("def save(row): ...\n")
     (root / "app.py").write_text("from db import save\nsave(1)\n")
-    monkeypatch.setattr(refresh, "RACY_NS", 0)  # what is younger than that is looked at, and noted, again
+    for path in (*root.iterdir(), root):
+        os.utime(path, (1, 1))
+    settle(root)
     return root
+
+
+def settle(root: Path) -> None:
+    """Until no file is so young that it is looked at, and noted, again."""
+    while time.time_ns() - max(path.stat().st_ctime_ns for path in (root, *root.iterdir())) < 2 * RACY_NS:
+        time.sleep(0.02)
 
 
 def ask(root: Path, name: str = "save") -> Answer:

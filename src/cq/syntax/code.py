@@ -154,6 +154,8 @@ class CodeDraft:
         known = {definition.start for definition in code.definitions}
         level, is_settled = find_outer(code), True
         for _ in range(MAX_LEVELS):
+            if not level:
+                break
             is_settled = is_settled and all(form.start in known for form in level if isinstance(form, _PLACED))
             level = [inner for form in level for inner in find_inner(form) if isinstance(inner, BaseForm)]
         if is_settled and not level:

@@ -129,7 +129,7 @@ class Resolver:
     def mean(self, values: Values) -> Meaning:
         if len(values) == 1:
             ((thing, level),) = values.items()
-            place = self._target(thing)
+            place = self.find_place(thing)
             if place is not None and level <= INFERRED:
                 return Meaning("resolved", EVIDENCE[level], (place,))
             if place is None and not isinstance(thing, External):
@@ -138,7 +138,7 @@ class Resolver:
         outside = ""
         is_open = False
         for thing, level in values.items():
-            found = self._target(thing)
+            found = self.find_place(thing)
             if found is not None:
                 places[found] = min(level, places.get(found, NAME))
             elif isinstance(thing, External):
@@ -157,7 +157,7 @@ class Resolver:
             "ambiguous", EVIDENCE[level], tuple(ordered[:MAX_CANDIDATES]), omitted=max(0, len(ordered) - MAX_CANDIDATES)
         )
 
-    def _target(self, thing: Thing) -> Place | None:
+    def find_place(self, thing: Thing) -> Place | None:
         if type(thing) is Bound:
             thing = thing.function
         if type(thing) is OwnClass:
@@ -362,7 +362,7 @@ class Resolver:
             if function.definition.decorators and not is_bare:
                 ran = self.linker.decorators.ran(function)
                 others = {
-                    o: max(at, level, INFERRED) for o, at in ran.items() if self._target(o) != self._target(thing)
+                    o: max(at, level, INFERRED) for o, at in ran.items() if self.find_place(o) != self.find_place(thing)
                 }
                 others = self._without_givers(others)
                 if others:
@@ -617,7 +617,7 @@ class Resolver:
                     if isinstance(held, Class):
                         found += [self._find_method(held, name) for name in dialect.constructors]
                     else:
-                        found.append(self._target(held))
+                        found.append(self.find_place(held))
                 for place in (called, *found):
                     if place is not None:
                         places[place] = None

@@ -119,7 +119,7 @@ def stamp(path: Path) -> Stamp | None:
     """None for a file that is not there, and for an empty one."""
     try:
         found = os.lstat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return Stamp(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if found.st_size else None
 

@@ -6,7 +6,7 @@ import ast
 import keyword
 import re
 from bisect import bisect_left
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +17,6 @@ from cq.model.code import (
     Augmented,
     Awaited,
     Boolean,
-    BranchKind,
     CallEnd,
     Caught,
     Choice,
@@ -47,6 +46,7 @@ from cq.model.code import (
     read_integer,
 )
 from cq.model.facts import Argument
+from cq.syntax.branches import add_try, read_condition
 from cq.syntax.code import MAX_ELEMENTS, MAX_NESTED
 from cq.syntax.collect import Scopes
 from cq.syntax.excerpt import clip
@@ -844,76 +844,59 @@ class Python(Language):
             collector.code.looped.add(start_of(whole))
             self._add_bind(collector, target, whole, element, start_of(whole), end_of(whole))
         else:
-            collector.code.branches.append((start_of(node), "loop", end_of(node), None))
+            collector.code.add_branch("loop", node)
             self._add_bind(collector, target, node, element, end_of(target))
 
     def each_branch(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
         for node in nodes:
             _BRANCHES[kind](self, collector, node)
 
-    def _add_branch(self, collector: Collector, kind: BranchKind, node: Node | None, value: Value = None) -> None:
-        if node is not None:
-            collector.code.branches.append((start_of(node), kind, end_of(node), value))
-
     def _read_if(self, collector: Collector, node: Node) -> None:
         """`elif` is asked when nothing above it held, `else` runs where nothing did."""
         asked: Value = None
         for clause in (node, *fields_of(node, "alternative")):
             if kind_of(clause) == "else_clause":
-                self._add_branch(collector, "if", field_of(clause, "body"), Operated("not", asked, None))
+                collector.code.add_branch("if", field_of(clause, "body"), Operated("not", asked, None))
                 continue
-            condition = field_of(clause, "condition")
-            value = None if condition is None else self.condition(collector, condition)
-            self._add_branch(collector, "if", field_of(clause, "consequence"), value)
+            value = self._condition(collector, field_of(clause, "condition"))
+            collector.code.add_branch("if", field_of(clause, "consequence"), value)
             asked = value if clause is node else Operated("or", asked, value)
 
     def _read_while(self, collector: Collector, node: Node) -> None:
-        condition = field_of(node, "condition")
-        self._add_branch(collector, "loop", node, None if condition is None else self.condition(collector, condition))
+        collector.code.add_branch("loop", node, self._condition(collector, field_of(node, "condition")))
 
     def _read_assert(self, collector: Collector, node: Node) -> None:
-        condition = child_at(node, 0)
-        self._add_branch(collector, "assert", node, None if condition is None else self.condition(collector, condition))
+        collector.code.add_branch("assert", node, self._condition(collector, child_at(node, 0)))
 
     def _read_try(self, collector: Collector, node: Node) -> None:
-        self._add_branch(collector, "try", field_of(node, "body"))
+        def read_caught(clause: Node) -> Value:
+            caught = field_of(clause, "value")
+            if caught is not None and kind_of(caught) == "as_pattern":
+                caught = child_at(caught, 0)
+            return None if caught is None else self.value(collector, caught)
+
+        add_try(collector.code, node, read_caught)
+
+    def _read_with(self, collector: Collector, node: Node) -> None:
+        """The body once for everything that is entered."""
+        body = field_of(node, "body")
         for clause in children_of(node):
-            kind = kind_of(clause)
-            if kind == "except_clause":
-                caught = field_of(clause, "value")
-                if caught is not None and kind_of(caught) == "as_pattern":
-                    caught = child_at(caught, 0)
-                self._add_branch(collector, "except", clause, None if caught is None else self.value(collector, caught))
-            elif kind == "finally_clause":
-                self._add_branch(collector, "finally", clause)
+            for item in children_of(clause) if kind_of(clause) == "with_clause" else ():
+                value = field_of(item, "value") if kind_of(item) == "with_item" else None
+                if value is not None and kind_of(value) == "as_pattern":
+                    value = child_at(value, 0)
+                if value is not None:
+                    collector.code.add_branch("with", body, self.value(collector, value))
 
     def _read_match(self, collector: Collector, node: Node) -> None:
         subject, body = field_of(node, "subject"), field_of(node, "body")
         value = None if subject is None else self.value(collector, subject)
         for clause in () if body is None else children_of(body):
             if kind_of(clause) == "case_clause":
-                self._add_branch(collector, "case", clause, value)
+                collector.code.add_branch("case", clause, value)
 
-    def condition(self, collector: Collector, node: Node, depth: int = 0) -> Value:
-        """What must be true; an expression that is no condition of others is its value."""
-        kind = kind_of(node)
-        if depth > MAX_NESTED:
-            return None
-        if (
-            kind == "parenthesized_expression"
-            and child_count_of(node) == 1
-            and (inner := child_at(node, 0)) is not None
-        ):
-            return self.condition(collector, inner, depth + 1)
-        parts = all_children_of(node) if kind in _CONDITIONS else []
-        if kind == "not_operator" and len(parts) == 2:
-            return Operated("not", self.condition(collector, parts[1], depth + 1), None)
-        if kind == "boolean_operator" and len(parts) == 3:
-            left, right = (self.condition(collector, part, depth + 1) for part in parts[::2])
-            return Operated(kind_of(parts[1]), left, right)
-        if kind == "comparison_operator" and len(parts) == 3:  # not `a < b < c`
-            return Operated(kind_of(parts[1]), *self._values(collector, parts[::2], depth + 1))
-        return self.value(collector, node, depth)
+    def _condition(self, collector: Collector, node: Node | None) -> Value:
+        return None if node is None else read_condition(node, partial(self.value, collector))
 
     def _walrus(self, collector: Collector, node: Node) -> None:
         target, value = field_of(node, "name"), field_of(node, "value")
@@ -1293,6 +1276,6 @@ _BRANCHES = {
     "while": Python._read_while,
     "assert": Python._read_assert,
     "try": Python._read_try,
+    "with": Python._read_with,
     "match": Python._read_match,
 }
-_CONDITIONS = frozenset({"not_operator", "boolean_operator", "comparison_operator"})

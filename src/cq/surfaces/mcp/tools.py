@@ -55,8 +55,8 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site with
-    its arguments and caller; why: calls, and how the target got to each; references: every use; impact: what depends on
-    it and may break, tests apart; sig-impact: which calls the signature `to` would break; graph: what it depends on and
+    its arguments and caller, if `to` is why also how the target got there; references: every use; impact: what depends
+    on it and may break, tests apart; sig-impact: which calls the signature `to` would break; graph: what it depends on and
     what depends on it; types: super- and subtypes, members, overriders of a method; path: how it reaches `to`; hover:
     signature and documentation; lsp: what a language server says, `to` being actions, declaration, definition,
     document-symbols, hints, implementation, macro, runnables, signature-help, tokens, type-definition,
@@ -67,7 +67,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     target: Text
     # Commands about one symbol; a new one is one more word here and in the description.
     what: Literal[
-        "neighborhood", "calls", "why", "references", "impact", "sig-impact", "graph", "types", "path", "hover", "lsp"
+        "neighborhood", "calls", "references", "impact", "sig-impact", "graph", "types", "path", "hover", "lsp"
     ] = "neighborhood"
     to: Annotated[str, Meta(max_length=2000)] = ""
     path: Names = []
@@ -77,11 +77,14 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
 
     def command(self) -> list[str]:
         of = f"what={self.what}"
-        if self.what not in _WITH_TO:
+        if self.what == "calls" and self.to:
+            if self.to != "why":
+                raise ValueError(f"{of} takes `to`: why, or nothing")
+        elif self.what not in _WITH_TO:
             _refuse(self, of, "to")
         elif not self.to:
             raise ValueError(f"{of} needs `to`: {_WITH_TO[self.what]}")
-        if self.what not in ("calls", "why", "references"):
+        if self.what not in ("calls", "references"):
             _refuse(self, of, "path", *(["languages"] if self.what != "lsp" else []))
         if self.what in ("neighborhood", "path"):
             _refuse(self, of, "page")
@@ -93,8 +96,8 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
             everything = self.to == "workspace-diagnostics" and self.target == "."
             return ["lsp", *_filter([], self.languages), *paging, "--", self.to, *([] if everything else [self.target])]
         to = [f"--to={self.to}"] if self.to else []
-        command = ["calls", "--why"] if self.what == "why" else [self.what]
-        return [*command, *to, *_filter(self.path, self.languages), *paging, "--", self.target]
+        to = ["--why"] if self.what == "calls" and self.to else to
+        return [self.what, *to, *_filter(self.path, self.languages), *paging, "--", self.target]
 
 
 class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):

@@ -40,6 +40,7 @@ PARTS = {
         "edits",
         "labels",
         "calls",
+        "traces",
         "providers",
         "retrieval",
         "surfaces",

@@ -489,10 +489,8 @@ class Python(Language):
         if kind in _LITERALS:
             number = read_integer(text[start:end]) if kind == "integer" else None
             return _LITERALS[kind] if number is None else number
-        if kind == "attribute":
-            raw = text[start:end]
-            if _DOTTED.fullmatch(raw):
-                return Name(raw.decode("utf-8", "replace"))
+        if kind == "attribute" and _DOTTED.fullmatch(text, start, end):  # a chain of calls is looked at link by link
+            return Name(text[start:end].decode("utf-8", "replace"))
         walk = _VALUES.get(kind)
         if walk is None or depth > MAX_NESTED:
             return None

@@ -1,4 +1,5 @@
-"""An agent with real questions about two packages, over MCP: does the answer hold the fact, and what does it cost?
+"""An agent with real questions about two packages, over MCP: does the answer hold the fact, and what does it cost, all
+that is sent counted?
 
 Beside it what ripgrep would cost: its raw output, and that with the files one would then read.
 """
@@ -115,7 +116,7 @@ async def _ask(name: str, questions: list[Question], environment: dict[str, str]
         for tool, arguments, fact, pattern, files in questions:
             answer = await client.call_tool(tool, arguments)
             text = "\n".join(piece.text for piece in answer.content if piece.type == "text")
-            tokens = count_tokens(text)
+            tokens = count_tokens(answer.model_dump_json(by_alias=True, exclude_none=True))
             holds = not answer.is_error and re.search(fact, text) is not None and tokens <= _BUDGET
             raw = _count_ripgrep(tree, pattern)
             read = sum(count_tokens((tree / file).read_text("utf-8", "replace")) for file in files)

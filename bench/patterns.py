@@ -17,6 +17,7 @@ from ast_grep_py import SgNode, SgRoot
 from cq import Workspace
 from cq.model.errors import QueryError
 from cq.query.vocabulary import LANGUAGES
+from cq.questions.q import QueryOptions
 from cq.questions.q.rules import MISREAD, Reading, find_frames, is_clause
 
 Place = tuple[str, int, int]  # a path, and characters of its text
@@ -110,7 +111,7 @@ def _abstract(text: str, node: SgNode, chance: random.Random) -> str:
 def find_own(workspace: Workspace, pattern: str, language: str) -> set[Place]:
     """What `cq q` finds, in characters."""
     quote = "'" if "'" not in pattern else '"'
-    answer = workspace.q(f"pattern={quote}{pattern}{quote} lang={language}", everything=True)
+    answer = workspace.q(QueryOptions(f"pattern={quote}{pattern}{quote} lang={language}", everything=True))
     found: set[Place] = set()
     for finding in answer.sections[0].findings:
         if place := finding.location:

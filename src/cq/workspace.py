@@ -51,9 +51,11 @@ if TYPE_CHECKING:
     from cq.questions.lsp import LspOptions
     from cq.questions.neighborhood import Found, NeighborhoodOptions
     from cq.questions.path import PathOptions
+    from cq.questions.q import QueryOptions
     from cq.questions.rank import RankOptions
     from cq.questions.read import ReadOptions
     from cq.questions.references import ReferencesOptions
+    from cq.questions.run import ReportOptions, RunOptions
     from cq.questions.scopes import ScopesOptions
     from cq.questions.search import SearchOptions
     from cq.questions.side_effects import EffectsOptions
@@ -756,35 +758,44 @@ class Workspace:
             with self._reading() as (reader, tree):
                 return finish(ask(IndexedFiles(reader, tree)), tree=tree)
 
-    def run(self, plan: Plan, *, measure: str = "text", place: tuple[str, ...] = ()) -> Answer:
+    def ask(self, options: msgspec.Struct) -> Answer:
+        """The answer to the question that these options ask; UsageError for a struct that asks none."""
+        from cq.questions.table import find_question
+
+        name = find_question(options).name
+        return getattr(self, name.replace("-", "_"))(options)
+
+    def run(self, question: Plan | RunOptions) -> Answer:
         """Every step of a plan over one generation of the index, merged. `cq.questions.run.plan` reads plans."""
         from cq.model.plan import FindStep
+        from cq.questions.run import RunOptions
         from cq.questions.run.plan import run_plan
 
+        options = question if isinstance(question, RunOptions) else RunOptions(question)
+        plan, place = options.plan, options.place
         with self._asking("run") as finish:
             if any(step.mode != "lexical" for step in plan.steps if isinstance(step, FindStep)):
                 self._embed_few()  # what is written now is seen by the generation that is read next
             with self._sharing() as (tree, _):
                 ask = self._ask_step(place)
-                answer = run_plan(plan, ask, measure=measure, place=place)
+                answer = run_plan(plan, ask, measure=options.measure, place=place)
             return finish(answer, tree=tree)
 
-    def report(
-        self, preset: str, target: str, *, budget: int = 8000, measure: str = "text", place: tuple[str, ...] = ()
-    ) -> Answer:
+    def report(self, question: ReportOptions) -> Answer:
         """A plan by its name, for `function:…`, `class:…`, `module:…` or `path:…`."""
         from cq.questions.run.plan import run_plan
         from cq.questions.run.presets import find_subject, make_report, parse_subject
         from cq.snapshot.target import describe_target, say_nothing
 
-        kind, name = parse_subject(target)
+        kind, name = parse_subject(question.target)
+        place, measure = question.place, question.measure
         with self._asking("report") as finish:
             with self._sharing() as (tree, relations):
                 about = find_subject(relations, kind, name)
                 if about is None:
                     message = f"no {kind} is named {name!r} here"
                     return finish(say_nothing(relations.files, "report", name, message), tree=tree)
-                plan, ask = make_report(preset, about, budget), self._ask_step(place)
+                plan, ask = make_report(question.preset, about, question.budget), self._ask_step(place)
                 subject = describe_target(about.rows) if about.rows else None
                 answer = run_plan(plan, ask, command="report", measure=measure, place=place, target=subject)
             return finish(answer, tree=tree)
@@ -799,11 +810,10 @@ class Workspace:
                     raise UsageError(f"in {folder} lies outside the root", hint="paths are named from the root")
                 if not (self.root / folder).exists():
                     raise UsageError(f"in {folder} does not exist", hint="paths are named from the root")
-            name, question, options = make_question(step, page, place, get_language_id)
-            method = getattr(self, name, None)
-            if method is None:
+            options = make_question(step, page, place, get_language_id)
+            if options is None:
                 return "this version of cq cannot do it yet"
-            answer: Answer = method(question, **options)
+            answer = self.ask(options)
             return list_results(answer, self._shared[2]) if self._shared else answer
 
         return ask
@@ -869,39 +879,27 @@ class Workspace:
                 raise SourceError(f"{path} is not indexed{why}", hint="paths are named from the root")
             return reader.text(file.content)
 
-    def q(
-        self,
-        query: str | Query,
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        lang: Sequence[str] = (),
-        limit: int = 0,
-        page: int = 1,
-        budget: int = 8000,
-        everything: bool = False,
-    ) -> Answer:
+    def q(self, question: str | Query | QueryOptions) -> Answer:
         """Entities and code that match a query, as text or as a value of `cq.query`; QueryError for one that is none.
-
-        `include`, `exclude` and `lang` are globs=, exclude= and lang= beside it. A page holds at most `limit` matches
-        (0: as fit 100 lines) and about `budget` tokens (0: any number); `everything` is one page.
-        """
+        See QueryOptions."""
         from cq.query.parse import find_words, get_query
         from cq.query.plan import make_plan
-        from cq.questions.q.answer import View, answer_query
+        from cq.questions.q import QueryOptions
+        from cq.questions.q.answer import answer_query
 
-        if page < 1 or limit < 0 or budget < 0:
+        options = question if isinstance(question, QueryOptions) else QueryOptions(str(question))
+        if options.page < 1 or options.limit < 0 or options.budget < 0:
             raise UsageError("a page is a number from 1, its limit and budget are numbers from 0")
-        words = find_words(query) if isinstance(query, str) else None
+        words = find_words(options.query)
         if words is not None:
             return self._search_words(words)
         named = self.config().queries
-        plan = make_plan(query, named)
-        if include or exclude or lang:
-            whole = get_query(query) if isinstance(query, str) else query
-            plan = make_plan(whole.narrowed(include, exclude, lang), named)
+        plan = make_plan(options.query, named)
+        if options.include or options.exclude or options.languages:
+            whole = get_query(options.query)
+            plan = make_plan(whole.narrowed(options.include, options.exclude, options.languages), named)
         with self._asking("q") as finish, self._reading() as (reader, tree):
-            return finish(answer_query(reader, tree, plan, View(limit, page, budget, everything)), tree=tree)
+            return finish(answer_query(reader, tree, plan, options), tree=tree)
 
     def _search_words(self, words: PlainWords) -> Answer:
         """A query without any token is a search for its words."""

@@ -15,6 +15,7 @@ from cq.answers.page import Page
 from cq.model.answer import SCHEMA_VERSION, Run
 from cq.model.errors import SourceError, UsageError
 from cq.model.plan import STEPS, AnyStep, Plan
+from cq.questions.run import ReportOptions
 from cq.questions.run.plan import FIELDS, MAX_BYTES, command_of, make_plan, parse_plan, read_field, run_plan
 from cq.questions.run.presets import PRESETS
 from cq.surfaces.cli import main
@@ -277,7 +278,7 @@ TARGETS = ("function:Store.save", "class:Store", "module:app.use", "path:app")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_reports(preset: str, target: str, workspace: Workspace):
-    answer = workspace.report(preset, target)
+    answer = workspace.report(ReportOptions(preset, target))
     assert answer.command == "report"
     assert set(states(answer).values()) == {"done"}
     assert answer.found >= 2
@@ -291,13 +292,13 @@ def test_reports(preset: str, target: str, workspace: Workspace):
 
 
 def test_a_report_about_nothing(workspace: Workspace):
-    assert workspace.report("refactor-impact", "function:Store").found == 0  # it is a class
-    assert workspace.report("refactor-impact", "path:nowhere").found == 0
+    assert workspace.report(ReportOptions("refactor-impact", "function:Store")).found == 0  # it is a class
+    assert workspace.report(ReportOptions("refactor-impact", "path:nowhere")).found == 0
     with pytest.raises(UsageError, match=r"function:…, class:…") as raised:
-        workspace.report("refactor-impact", "funtion:save")
+        workspace.report(ReportOptions("refactor-impact", "funtion:save"))
     assert "'function'" in raised.value.hint
     with pytest.raises(UsageError, match="no report") as raised:
-        workspace.report("refactor", "function:save")
+        workspace.report(ReportOptions("refactor", "function:save"))
     assert "refactor-impact" in raised.value.hint
 
 

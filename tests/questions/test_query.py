@@ -17,7 +17,7 @@ from cq.model.answer import Answer, FactDetails, LinkDetails, QueryDetails, Run,
 from cq.model.errors import QueryError, UsageError
 from cq.query.plan import make_plan
 from cq.query.vocabulary import METAVARIABLE, TOKENS
-from cq.questions.q import documents
+from cq.questions.q import QueryOptions, documents
 from cq.questions.q.run import run_plans
 from tests.support.samples import TESTS
 
@@ -99,8 +99,10 @@ def test_tests_come_after_source(tree: Open):
 
 def test_options_beside_a_query_narrow_it(tree: Open):
     workspace = tree(a_py="def f(): pass\n", b_ts="function f() {}\n", c_py="def f(): pass\n")
-    assert places(workspace.q("entity=function", include=["*.py"], exclude=["c.py"])) == ["a.py:1:1"]
-    assert places(workspace.q("entity=function - entity=function in=c.py", lang=["python"])) == ["a.py:1:1"]
+    assert places(workspace.q(QueryOptions("entity=function", include=("*.py",), exclude=("c.py",)))) == ["a.py:1:1"]
+    assert places(workspace.q(QueryOptions("entity=function - entity=function in=c.py", languages=("python",)))) == [
+        "a.py:1:1"
+    ]
 
 
 # -- captures and offsets --------------------------------------------------------------------------
@@ -273,18 +275,18 @@ def test_fields_fill_their_sections(tree: Open):
 
 def test_pages_hold_everything_once(tree: Open):
     workspace = tree(a_py="".join(f"def f{n}(): pass\n" for n in range(25)))
-    whole = places(workspace.q("entity=function", everything=True))
-    pages = [workspace.q("entity=function", limit=10, page=page) for page in (1, 2, 3, 4)]
+    whole = places(workspace.q(QueryOptions("entity=function", everything=True)))
+    pages = [workspace.q(QueryOptions("entity=function", limit=10, page=page)) for page in (1, 2, 3, 4)]
     assert [len(places(page)) for page in pages] == [10, 10, 5, 0]
     assert [place for page in pages for place in places(page)] == whole
     budget = pages[0].insight.budget if pages[0].insight else None
     assert budget
     assert (budget.total, budget.shown, budget.pages) == (25, 10, 3)
-    small = workspace.q("entity=function", budget=100)
+    small = workspace.q(QueryOptions("entity=function", budget=100))
     assert 0 < len(places(small)) < 10
     for wrong in ({"limit": -1}, {"page": 0}, {"budget": -1}):
         with pytest.raises(UsageError):
-            workspace.q("entity=function", **wrong)
+            workspace.q(QueryOptions("entity=function", **wrong))
 
 
 def test_a_limit_is_said(tree: Open):
@@ -580,7 +582,7 @@ RULES: list[tuple[str, dict[str, Any]]] = [
 def test_equal_to_a_rule_given_to_the_matcher(tree: Open, language: str, text: str, rule: dict[str, Any]):
     source = SOURCES[language]
     ending = {"python": "py", "typescript": "ts", "rust": "rs"}[language]
-    answer = tree(**{f"a_{ending}": source}).q(text, everything=True)
+    answer = tree(**{f"a_{ending}": source}).q(QueryOptions(text, everything=True))
     found = sorted((f.location.start, f.location.end) for f in answer.sections[0].findings if f.location)
     nodes = SgRoot(source, language).root().find_all({"rule": rule})  # pyright: ignore[reportArgumentType]
     assert found == sorted((node.range().start.index, node.range().end.index) for node in nodes)

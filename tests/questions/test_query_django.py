@@ -11,6 +11,7 @@ import pytest
 
 from bench.corpora import CorpusError, fetch
 from cq import Workspace
+from cq.questions.q import QueryOptions
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +107,7 @@ def django(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
 @pytest.mark.parametrize("query", CASES)
 def test_equal_to_a_walk_of_ast(django: Tree, query: str):
     group, bar, stages = query.partition(" | ")
-    answer = django.workspace.q(f"{group} lang=python{bar}{stages}", everything=True)
+    answer = django.workspace.q(QueryOptions(f"{group} lang=python{bar}{stages}", everything=True))
     places = [finding.location for finding in answer.sections[0].findings]
     assert len(places) == answer.found
     found = sorted((place.path, place.start_line) for place in places if place and place.path in django.read)

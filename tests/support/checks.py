@@ -16,6 +16,7 @@ from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.model.neighborhood import Bundle
 from cq.questions.exceptions import ExceptionsOptions
 from cq.questions.neighborhood import NeighborhoodOptions
+from cq.questions.q import QueryOptions
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
@@ -101,7 +102,7 @@ def check_query_case(root: Path, path: str, snippet: str, queries: dict[str, str
                 marked[letter].add(mark.start)
     with Workspace.open(root, index_dir=root / ".index") as workspace:
         for letter, query in queries.items():
-            answer = workspace.q(query, everything=True)
+            answer = workspace.q(QueryOptions(query, everything=True))
             found = [finding.location for finding in answer.sections[0].findings]
             lines = {letter: [place and (place.start_line, place.start_col) for place in found]}
             assert {place.start for place in found if place} == marked[letter], f"{letter} {query}: {lines}"

@@ -393,6 +393,8 @@ def _build_calls(collector: Collector, scopes: Scopes, has_code: bool) -> tuple[
     for (
         (start, end, name_start, kind, callee, name, receiver, args, count, keywords, target, values, named), scope
     ) in zip(loose, owners, strict=True):  # fmt: skip
+        if kind == "call" and start in collector.decorator_calls:
+            kind = "decorator"
         calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords))
         if has_code:
             # The parser makes up a callee that is not written yet: nothing is known of it.

@@ -1,1 +1,5 @@
 """`cq q`: which entities and which code match a query."""
+
+from cq.questions.q.options import QueryOptions
+
+__all__ = ["QueryOptions"]

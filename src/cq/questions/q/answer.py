@@ -38,6 +38,7 @@ from cq.questions.q.documents import Document, OpenFile
 from cq.questions.q.entities import find_raised
 from cq.questions.q.links import Definition, Link, Links, define
 from cq.questions.q.matches import Match, Result
+from cq.questions.q.options import QueryOptions
 from cq.questions.q.run import MAX_MATCHES, run_plans
 from cq.questions.q.scopes import Scopes, UnknownScopes
 from cq.store.read import Reader, StoredFile, Tree
@@ -49,28 +50,19 @@ MAX_LINKS = 1000  # of one expansion
 _DEFINITION = frozenset(kind for kinds in ENTITIES.values() for kind in kinds)
 
 
-class View(msgspec.Struct, frozen=True):
-    """How much of the answer is shown. A limit of 0 is what fits a screen of lines; a budget of 0 has no end."""
-
-    limit: int = 0
-    page: int = 1
-    budget: int = 8000
-    everything: bool = False
-
-
-def answer_query(reader: Reader, tree: Tree, plan: Plan, view: View) -> Answer:
+def answer_query(reader: Reader, tree: Tree, plan: Plan, options: QueryOptions) -> Answer:
     files = {file.path: file for file in reader.files(tree.id)}
     (result,) = run_plans(reader, tree, [plan], files)
     run = Run(generation=tree.generation)
-    answer = _make_answer(result, _Writer(reader, tree, files), view, run)
+    answer = _make_answer(result, _Writer(reader, tree, files), options, run)
     notes = explain_absence(result, reader, tree, files)
     return msgspec.structs.replace(answer, degraded=(*answer.degraded, *notes)) if notes else answer
 
 
-def _make_answer(result: Result, writer: _Writer, view: View, run: Run) -> Answer:
+def _make_answer(result: Result, writer: _Writer, options: QueryOptions, run: Run) -> Answer:
     plan, matches = result.plan, result.matches
-    pages = _split_pages(matches, view)
-    shown = pages[min(view.page, len(pages)) - 1] if view.page <= len(pages) else []
+    pages = _split_pages(matches, options)
+    shown = pages[min(options.page, len(pages)) - 1] if options.page <= len(pages) else []
     findings = tuple(writer.describe(match) for match in shown)
     found = len(matches)
     sections = [
@@ -92,7 +84,7 @@ def _make_answer(result: Result, writer: _Writer, view: View, run: Run) -> Answe
     if result.dropped:
         truncated.append(Truncation("matches", "memory", MAX_MATCHES, found + result.dropped, result.dropped))
     used = sum(map(_cost, shown))
-    budget = Budget(0 if view.everything else view.budget, used, len(shown), found, view.page, len(pages))
+    budget = Budget(0 if options.everything else options.budget, used, len(shown), found, options.page, len(pages))
     return Answer(
         SCHEMA_VERSION,
         "q",
@@ -113,16 +105,16 @@ def _make_answer(result: Result, writer: _Writer, view: View, run: Run) -> Answe
     )
 
 
-def _split_pages(matches: list[Match], view: View) -> list[list[Match]]:
+def _split_pages(matches: list[Match], options: QueryOptions) -> list[list[Match]]:
     """By what matches are likely to cost, which their spans tell: no text is read for a page that is not shown."""
-    if view.everything:
+    if options.everything:
         return [matches]
     pages: list[list[Match]] = [[]]
     spent = lines = 0
     for match in matches:
         cost, height = _cost(match), _height(match)
-        full = len(pages[-1]) >= view.limit if view.limit else lines + height > MAX_PAGE
-        if pages[-1] and (full or (view.budget and spent + cost > view.budget)):
+        full = len(pages[-1]) >= options.limit if options.limit else lines + height > MAX_PAGE
+        if pages[-1] and (full or (options.budget and spent + cost > options.budget)):
             pages.append([])
             spent = lines = 0
         pages[-1].append(match)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -50,8 +50,8 @@ def list_results(answer: Answer, relations: Relations) -> Answer:
 
 def make_question(
     step: AnyStep, page: Page, place: tuple[str, ...], get_language: Callable[[str], str]
-) -> tuple[str, Any, dict[str, Any]]:
-    """(method of the workspace, its question, keyword arguments). Imports what the question needs and no more."""
+) -> msgspec.Struct | None:
+    """The options of the question, None for one that is not there yet. Imports what the question needs and no more."""
     languages = tuple(map(get_language, getattr(step, "lang", ())))
     match step:
         case SearchStep():
@@ -63,62 +63,63 @@ def make_question(
                 servers=False, place=place,
             )  # fmt: skip
             options.check()
-            return "search", options, {}
+            return options
         case QueryStep():
-            narrowed = {"include": step.include, "exclude": step.exclude, "lang": languages}
-            return "q", step.query, {**narrowed, "limit": step.limit, "budget": page.budget}
+            from cq.questions.q import QueryOptions
+
+            return QueryOptions(step.query, step.include, step.exclude, languages, step.limit, budget=page.budget)
         case CallsStep():
             from cq.questions.calls import CallsOptions
 
-            return "calls", CallsOptions(
+            return CallsOptions(
                 step.target, languages, step.inside, step.include, step.exclude, step.family, step.certain, page,
-                servers=False, place=place, receiver=step.receiver,
-            ), {}  # fmt: skip
+                servers=False, place=place, receiver=step.receiver, why=step.why,
+            )  # fmt: skip
         case NeighborhoodStep():
             from cq.questions.neighborhood import NeighborhoodOptions
             from cq.questions.neighborhood.bundle import parse_expand
 
             expand = parse_expand(",".join(step.expand)) if step.expand else ()
             page = Page(0, max(page.budget, _AROUND), measure=page.measure)
-            return "neighborhood", NeighborhoodOptions(
+            return NeighborhoodOptions(
                 step.target, step.top_k, languages, not step.no_lsp, step.slices, step.depth, expand, page, place=place
-            ), {}  # fmt: skip
+            )  # fmt: skip
         case ImpactStep():
             from cq.questions.impact import ImpactOptions
             from cq.snapshot.relations import KINDS
 
             edges = step.edges or KINDS
-            return "impact", ImpactOptions((step.target,), {}, step.depth, edges, step.min_confidence, page), {}
+            return ImpactOptions((step.target,), {}, step.depth, edges, step.min_confidence, page)
         case SignatureStep():
             from cq.questions.sig_impact import SignatureOptions
 
-            return "sig_impact", SignatureOptions(step.target, step.to, page), {}
+            return SignatureOptions(step.target, step.to, page)
         case ImportsStep():
             from cq.questions.imports import ImportsOptions
 
-            return "imports", ImportsOptions(step.module, step.cycles, page), {}
+            return ImportsOptions(step.module, step.cycles, page)
         case ExceptionsStep():
             from cq.questions.exceptions import ExceptionsOptions
 
-            return "exceptions", ExceptionsOptions(step.target, step.depth, page), {}
+            return ExceptionsOptions(step.target, step.depth, page)
         case EffectsStep():
             from cq.questions.side_effects import EffectsOptions
 
-            return "side_effects", EffectsOptions(step.path, step.pure, page), {}
+            return EffectsOptions(step.path, step.pure, page)
         case ScopesStep():
             from cq.questions.scopes import ScopesOptions
 
-            return "scopes", ScopesOptions(step.target, page), {}
+            return ScopesOptions(step.target, page)
         case BytecodeStep():
             from cq.questions.bytecode import BytecodeOptions
 
-            return "bytecode", BytecodeOptions(step.target, page), {}
+            return BytecodeOptions(step.target, page)
         case FindStep():
             from cq.questions.find import FindOptions
 
             budget = max(page.budget, _AROUND)
-            return "find", FindOptions(
+            return FindOptions(
                 step.query, step.path, languages, step.kind, step.limit, budget, mode=step.mode
-            ), {}  # fmt: skip
+            )  # fmt: skip
         case ContextStep():
-            return "context", step.target, {}
+            return None

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from cq.model.errors import UsageError
 from cq.query.vocabulary import METAVARIABLE, TOKENS, TokenRule
+from cq.questions.q import QueryOptions
 from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace, print_answer
 from cq.surfaces.render.progress import MODES, ProgressLine
 from cq.surfaces.render.query import FORMATS, render_query
@@ -56,12 +57,13 @@ def run(args: Namespace) -> int:
     if args.budget < 0:
         raise UsageError(f"--budget {args.budget}: it is a number from 0")
     progress = ProgressLine(args.progress)
-    options = {name: getattr(args, name) for name in ("limit", "page", "budget")}
-    narrowed = {name: getattr(args, name) for name in ("include", "exclude", "lang")}
-    place = Namespace(**{name: value for name, value in vars(args).items() if name not in narrowed})
+    include, exclude, languages = map(tuple, (args.include, args.exclude, args.lang))
+    options = QueryOptions(args.query, include, exclude, languages, args.limit, args.page, args.budget, args.all)
+    narrowing = ("include", "exclude", "lang")
+    place = Namespace(**{name: value for name, value in vars(args).items() if name not in narrowing})
     with open_workspace(place, progress) as workspace:
         try:
-            answer = workspace.q(args.query, **narrowed, **options, everything=args.all)
+            answer = workspace.q(options)
         finally:
             progress.clear()
     if answer.command == "search":

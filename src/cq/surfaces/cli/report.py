@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
+from cq.questions.run import ReportOptions
 from cq.questions.run.presets import PRESETS
 from cq.surfaces.cli.options import (
     add_freshness_options,
@@ -45,7 +46,7 @@ def run(args: Namespace) -> int:
         target = f"{kind}{colon}{find_part(name, workspace.root)}" if name else args.target
         try:
             answer = workspace.report(
-                args.preset, target, budget=args.budget or 8000, measure=measure, place=repeat_place(args)
+                ReportOptions(args.preset, target, args.budget or 8000, measure, repeat_place(args))
             )
         finally:
             progress.clear()

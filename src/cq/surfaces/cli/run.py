@@ -11,6 +11,7 @@ import msgspec
 from cq.model.errors import UsageError
 from cq.model.plan import Plan
 from cq.opening import read_file
+from cq.questions.run import RunOptions
 from cq.questions.run.plan import MAX_BYTES, make_plan, parse_plan
 from cq.surfaces.cli.options import (
     add_freshness_options,
@@ -53,7 +54,7 @@ def run(args: Namespace) -> int:
     measure = "json" if args.format in ("json", "jsonl") else "text"
     with open_workspace(args, progress) as workspace:
         try:
-            answer = workspace.run(plan, measure=measure, place=repeat_place(args))
+            answer = workspace.run(RunOptions(plan, measure, repeat_place(args)))
         finally:
             progress.clear()
     status = print_answer(answer, args.format, sys.argv[1:])

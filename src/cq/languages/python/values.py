@@ -47,7 +47,10 @@ class ValueReader(CodeReader):
         kind = kind_of(node)
         if kind == "call":
             return CallEnd(end_of(node))
-        if kind in _WRITTEN:
+        if kind == "attribute" and DOTTED.fullmatch(collector.text, start_of(node), end_of(node)):
+            # Matched in place: a chain of calls is looked at link by link, and is long.
+            return Name(collector.text[start_of(node) : end_of(node)].decode("utf-8", "replace"))
+        if kind != "attribute" and kind in _WRITTEN:
             written = collector.text[start_of(node) : end_of(node)]
             if kind == "identifier":
                 return Name(written.decode("utf-8", "replace")) if written else None  # the parser made up a name
@@ -55,8 +58,6 @@ class ValueReader(CodeReader):
                 return self._joined(collector, node, depth) if _FORMATTED.match(written) else read_string(written)
             if kind == "integer":
                 return read_integer(written) or Constant("int")
-            if DOTTED.fullmatch(written):
-                return Name(written.decode("utf-8", "replace"))
         elif kind in _LITERALS:
             return _LITERALS[kind]
         walk = _WALKS.get(kind)

@@ -50,7 +50,7 @@ class ValueReader(CodeReader):
         if kind == "attribute" and DOTTED.fullmatch(collector.text, start_of(node), end_of(node)):
             # Matched in place: a chain of calls is looked at link by link, and is long.
             return Name(collector.text[start_of(node) : end_of(node)].decode("utf-8", "replace"))
-        if kind != "attribute" and kind in _WRITTEN:
+        if kind in _WRITTEN:
             written = collector.text[start_of(node) : end_of(node)]
             if kind == "identifier":
                 return Name(written.decode("utf-8", "replace")) if written else None  # the parser made up a name
@@ -175,7 +175,7 @@ def read_string(raw: bytes) -> Value:
 
 
 Walk = Callable[[ValueReader, "Collector", Node, int], Value]
-_WRITTEN = frozenset({"identifier", "string", "integer", "attribute"})
+_WRITTEN = frozenset({"identifier", "string", "integer"})
 _LITERALS = {
     "float": Constant("float"),
     "true": Boolean(True), "false": Boolean(False), "none": NULL, "not_operator": Constant("bool"),

@@ -47,6 +47,9 @@ class ValueReader(CodeReader):
         kind = kind_of(node)
         if kind == "call":
             return CallEnd(end_of(node))
+        if kind == "attribute" and DOTTED.fullmatch(collector.text, start_of(node), end_of(node)):
+            # Matched in place: a chain of calls is looked at link by link, and is long.
+            return Name(collector.text[start_of(node) : end_of(node)].decode("utf-8", "replace"))
         if kind in _WRITTEN:
             written = collector.text[start_of(node) : end_of(node)]
             if kind == "identifier":
@@ -55,8 +58,6 @@ class ValueReader(CodeReader):
                 return self._joined(collector, node, depth) if _FORMATTED.match(written) else read_string(written)
             if kind == "integer":
                 return read_integer(written) or Constant("int")
-            if DOTTED.fullmatch(written):
-                return Name(written.decode("utf-8", "replace"))
         elif kind in _LITERALS:
             return _LITERALS[kind]
         walk = _WALKS.get(kind)
@@ -174,7 +175,7 @@ def read_string(raw: bytes) -> Value:
 
 
 Walk = Callable[[ValueReader, "Collector", Node, int], Value]
-_WRITTEN = frozenset({"identifier", "string", "integer", "attribute"})
+_WRITTEN = frozenset({"identifier", "string", "integer"})
 _LITERALS = {
     "float": Constant("float"),
     "true": Boolean(True), "false": Boolean(False), "none": NULL, "not_operator": Constant("bool"),

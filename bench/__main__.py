@@ -37,6 +37,7 @@ PARTS = {
         "graph",
         "graph_typescript",
         "digests",
+        "edits",
         "labels",
         "calls",
         "providers",

@@ -207,6 +207,7 @@ def test_nothing_found_is_an_answer(root: Path):
         ("codebase_context", {"target": "x", "path": ["a"]}, "what=neighborhood takes no path"),
         ("codebase_context", {"target": "x", "to": "y"}, "takes no to"),
         ("codebase_context", {"target": "x", "what": "path"}, "needs `to`"),
+        ("codebase_context", {"target": "x", "what": "calls", "to": "y"}, "what=calls takes `to`: why"),
         ("index_status", {"x": 1}, "unknown argument 'x'"),
     ],
 )

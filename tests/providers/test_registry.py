@@ -6,9 +6,11 @@ import os
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cq.model.config import LanguageServer, ProvidersConfig
@@ -17,7 +19,7 @@ from cq.providers import generic
 from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.programs import Detection, find_program, forget_failures, read_version
-from cq.providers.registry import Provider, Registry, find_degraded, summarize
+from cq.providers.registry import Provider, Registry, Site, find_degraded, summarize
 from cq.providers.session import BUDGETS, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
 
@@ -233,6 +235,21 @@ def test_that_a_program_does_not_run_is_found_out_once(tmp_path: Path, monkeypat
     clock = time.time
     monkeypatch.setattr(time, "time", lambda: clock() + 3600)
     assert ask() == (False, 6)
+
+
+def test_planes_asked_at_once_look_for_a_program_once(tmp_path: Path):
+    looked: list[Site] = []
+
+    def detect(site: Site) -> Detection:
+        looked.append(site)
+        time.sleep(0.05)  # while the others come
+        return Detection(False, reason="it does not run")
+
+    registry = Registry(tmp_path, providers=[msgspec.structs.replace(make("a"), detect=detect)])
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(registry.detect, [registry.providers[0]] * 8))
+    assert {one.reason for one in found} == {"it does not run"}
+    assert len(looked) == 1
 
 
 def test_what_a_server_lacks_is_said_once():

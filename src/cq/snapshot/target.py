@@ -276,7 +276,16 @@ def describe_target(rows: Sequence[Definition]) -> Target:
 def find_same(rows: Sequence[Definition]) -> list[Definition]:
     """The first, and what is the same to who calls it: overloads, a getter and its setter, the branches of an `if`."""
     homes = [(row.file.path, row.document, row.symbol.qualified_name) for row in rows]
-    return [row for row, home in zip(rows, homes, strict=True) if home == homes[0]]
+    same = [row for row, home in zip(rows, homes, strict=True) if home == homes[0]]
+    return [row for row in same if len(same) == 1 or _find_lambda(row) == _find_lambda(same[0])]
+
+
+def _find_lambda(row: Definition) -> int:
+    """Where the function without a name begins that holds a definition: it gives what it holds no name of its own."""
+    around = [
+        other.start for other in row.siblings if other.kind == "lambda" and other.start < row.symbol.start < other.end
+    ]
+    return max(around, default=-1)
 
 
 def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:

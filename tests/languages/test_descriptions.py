@@ -12,6 +12,7 @@ from cq import language as languages
 from cq.language import all_languages, describe, load_known, load_table
 from cq.languages.ecmascript.library import Library
 from cq.languages.effects import Effects
+from cq.languages.python.library import KnownFunctions
 from cq.languages.registry import get_language
 from cq.languages.tables.linking import Rules
 from cq.questions import imports
@@ -27,7 +28,7 @@ TABLES: dict[str, type[Any]] = {
     "exceptions": handlers.Table, "linking": Rules, "packages": imports.Packages,
     "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax,
 }  # fmt: skip
-SCHEMAS: dict[str, type[Any]] = {"effects": Effects, "library": Library}
+SCHEMAS: dict[str, type[Any]] = {"effects": Effects, "functions": KnownFunctions, "library": Library}
 
 
 @pytest.mark.parametrize("file", DESCRIPTIONS, ids=lambda file: file.stem)

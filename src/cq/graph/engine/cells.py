@@ -13,6 +13,7 @@ from typing import Generic, TypeVar, TypeVarTuple
 from cq.graph.values import EVERYTHING, NOTHING, Values, join
 from cq.model.edge import Mistake, find_mistake
 
+_Asked = TypeVar("_Asked")
 _Answer = TypeVar("_Answer")
 _Given = TypeVarTuple("_Given")
 
@@ -293,3 +294,20 @@ def _flatten(keys: Keys) -> tuple[tuple[int, ...], tuple[Cell, ...]]:
 
 def _no_values() -> Values:
     return NOTHING
+
+
+_Linker = TypeVar("_Linker", bound=Cells)
+
+
+class Answers(Generic[_Linker, _Asked, _Answer]):
+    """Answers that are found once for each thing that is asked about; whoever asks depends on what they depend on."""
+
+    def __init__(self, find: Callable[[_Linker, _Asked], _Answer]) -> None:
+        self._find = find
+        self._known: dict[_Asked, Remembered[_Answer]] = {}
+
+    def find(self, linker: _Linker, asked: _Asked) -> _Answer:
+        known = self._known.get(asked)
+        if known is None:
+            known = self._known[asked] = linker.remember(self._find, linker, asked)
+        return linker.recall(known)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from cq.graph.engine.cells import Remembered
+from cq.graph.engine.cells import Answers
 from cq.graph.scopes import ROOT
 from cq.model.code import Dictionary, Listing, Text, Value
 
@@ -39,15 +39,12 @@ class Modules:
                     self._configs[folder] = path
                 elif name == "package.json":
                     self._packages[folder] = path
-        self._known: dict[tuple[str, str], Remembered[str | None]] = {}
+        self._answers = Answers(self._find)
 
     def find(self, linker: Linker, path: str, module: str) -> str | None:
         """The path of the file; "" for what is outside the repository, None where there should be one and is none."""
         folder = path.rpartition("/")[0]
-        known = self._known.get((folder, module))
-        if known is None:
-            known = self._known[folder, module] = linker.remember(self._find, linker, folder, module)
-        found = linker.recall(known)
+        found = self._answers.find(linker, (folder, module))
         if found and path.endswith(DECLARATIONS):
             stem, dot, ending = found.rpartition(".")
             declared = stem + _DECLARED_AS.get(dot + ending, "")
@@ -55,8 +52,8 @@ class Modules:
                 return declared
         return found
 
-    def _find(self, linker: Linker, folder: str, module: str) -> str | None:
-        module = module.partition("?")[0]
+    def _find(self, linker: Linker, asked: tuple[str, str]) -> str | None:
+        folder, module = asked[0], asked[1].partition("?")[0]
         if module.startswith(".") or not module:
             return self._probe(_join(folder, module)) or self._enter(linker, _join(folder, module))
         if module.startswith("#"):

@@ -76,7 +76,7 @@ class DefinitionReader(CallReader):
             known = ()
             if parameters is not None and end_of(parameters) - start_of(parameters) > 2:
                 known = self.on_parameters(collector, parameters)
-            returned = self.value(collector, field_of(node, "return_type") if b"->" in head else None)
+            returned = self.value(collector, field_of(node, "return_type")) if b"->" in head else None
             collector.code.definitions[start] = ("function", known, returned, (), ())
         draft.doc = self.read_docstring(collector, body)
         collector.symbols.append(draft)

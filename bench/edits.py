@@ -52,7 +52,7 @@ def check_package(name: str, count: int, folder: Path) -> dict[str, Any]:
     files = find_linked(index, root)
     texts = {path: (root / path).read_text("utf-8") for path in files}
     names = sorted({match for text in texts.values() for match in _NAME.findall(text)})
-    chance = random.Random(name)
+    chance = random.Random(f"{name} {count}")
     compared = differing = 0
     for number in range(1, count + 1):
         path = chance.choice(files)

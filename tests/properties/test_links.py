@@ -437,6 +437,12 @@ def make():
     check_edits(["a.py"], [[text]], [("add", "a.py", ["def other():\n    return make()\n"])])
 
 
+def test_definitions_that_change_places() -> None:
+    first, second = "def one(): ...\n", "def two(): ...\n"
+    rest = "def use(x):\n    f = one if x else two\n    f()\n"
+    check_edits(["a.py"], [[first, second, rest]], [("write", "a.py", [second, first, rest])])
+
+
 def test_a_scope_without_a_name() -> None:
     before = "export {};\ndeclare global {\n  interface Window { run(): void }\n}\n"
     check_edits(["a.ts"], [[before]], [("add", "a.ts", ["function f() { window.run(); }\n"])])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
-from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, External, Function, Instance, OwnClass, Thing
 from cq.graph.values import NAME, NOTHING, PARAMETER, Values, join
@@ -24,7 +23,6 @@ class Callers:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._receivers: dict[Function, Cell] = {}
 
     def find(self, function: Function) -> list[tuple[View, Site, int]]:
         """Calls whose callee is this function, with how many parameters the receiver takes; by name, so that
@@ -125,12 +123,7 @@ class Callers:
     def receivers(self, method: Function) -> Values:
         """The classes below its own that calls are known to hand to a method as `self`; as NAME those that only have
         the method that calls it on its own `self`. UNKNOWN among them: there may be others."""
-        cell = self._receivers.get(method)
-        if cell is None:
-            cell = self._receivers[method] = Cell(
-                method.unit.home_of(method.definition), Callers._find_receivers, self, method
-            )
-        return self.linker.read(cell)
+        return self.linker.hold(method.unit.home_of(method.definition), Callers._find_receivers, self, method)
 
     def is_open(self, method: Function) -> bool:
         """Whether it is called on a receiver of which nothing at all is known, as far as calls are found."""

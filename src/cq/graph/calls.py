@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cq.graph.callers import find_argument, find_rest
-from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.items import get_kind
 from cq.graph.scopes import ANYWHERE
@@ -35,21 +34,12 @@ class Calls:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._results: dict[tuple[View, int], Cell] = {}
-        self._returns: dict[Function, Cell] = {}
-        self._parameters: dict[tuple[Function, int], Cell] = {}
-        self._passed: dict[tuple[Function, int], Cell] = {}
         self._generators: dict[Function, Each] = {}
         self._made_up: dict[tuple[object, ...], Listing | Dictionary] = {}  # containers that stand nowhere in the code
 
     def returned(self, function: Function) -> Values:
         """What a function returns, its parameters standing for themselves (`Argument`)."""
-        cell = self._returns.get(function)
-        if cell is None:
-            cell = self._returns[function] = Cell(
-                function.unit.home_of(function.definition), Calls._find_returned, self, function
-            )
-        return self.linker.read(cell)
+        return self.linker.hold(function.unit.home_of(function.definition), Calls._find_returned, self, function)
 
     def _find_returned(self, function: Function) -> Values:
         linker = self.linker
@@ -113,13 +103,7 @@ class Calls:
                     heirs = linker.callers.find_heirs(function.owner)  # it never runs for the class itself
                     return dict.fromkeys(heirs, PARAMETER) if heirs else {receiver: MRO}
                 return {receiver: MRO}
-        key = (function, number)
-        cell = self._parameters.get(key)
-        if cell is None:
-            cell = self._parameters[key] = Cell(
-                function.unit.home_of(function.definition), Calls._find_parameter, self, function, number
-            )
-        return linker.read(cell)
+        return linker.hold(function.unit.home_of(function.definition), Calls._find_parameter, self, function, number)
 
     def _find_parameter(self, function: Function, number: int) -> Values:
         linker = self.linker
@@ -147,12 +131,7 @@ class Calls:
 
     def passed(self, function: Function, number: int) -> Values:
         """What calls pass for a parameter, whatever its type says."""
-        key = (function, number)
-        cell = self._passed.get(key)
-        if cell is None:
-            home = function.unit.home_of(function.definition)
-            cell = self._passed[key] = Cell(home, Calls._find_passed, self, function, number)
-        return self.linker.read(cell)
+        return self.linker.hold(function.unit.home_of(function.definition), Calls._find_passed, self, function, number)
 
     def _find_passed(self, function: Function, number: int) -> Values:
         linker, found = self.linker, NOTHING
@@ -176,13 +155,7 @@ class Calls:
         return found
 
     def result(self, unit: View, number: int) -> Values:
-        key = (unit, number)
-        cell = self._results.get(key)
-        if cell is None:
-            cell = self._results[key] = Cell(
-                unit.home(unit.sites[number].scope), Calls._find_result, self, unit, number
-            )
-        return self.linker.read(cell)
+        return self.linker.hold(unit.home(unit.sites[number].scope), Calls._find_result, self, unit, number)
 
     def _find_result(self, unit: View, number: int) -> Values:
         linker = self.linker

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cq.graph.callers import find_argument
-from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.scopes import as_key
 from cq.graph.things import Bound, Container, Function
@@ -40,7 +39,6 @@ class Containers:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._elements: dict[tuple[Container, Key | None, Hidden], Cell] = {}
         self._made_up: dict[tuple[Container, tuple[int | None, int | None]], Listing] = {}  # what is cut out of others
         self._numbers: dict[Container, int] = {}
         self._numbered: list[Container] = []
@@ -57,13 +55,8 @@ class Containers:
 
     def elements(self, container: Container, key: Key | None = None, hidden: Hidden = ()) -> Values:
         """Those under a constant key, where there is one and the container says what is there; else all."""
-        at = (container, key, hidden)
-        cell = self._elements.get(at)
-        if cell is None:
-            cell = self._elements[at] = Cell(
-                container.unit.home(container.scope), Containers._find_elements, self, container, key, hidden
-            )
-        return self.linker.read(cell)
+        home = container.unit.home(container.scope)
+        return self.linker.hold(home, Containers._find_elements, self, container, key, hidden)
 
     def find_hidden(self, unit: View, scope: int, base: Value, key: Key | None, position: int) -> Hidden:
         """What can no longer be read under a key, since code just above has put something else there."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.scopes import ANYWHERE
 from cq.graph.things import UNKNOWN, Argument, Bound, Class, External, Function, Instance, OwnClass
@@ -20,7 +19,6 @@ class Decorators:
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
-        self._ran: dict[Function, Cell] = {}
 
     def named(self, unit: View, definition: Definition) -> Values:
         """A decorated function is itself, also behind a wrapper, unless a decorator of the repository plainly gives
@@ -54,17 +52,10 @@ class Decorators:
 
     def ran(self, function: Function) -> Values:
         """What runs when a decorated function is called: itself, unless a decorator of the repository gives another."""
-        cell = self._ran.get(function)
-        if cell is None:
-            cell = self._ran[function] = Cell(
-                function.unit.home(function.definition.scope),
-                Decorators.decorate,
-                self,
-                function.unit,
-                function.definition,
-                0,
-            )
-        return self.linker.read(cell)
+        return self.linker.hold(function.unit.home(function.definition.scope), Decorators._find_ran, self, function)
+
+    def _find_ran(self, function: Function) -> Values:
+        return self.decorate(function.unit, function.definition, 0)
 
     def decorate(self, unit: View, definition: Definition, rank: int) -> Values:
         """A definition behind its decorators, without the first `rank` of them."""

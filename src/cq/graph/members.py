@@ -36,7 +36,6 @@ class Members:
     def __init__(self, linker: Linker) -> None:
         self.linker = linker
         self._orders: dict[Class, Remembered[Order]] = {}
-        self._members: dict[tuple[Class, str, bool], Remembered[Member]] = {}
 
     def exported(self, unit: View, name: str, seen: set[View] | None = None) -> Values | None:
         """What a module has under a name; None when it has no such name."""
@@ -197,12 +196,7 @@ class Members:
     def find(self, kind: Class, name: str, *, behind: bool = False) -> Member:
         """The class in the order of lookup that has the name, how it gets it, and how sure that is. Bindings to nothing
         (`x = None`) count only when there are no others. `behind`: what stands behind the class itself."""
-        linker = self.linker
-        key = (kind, name, behind)
-        known = self._members.get(key)
-        if known is None:
-            known = self._members[key] = linker.remember(self._find, kind, name, behind)
-        return linker.recall(known)
+        return self.linker.know(Members._find, self, kind, name, behind)
 
     def _find(self, kind: Class, name: str, behind: bool) -> Member:
         order = self.order(kind)

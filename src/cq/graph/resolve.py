@@ -147,7 +147,8 @@ class Resolver:
             if outside and not is_open:
                 return Meaning("external", EVIDENCE[IMPORT], module=_module_of(outside))
             return UNRESOLVED
-        ordered = sorted(places, key=lambda place: (places[place], place[0].path, place[0].document, place[1]))
+        # By name, not by where they stand: definitions that change places change no link.
+        ordered = sorted(places, key=lambda place: (places[place], *_name_place(place)))
         level = places[ordered[0]]
         if len(ordered) == 1 and not is_open and not outside and level <= INFERRED:
             return Meaning("resolved", EVIDENCE[level], (ordered[0],))
@@ -495,6 +496,11 @@ class Resolver:
     def _find_method(self, kind: Class, name: str, *, behind: bool = False) -> Place | None:
         holder, binds, _, _ = self.linker.members.find(kind, name, behind=behind)
         return _place(holder, binds)
+
+
+def _name_place(place: Place) -> tuple[str, int, str]:
+    unit, symbol = place
+    return unit.path, unit.document, unit.qualified_names.get(symbol, "")
 
 
 def _place(holder: Thing | None, binds: Sequence[Bind]) -> Place | None:

@@ -20,7 +20,7 @@ from cq.graph.link import Linker
 from cq.graph.links import Kept, find_targets, make_links
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit, find_named
-from cq.indexing.pool import COST, make_pool
+from cq.indexing.pool import COST, FORKS, make_pool
 from cq.languages.linking import find_dialect, make_linker
 from cq.model.code import NAMED_KINDS, Code, Imported, Name, Named, Value
 from cq.model.edge import Links, Mistake, find_mistake
@@ -103,7 +103,8 @@ def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, in
 
 def _link_all(tree: _Tree, jobs: int) -> Iterator[LinkRow]:
     parts = tree.split(jobs)
-    if len(parts) > 1:
+    # What is linked elsewhere leaves no memory here, and no garbage to collect.
+    if len(parts) > 1 or (FORKS and len(tree.code) > MAX_AFFECTED):
         from concurrent.futures.process import BrokenProcessPool
 
         pool = make_pool(len(parts), _set_up, tree)

@@ -8,7 +8,7 @@ steps only ever add values, so the result is the same in whatever order they are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar, TypeVarTuple
+from typing import Generic, TypeVar, TypeVarTuple, cast
 
 from cq.graph.values import EVERYTHING, NOTHING, Values, join
 from cq.model.edge import Mistake, find_mistake
@@ -64,6 +64,8 @@ class Cells:
     """Computes cells, and notes which parts of the code they depend on."""
 
     def __init__(self) -> None:
+        self._held: dict[tuple[object, ...], Cell] = {}
+        self._answers: dict[tuple[object, ...], Remembered[object]] = {}
         self._current: Cell | None = None
         self._depth = 0
         self._work: list[Cell] = []
@@ -110,6 +112,22 @@ class Cells:
                 if len(readers) > _FEW:
                     cell.readers = dict.fromkeys(readers)
         return cell.values
+
+    def hold(self, home: int, find: Callable[[*_Given], Values], *given: *_Given) -> Values:
+        """Values that are found, in the code of a home, in one cell for the same arguments."""
+        place = (find, *given)
+        cell = self._held.get(place)
+        if cell is None:
+            cell = self._held[place] = Cell(home, find, *given)
+        return self.read(cell)
+
+    def know(self, find: Callable[[*_Given], _Answer], *given: *_Given) -> _Answer:
+        """An answer that is final when it is given, found once for the same arguments."""
+        place = (find, *given)
+        known = self._answers.get(place)
+        if known is None:
+            known = self._answers[place] = cast("Remembered[object]", self.remember(find, *given))
+        return cast("_Answer", self.recall(known))
 
     def _run(self, cell: Cell) -> None:
         saved, self._current = self._current, cell

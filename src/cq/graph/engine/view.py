@@ -43,22 +43,20 @@ class View:
         self.things: dict[int, Class | Function] = {}
         self._cells, self._note = cells, cells.note
         self._keys: dict[tuple[str, Arg], int] = {}
-        self._bound: dict[tuple[int, str], int] = {}
 
     def _ask(self, table: Table[_Arg, _Row], arg: _Arg) -> _Row:
+        self._note_row(table, arg)
+        return table.read(self.raw, arg)
+
+    def _note_row(self, table: Table[_Arg, _Row], arg: _Arg) -> None:
         place = (table.name, arg)
         key = self._keys.get(place)
         if key is None:
             key = self._keys[place] = table.key(self.raw, arg)
         self._note(key)
-        return table.read(self.raw, arg)
 
     def _note_bound(self, scope: int, name: str) -> None:
-        place = (scope, name)
-        key = self._bound.get(place)
-        if key is None:
-            key = self._bound[place] = tables.BOUND.key(self.raw, place)
-        self._note(key)
+        self._note_row(tables.BOUND, (scope, name))
 
     # -- names and what they are bound to ----------------------------------------------------------------
 

@@ -38,11 +38,9 @@ CORPORA = msgspec.toml.decode(Path(__file__).with_name("corpora.toml").read_byte
 
 def fetch(name: str) -> Path:
     """The tree of a corpus, from the cache or else from its registry. Two processes may fetch at once."""
-    corpus = CORPORA[name]
-    cache = Path(os.environ.get("CQ_BENCH_CACHE") or Path.home() / ".cache" / "cq-bench").absolute()
+    corpus, cache = CORPORA[name], cache_folder()
     folder = cache / f"{name}-{corpus.version}-{corpus.sha256[:12]}"
     if not folder.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as scratch:
             print(f"fetching {corpus.package} {corpus.version}", file=sys.stderr, flush=True)
             _unpack(_download(corpus, Path(scratch)), corpus, folder, Path(scratch))
@@ -50,6 +48,12 @@ def fetch(name: str) -> Path:
     if not tree.is_dir():
         raise CorpusError(f"{name}: no folder {corpus.tree!r} in its archive")
     return tree
+
+
+def cache_folder() -> Path:
+    folder = Path(os.environ.get("CQ_BENCH_CACHE") or Path.home() / ".cache" / "cq-bench").absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _download(corpus: Corpus, scratch: Path) -> Path:

@@ -22,9 +22,11 @@ import pytest
 
 from cq.indexing.history import read_history
 from cq.model.history import Change
+from cq.providers.npm import find_settings
 from cq.source.checkout import GitError, open_checkout
 from cq.source.files import find_files
 from cq.source.git import _check_in, find_changes, find_commits
+from cq.source.program import choose_environment
 from cq.surfaces.cli import COMMANDS, main
 
 if TYPE_CHECKING:
@@ -161,6 +163,27 @@ def test_a_filter_that_a_macro_names_is_said_not_to_run(trap: Trap):
     assert "'e'" in find_changes(trap.root, "HEAD")["a.py"].note
     (trap.root / ".git" / "info" / "attributes").write_text("a.py !filter\n")
     assert not find_changes(trap.root, "HEAD")["a.py"].note
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_git_that_the_repository_brings_is_passed_over(
+    trap: Trap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+):
+    """A virtual environment that lies in the repository may be the first directory of PATH."""
+    folder = trap.root / "env" / "bin"
+    folder.mkdir(parents=True)
+    for name in ("git", "rg", "node", "npm", "ty", "rustc", "rust-analyzer"):
+        shutil.copy(trap.program, folder / name)
+    if linked:
+        (tmp_path / "elsewhere").symlink_to(folder)
+    path = [str(tmp_path / "elsewhere") if linked else f"{trap.root}/sub/../env/bin", "", "env/bin", os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(path))
+    monkeypatch.chdir(trap.root)
+    assert find_changes(trap.root, "HEAD")["a.py"].lines == (2,)
+    assert main(["doctor"]) in (0, 1)
+    find_settings()
+    assert not trap.is_sprung()
+    assert "env/bin" not in choose_environment(os.environ)["PATH"].split(os.pathsep)
 
 
 @pytest.mark.slow

@@ -74,7 +74,10 @@ def test_twice_the_text_is_twice_the_work_for_all(language: str) -> None:
         ("python", "annotations"),
         ("python", "named once"),
         ("python", "nonlocals"),
+        ("python", "call chain"),
+        ("python", "elifs"),
         ("haskell", "applications"),
+        ("ruby", "modules"),
     ],
 )
 def test_what_once_grew_too_much(language: str, name: str) -> None:

@@ -25,6 +25,7 @@ from cq.questions.sig_impact import SignatureOptions
 from cq.store import database, kept
 from cq.store import head as heads
 from cq.store.head import find_data, load_digests, load_head, save_head
+from cq.store.lock import DRAFT
 from cq.store.read import Reader
 from cq.workspace import Workspace
 from tests.support.index import build, dump
@@ -123,9 +124,12 @@ def test_what_a_killed_build_left_is_removed(root: Path, index: Path):
     build(index, root)
     left = heads.name_data(index, 77)
     left.write_bytes(b"x" * 8192)
+    draft = index.with_name(f"{DRAFT}index.db.1")
+    draft.write_bytes(b"x")
     build(index, root)
     refresh(index, root, Settings(), full=True)
     assert not left.exists()
+    assert not draft.exists()
     assert find_data(index) == heads.name_data(index, 78), "a number is never used twice"
     assert sorted(path.name for path in index.parent.glob("index-*.db")) == ["index-78.db"]
 
@@ -324,7 +328,7 @@ def test_a_link_in_place_of_a_file_is_not_followed_to_write(root: Path, index: P
     victim.write_text("mine")
     index.parent.mkdir()
     index.symlink_to(victim)
-    for name in ("index-1.db", f".index.db.{os.getpid()}", "evidence-scip.log", "repository"):
+    for name in ("index-1.db", f"{DRAFT}index.db.{os.getpid()}", "evidence-scip.log", "repository"):
         (index.parent / name).symlink_to(victim)
     build(index, root)
     assert victim.read_text() == "mine"
@@ -335,6 +339,40 @@ def test_a_link_in_place_of_a_file_is_not_followed_to_write(root: Path, index: P
     with pytest.raises(StoreError):
         refresh(index, root, Settings(), full=True)
     assert victim.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+@pytest.mark.parametrize("name", ["answers", "embedding.json", "deep/er", "pipe"])
+def test_links_that_a_repository_lays_beside_its_index_are_not_written_through(root: Path, tmp_path: Path, name: str):
+    """Its cq.toml puts the index where it has laid them; old answers, for one, are removed."""
+    (root / "cq.toml").write_text('[index]\ndir = ".idx"\n')
+    with Workspace.open(root) as workspace:
+        workspace.refresh()
+        folder = workspace._open_place().file.parent
+        assert folder.is_relative_to(root)
+    (folder / name).parent.mkdir(exist_ok=True)
+    if name == "pipe":
+        os.mkfifo(folder / name)
+    else:
+        (folder / name).symlink_to(tmp_path)
+    with Workspace.open(root) as workspace:
+        workspace.refresh()
+        assert not workspace._open_place().file.is_relative_to(root)
+        assert "laid" in workspace._open_place().note
+
+
+def test_an_error_of_the_disk_is_said_in_a_sentence(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    """Also by what writes nothing but evidence or vectors; it was called a mistake of cq."""
+    bench.prepare()
+    monkeypatch.setattr(database, "_settle", _fail_to_write)
+    with bench.open() as workspace, pytest.raises(StoreError, match="cannot be read or written"):
+        workspace.ingest(bench.scip)
+
+
+def _fail_to_write(*_: object) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    raise error
 
 
 def test_a_cache_that_is_removed_while_somebody_reads(root: Path, tmp_path: Path):

@@ -106,6 +106,9 @@ def test_what_no_client_sends_is_refused(body: bytes):
 def test_variables_are_handed_over_by_name():
     kept = {"PATH": "/bin", "HOME": "/home/x", "CQ_ROOT": "/x", "LC_ALL": "C", "XDG_CACHE_HOME": "/x", "NO_COLOR": "1"}
     assert choose_environment(EVIL | kept | {"AWS_SECRET_ACCESS_KEY": "x"}) == kept
+    # What is named from the working directory is no place for programs, nor is an empty PATH, which means it.
+    assert choose_environment({"PATH": ":/a:.:b/c:../d"}) == {"PATH": "/a"}
+    assert choose_environment({"PATH": ":.:b"}) == {}
     assert choose_environment(EVIL, EVIL).keys().isdisjoint(name for name in EVIL if name[:3] in ("LD_", "PYT", "GIT"))
 
 

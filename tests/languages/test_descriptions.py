@@ -10,12 +10,12 @@ import pytest
 
 from cq import language as languages
 from cq.language import all_languages, describe, load_known, load_table
-from cq.languages import handlers, loading
 from cq.languages.ecmascript.library import Library
 from cq.languages.effects import Effects
 from cq.languages.registry import get_language
 from cq.languages.tables.linking import Rules
 from cq.questions import imports
+from cq.questions.exceptions import handlers
 from cq.questions.q.rules import Patterns
 from cq.source import segments
 from cq.syntax.language import Syntax
@@ -24,7 +24,7 @@ FOLDER = Path(languages.__file__).parent / "languages"
 DESCRIPTIONS = sorted(FOLDER.glob("*/*.toml"))
 KNOWN = sorted(FOLDER.glob("*/known/*.toml"))
 TABLES: dict[str, type[Any]] = {
-    "exceptions": handlers.Table, "linking": Rules, "loading": loading.Table, "packages": imports.Packages,
+    "exceptions": handlers.Table, "linking": Rules, "packages": imports.Packages,
     "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax,
 }  # fmt: skip
 SCHEMAS: dict[str, type[Any]] = {"effects": Effects, "library": Library}

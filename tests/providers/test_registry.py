@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cq.model.config import LanguageServer, ProvidersConfig
 from cq.model.provider import Coverage, Hover, Reply, Telemetry
+from cq.providers import generic
 from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.programs import Detection, find_program, forget_failures, read_version
-from cq.providers.registry import Provider, Registry, find_degraded, summarize
+from cq.providers.registry import Provider, Registry, Site, find_degraded, summarize
 from cq.providers.session import BUDGETS, ServerSpec
 from cq.providers.sessions import find_sessions, get_session
 
@@ -215,7 +221,7 @@ def test_that_a_program_does_not_run_is_found_out_once(tmp_path: Path, monkeypat
         program.chmod(0o755)
 
     def ask() -> tuple[bool, int]:
-        return read_version([str(program), "--version"]).available, len(runs.read_text().split())
+        return read_version([str(program), "--version"], tmp_path / "root").available, len(runs.read_text().split())
 
     write("exit 1")
     assert [ask() for _ in range(3)] == [(False, 1)] * 3
@@ -229,6 +235,21 @@ def test_that_a_program_does_not_run_is_found_out_once(tmp_path: Path, monkeypat
     clock = time.time
     monkeypatch.setattr(time, "time", lambda: clock() + 3600)
     assert ask() == (False, 6)
+
+
+def test_planes_asked_at_once_look_for_a_program_once(tmp_path: Path):
+    looked: list[Site] = []
+
+    def detect(site: Site) -> Detection:
+        looked.append(site)
+        time.sleep(0.05)  # while the others come
+        return Detection(False, reason="it does not run")
+
+    registry = Registry(tmp_path, providers=[msgspec.structs.replace(make("a"), detect=detect)])
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(registry.detect, [registry.providers[0]] * 8))
+    assert {one.reason for one in found} == {"it does not run"}
+    assert len(looked) == 1
 
 
 def test_what_a_server_lacks_is_said_once():
@@ -245,10 +266,36 @@ def test_detection_runs_the_program_and_takes_none_of_the_repository(tmp_path: P
         path.chmod(0o755)
         return str(path)
 
-    assert read_version([script("good", "echo good 1.2; echo more")]).version == "good 1.2"
-    assert read_version([script("bad", "exit 3")]).reason.endswith("does not run (exit code 3)")
-    assert read_version([script("slow", "sleep 60")], timeout=0.2).reason.endswith("gave no answer in 0.2 s")
-    assert not read_version([str(tmp_path / "none")]).available
+    assert read_version([script("good", "echo good 1.2; echo more")], tmp_path / "root").version == "good 1.2"
+    assert read_version([script("bad", "exit 3")], tmp_path / "root").reason.endswith("does not run (exit code 3)")
+    assert read_version([script("slow", "sleep 60")], tmp_path / "root", timeout=0.2).reason.endswith(
+        "gave no answer in 0.2 s"
+    )
+    assert not read_version([str(tmp_path / "none")], tmp_path / "root").available
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find_program("good", tmp_path) is None
     assert find_program("good", tmp_path / "elsewhere") == str(tmp_path / "good")
+
+
+def test_gopls_is_told_that_go_runs_nothing_of_a_repository(tmp_path: Path):
+    """`go list` has git say the state of the work tree, and that runs what `core.fsmonitor` names."""
+    assert "-buildvcs=false" in generic.ENV["GOFLAGS"].split()
+    if shutil.which("go") is None:
+        return
+    mark, program = tmp_path / "mark", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    program.chmod(0o755)
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "go.mod").write_text("module x\ngo 1.21\n")
+    (root / "m.go").write_text("package main\nfunc main() {}\n")
+    for words in (
+        "init -q",
+        "add .",
+        "-c user.name=t -c user.email=t@t commit -qm x",
+        f"config core.fsmonitor {program}",
+    ):
+        subprocess.run(["git", *words.split()], cwd=root, check=True)
+    command = ["go", "list", "-e", "-json", "-compiled", "-deps", "./..."]
+    subprocess.run(command, cwd=root, env={**os.environ, **generic.ENV}, capture_output=True, check=True)
+    assert not mark.exists()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cq.providers.planes import ask
-from cq.providers.programs import Detection
+from cq.providers.programs import Detection, look_through
 from cq.providers.registry import Site
-from cq.providers.rust_analyzer import describe_crates, make_spec, measure_coverage
+from cq.providers.rust_analyzer import describe_crates, find_hazard, make_spec, measure_coverage
 from cq.providers.session import Session
 from tests.support.servers import PATIENT, stub_session, write_tree
 
@@ -69,6 +69,31 @@ def test_cargo_is_run_only_in_a_repository_that_is_trusted(tmp_path: Path):
     assert not options["procMacro"]["enable"]
     assert not options["cargo"]["buildScripts"]["enable"]
     assert "linkedProjects" not in make_spec(Site(tmp_path, trusted=True), detection).options
+
+
+@pytest.mark.parametrize("name", ["rust-analyzer.toml", "sub/.rust-analyzer.toml"])
+def test_rust_analyzer_is_not_asked_where_a_repository_configures_it(tmp_path: Path, name: str):
+    """Such a file goes before what we say and may name a command to check with; a file may name a toolchain as well."""
+    (tmp_path / "sub").mkdir()
+    tree = look_through(tmp_path, ("pyproject.toml", name.rpartition("/")[2]))
+    assert find_hazard(Site(tmp_path), tree) == ""
+    (tmp_path / name).write_text("")
+    (tmp_path / "pyproject.toml").write_text("")
+    tree = look_through(tmp_path, ("pyproject.toml", name.rpartition("/")[2]))
+    assert find_hazard(Site(tmp_path), tree).startswith(f"{name} may make rust-analyzer run programs")
+
+
+def test_rustup_takes_no_toolchain_from_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    detection = Detection(True, "1", ("rust-analyzer",))
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "rustc").write_text("#!/bin/sh\necho /my/toolchain\n")
+    (folder / "rustc").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    assert make_spec(Site(tmp_path / "repo"), detection).env == {"RUSTUP_TOOLCHAIN": "/my/toolchain"}
+    monkeypatch.setenv("PATH", "/nothing")
+    assert make_spec(Site(tmp_path / "repo"), detection).env.keys() == {"CARGO", "RUSTC"}
+    assert make_spec(Site(tmp_path / "repo", trusted=True), detection).env == {}
 
 
 @pytest.mark.parametrize(

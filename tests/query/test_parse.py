@@ -193,7 +193,7 @@ _kinds = st.lists(st.sampled_from(list(ENTITIES)), min_size=1, max_size=2, uniqu
 _globs = st.lists(st.sampled_from(["*.py", "a/**", "x y"]), min_size=1, max_size=2, unique=True)
 _arguments = st.lists(st.tuples(st.sampled_from(["", "k"]), _texts), max_size=2)
 _leaves = st.one_of(
-    st.builds(lambda v: Token("name", v), _texts.filter(lambda t: not set("\\*") & set(t))),
+    st.builds(lambda v: Token("name", v), _texts.filter(lambda t: not set("\\*?[") & set(t))),
     st.builds(lambda v: Token("name", v, "=~"), st.sampled_from(["^get_", "a|b", "x y", "\\.", "[']", "\"'"])),
     st.builds(Token, st.sampled_from(["inside", "has", "not", "pattern"]), _codes),
     st.builds(lambda v, s: Token("has", v, modifiers=(("field", "body"), ("stopBy", s))), _codes, _stops),

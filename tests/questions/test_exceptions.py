@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from cq import Workspace
-from cq.languages.handlers import find_handlers
+from cq.languages.facts import extract_facts
 from cq.model.answer import ExceptionDetails
 from cq.model.errors import UsageError
 from cq.questions.exceptions import ExceptionsOptions
+from cq.questions.exceptions.handlers import Handlers, find_handlers
 from tests.support.checks import check_exceptions, open_fixture
 from tests.support.samples import read_installed
 
@@ -248,6 +249,9 @@ def test_typescript_and_rust(tmp_path: Path):
             let y = x.unwrap();
         //          ^^^^^^^^^^ uncaught panic
             let z = h()?;
+            assert_eq!(z, x.unwrap());
+        //  ^^^^^^^^^^^^^^^^^^^^^^^^^ uncaught panic
+        //                ^^^^^^^^^^ uncaught panic
             Err(E::Bad)
         //  ^^^^^^^^^^^ value E::Bad
         }
@@ -276,7 +280,7 @@ def test_the_same_as_pythons_own_tree():
             tree = ast.parse(source.text)
         except SyntaxError:
             continue
-        found = find_handlers(source.text, "python")
+        found = read_handlers(source.text)
         starts = [0, *(at + 1 for at, byte in enumerate(source.text) if byte == 10)]
         raises = sorted(starts[n.lineno - 1] + n.col_offset for n in ast.walk(tree) if isinstance(n, ast.Raise))
         tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try | ast.TryStar)]
@@ -290,6 +294,12 @@ def test_the_same_as_pythons_own_tree():
         assert sorted((h.start, not h.types, h.empty) for g in guards for h in g.handlers) == handlers, source.path
         bodies = sorted(_find_start(node.body[0], starts) for node in tries if node.handlers)
         assert sorted(guard.start for guard in guards) == bodies, source.path
+
+
+def read_handlers(text: bytes) -> Handlers:
+    facts = extract_facts(text, "python")
+    assert facts.code is not None
+    return find_handlers(text, facts.code, facts.flows, facts.calls)
 
 
 def _find_start(node: ast.stmt, starts: list[int]) -> int:
@@ -310,6 +320,6 @@ def _is_nothing(node: ast.stmt) -> bool:
 def test_hostile_nesting_is_bounded():
     deep = b"".join(b" " * n + b"try:\n" for n in range(300)) + b" " * 300 + b"raise X\n"
     deep += b"".join(b" " * n + b"except: raise\n" for n in reversed(range(300)))
-    found = find_handlers(deep, "python")
+    found = read_handlers(deep)
     assert sum(item.kind == "raise" for item in found.raised) >= 1
-    assert find_handlers(b"\xff\x00raise (((", "python").guards == ()
+    assert read_handlers(b"\xff\x00raise (((").guards == ()

@@ -277,6 +277,29 @@ HIDDEN = {
     use(bigint('1'))
     //  ^^^^^^ ref
     """,
+    "codec": """
+    //- a.ts
+    test('a', () => { const codec = 1; const get = () => codec; codec.push(codec) })
+    //                                                   ^^^^^ ref
+    //                                                          ^^^^^ ref
+    //                                                                     ^^^^^ ref
+    test('b', () => { const codec = 2; use(codec) })
+    """,
+    "Mode": """
+    //- a.ts
+    test('a', () => { type Mode = 'r' | 'w'; const get = (mode: Mode): Mode => mode })
+    //                                                          ^^^^ ref
+    //                                                                 ^^^^ ref
+    test('b', () => { const Mode = 1; return Mode })
+    """,
+    "Row": """
+    //- a.ts
+    export interface Row { id: number }
+    export const Row: { new (): Row } = null!
+    //                          ^^^ ref
+    export const make = () => new Row()
+    //                            ^^^ ref
+    """,
     "rows": """
     #- a.py
     rows = [1]
@@ -305,6 +328,16 @@ def check_references(snippet: str, target: str, tmp_path: Path) -> None:
         found = [f.location for s in answer.sections if s.kind == "references" for f in s.findings if f.location]
         assert sorted((at.path, at.start, at.end) for at in found) == sorted(mark[:3] for mark in fixture.marks)
         assert answer.summary["possible"] == 0
+
+
+def test_a_type_and_a_value_of_one_name_are_two(tmp_path: Path):
+    _, workspace = open_tree(
+        "//- a.ts\ntest('a', () => { const Row = 1; type Row = typeof Row; let row: Row = Row })", tmp_path
+    )
+    with workspace:
+        for column, columns in ((25, [52, 72]), (39, [66])):
+            answer = workspace.references(ReferencesOptions(f"a.ts:1:{column}", servers=False))
+            assert [f.location.start_col for f in answer.sections[0].findings if f.location] == columns
 
 
 def test_files_that_import_a_type_depend_on_it(tmp_path: Path):

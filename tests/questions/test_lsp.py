@@ -110,9 +110,11 @@ def test_what_servers_are_asked_about(workspace: Workspace, asked: list[tuple[st
     workspace.lsp(LspOptions("actions", "app.py:4"))
     workspace.lsp(LspOptions("signature-help", "app.py:4:11"))  # behind the bracket, where no name stands
     workspace.lsp(LspOptions("tokens", "Box.put"))
+    workspace.lsp(LspOptions("tokens", "app.py:1:8"))  # the name that stands there
     workspace.lsp(LspOptions("document-symbols", "Box"))
     assert [(plane, target.offset, target.end) for plane, target in asked] == [
-        ("actions", 50, 62), ("signature_help", 60, -1), ("tokens", 15, 49), ("document_symbols", 0, -1),
+        ("actions", 50, 62), ("signature_help", 60, -1), ("tokens", 15, 49), ("tokens", 6, 9),
+        ("document_symbols", 0, -1),
     ]  # fmt: skip
 
 

@@ -390,8 +390,9 @@ def test_a_language_without_a_grammar_is_left_out(tree: Open):
 def test_what_matches_everything_says_so(tree: Open):
     workspace = tree(a_py="f(1)\n")
     for pattern in ("$X", "$_"):
-        answer = workspace.q(f"pattern='{pattern}'")
-        assert [event.category for event in answer.degraded] == ["matches_everything"]
+        for files in ("", " lang=python", " in=a.py"):
+            answer = workspace.q(f"pattern='{pattern}'{files}")
+            assert [event.category for event in answer.degraded] == ["matches_everything"]
     assert workspace.q("pattern='$X' nthChild=1 inside='f($$$)'").degraded == ()
 
 

@@ -102,6 +102,8 @@ def test_python(tmp_path: Path):
         #< process
         if TYPE_CHECKING:
             print("no")
+        if HOME and "__main__" == __name__:
+            print("no")
         if __name__ == "__main__":
             print("no")
         else:

@@ -68,6 +68,26 @@ def send(
 ):
     z = x
     return z
+#- lib/store.py
+LIMIT = 2
+
+# The line above is not of the class below.
+class Store:
+    size: int = 0
+
+    def fill(self):
+        self.size = LIMIT
+        return self.size
+#- crate/interest.rs
+pub struct Interest(u8);
+
+impl Interest {
+    pub fn is_readable(&self) -> bool { self.0 > 1 }
+}
+
+impl Clone for Interest {
+    fn clone(&self) -> Interest { Interest(self.0) }
+}
 #- tests/test_send.py
 def send(x):
     return x
@@ -113,6 +133,7 @@ ASK: dict[str, Callable[[Workspace, str], Answer]] = {
     "references": lambda workspace, target: workspace.references(target),
     "exceptions": lambda workspace, target: workspace.exceptions(target),
 }
+OF_ALL = ("neighborhood", "read", "graph", "impact", "references", "hover")  # what is asked of every kind of definition
 
 
 def place_of(answer: Answer) -> tuple[str, int]:
@@ -138,7 +159,27 @@ def test_every_question_takes_the_same_of_several(workspace: Workspace, ask: str
     assert place_of(ASK[ask](workspace, target)) == place
 
 
-@pytest.mark.parametrize("name", ["send", "close", "write", "pick", "run"])
+@pytest.mark.parametrize("ask", OF_ALL)
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [
+        ("lib/store.py:8", ("lib/store.py", 7)),  # a method stores a field
+        ("lib/store.py:5", ("lib/store.py", 5)),  # a class declares it
+        ("lib/store.py:6", ("lib/store.py", 4)),  # a line without code is the class's that it stands in
+        ("Interest", ("crate/interest.rs", 1)),  # the type, not one of its `impl` blocks
+        ("crate/interest.rs:Interest", ("crate/interest.rs", 1)),
+        ("crate/interest.rs:7", ("crate/interest.rs", 7)),
+    ],
+)
+def test_lines_and_types(workspace: Workspace, ask: str, target: str, place: tuple[str, int]):
+    assert place_of(ASK[ask](workspace, target)) == place
+
+
+def test_a_line_without_code_is_not_of_what_follows(workspace: Workspace):
+    assert workspace.graph("lib/store.py:2").insight is None
+
+
+@pytest.mark.parametrize("name", ["send", "close", "write", "pick", "run", "Interest"])
 def test_search_and_find_begin_with_the_same(workspace: Workspace, name: str):
     path, line = place_of(workspace.read(ReadOptions(name)))
     assert place_of(workspace.search(name)) == (path, line)

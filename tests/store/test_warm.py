@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from cq import Workspace
 from cq.indexing.index import Index
+from cq.indexing.refresh import RACY_NS
 from cq.indexing.resident import Resident
 from cq.model.answer import Answer, Run
 from cq.store import warm
@@ -39,8 +41,15 @@ def root(tmp_path: Path) -> Path:
     (root / "db.py").write_text("def save(row): ...\n")
     (root / "app.py").write_text("from db import save\nsave(1)\n")
     for path in (*root.iterdir(), root):
-        os.utime(path, (1, 1))  # what is younger than a moment is looked at, and noted, again
+        os.utime(path, (1, 1))
+    settle(root)
     return root
+
+
+def settle(root: Path) -> None:
+    """Until no file is so young that it is looked at, and noted, again."""
+    while time.time_ns() - max(path.stat().st_ctime_ns for path in (root, *root.iterdir())) < 2 * RACY_NS:
+        time.sleep(0.02)
 
 
 def ask(kept: Resident, root: Path, name: str = "save") -> Answer:

@@ -82,7 +82,8 @@ class CountedText(bytes):
     def rfind(self, *args: Any) -> int:
         global _steps
         found = super().rfind(*args)
-        _steps += ((args[2] if len(args) > 2 else len(self)) - max(found, 0)) // 8
+        since, end = (*args[1:], *(0, len(self))[len(args[1:]) :])[:2]
+        _steps += (end - max(found, since)) // 8
         return found
 
     def count(self, *args: Any) -> int:

@@ -31,10 +31,11 @@ sys.exit(cli.main())
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Namespace], int]], None]:
-    """Registers `cq fake [PATH] [--format md|json] [--limit N]` with the given body."""
+    """Registers `cq fake [PATH] [MORE] [--format md|json] [--limit N]` with the given body."""
 
     def configure(parser: ArgumentParser) -> None:
         parser.add_argument("path", nargs="?")
+        parser.add_argument("more", nargs="?")
         parser.add_argument("--format", choices=["md", "json"])
         parser.add_argument("--limit", type=int)
         parser.epilog = "examples:\n  cq fake x"
@@ -94,6 +95,13 @@ def test_arguments_and_exit_code_pass_through(fake: Callable[..., None]):
     assert (seen[0].path, seen[0].format, seen[0].limit) == ("a.py", "json", 3)
 
 
+def test_options_may_stand_between_arguments(fake: Callable[..., None]):
+    seen: list[Namespace] = []
+    fake(lambda args: seen.append(args) or 0)
+    assert cli.main(["fake", "a.py", "--limit", "3", "b.py"]) == 0
+    assert (seen[0].path, seen[0].limit, seen[0].more) == ("a.py", 3, "b.py")
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
@@ -108,7 +116,8 @@ def test_arguments_and_exit_code_pass_through(fake: Callable[..., None]):
         (["fake", "--format", "jsn"], "'jsn' is not one of md, json (did you mean 'json'?"),
         (["fake", "--limit", "many"], "--limit"),
         (["fake", "--limit"], "--limit"),
-        (["fake", "a", "b"], "unexpected argument 'b'"),
+        (["fake", "a", "b", "c"], "unexpected argument 'c'"),
+        (["fake", "a", "--limit", "3", "b", "c"], "unexpected argument 'c'"),
     ],
 )
 def test_a_misuse_is_one_line_with_a_hint(

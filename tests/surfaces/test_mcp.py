@@ -207,6 +207,7 @@ def test_nothing_found_is_an_answer(root: Path):
         ("codebase_context", {"target": "x", "path": ["a"]}, "what=neighborhood takes no path"),
         ("codebase_context", {"target": "x", "to": "y"}, "takes no to"),
         ("codebase_context", {"target": "x", "what": "path"}, "needs `to`"),
+        ("codebase_context", {"target": "x", "what": "calls", "to": "y"}, "what=calls takes `to`: why"),
         ("index_status", {"x": 1}, "unknown argument 'x'"),
     ],
 )
@@ -278,12 +279,22 @@ def test_errors_bear_codes(root: Path):
 
 
 def test_resources_and_prompts(root: Path):
+    rows = "".join(f"def many{number:02}():\n    return many()\n" for number in range(60))
+    (root / "src/many.py").write_text(f"def many(): ...\n{rows}")
+
     async def question(client: Client) -> None:
         await client.call_tool("codebase_search", {"query": "save"})
         assert (await client.read_resource("cq://file/src/db.py")).contents[0].text == (root / "src/db.py").read_text()
         assert (await client.read_resource("cq://symbol/main")).contents[0].text.startswith("def main():")
         (artifact, *_) = (await client.list_resources()).resources
         assert json.loads((await client.read_resource(artifact.uri)).contents[0].text)
+        await client.call_tool("codebase_context", {"target": "many"})
+        (members,) = (r for r in (await client.list_resources()).resources if r.name.startswith("slice_callers"))
+        page = json.loads((await client.read_resource(f"{members.uri}/2")).contents[0].text)
+        assert len(json.loads((await client.read_resource(members.uri)).contents[0].text)["preview"]) == 60
+        assert [node["name"] for node in page["preview"]] == [f"many{number}" for number in range(50, 60)]
+        with pytest.raises(MCPError, match="there is no page 3"):
+            await client.read_resource(f"{members.uri}/3")
         for prompt in (await client.list_prompts()).prompts:
             given = {argument.name: "{symbol} main" for argument in prompt.arguments or ()}
             text = (await client.get_prompt(prompt.name, given)).messages[0].content.text

@@ -142,11 +142,11 @@ def test_a_search_for_programs_passes_over_what_is_named_from_here(tmp_path: Pat
             (tmp_path / folder / name).chmod(0o755)
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("PATH", os.pathsep.join(["", ".", "../here", str(tmp_path / "there")]))
-    assert program.find_in_path("tool") == str(tmp_path / "there" / "tool")
-    assert program.find_in_path("absent") is None
+    assert program.find_in_path("tool", "/repo") == str(tmp_path / "there" / "tool")
+    assert program.find_in_path("absent", "/repo") is None
     monkeypatch.setattr(program, "sys", SimpleNamespace(platform="win32"))
     monkeypatch.setenv("PATHEXT", ".COM:.EXE")
-    assert program.find_in_path("tool") == str(tmp_path / "there" / "tool.exe")
+    assert program.find_in_path("tool", "/repo") == str(tmp_path / "there" / "tool.exe")
 
 
 def test_files_are_read_below_the_root_without_directory_handles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -41,6 +41,12 @@ def test_case(title: str):
     assert found == marked
 
 
+def test_a_lambda_with_an_annotation_is_one_symbol():
+    facts = read("class A:\n    f: Callable[[int], str] = lambda x: str(x)\n")
+    names = [(s.kind, s.qualified_name) for s in facts.symbols if s.kind not in ("lambda", "parameter")]
+    assert names == [("class", "A"), ("method", "A.f")]
+
+
 def test_there_are_as_many_cases_as_promised():
     assert len(CASES) >= 20
 

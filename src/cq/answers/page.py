@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cq.model.answer import Budget, Finding, Section, Truncation
+from cq.model.answer import Budget, Finding, PassedAt, Section, Truncation
 from cq.model.errors import UsageError
 
 # Tokens of one finding and of everything around the findings, about. Fixed, so that pages meet: what a budget
@@ -86,5 +86,7 @@ def count_tokens(sections: Iterable[Section], measure: str) -> int:
             details = finding.details
             around = sum(map(len, getattr(details, "context", ()))) + len(getattr(details, "scope", ""))
             path = len(finding.location.path) + 12 if finding.location else 0
-            total += len(finding.message.encode("utf-8", "replace")) + path + around + 5
+            witness = getattr(details, "witness", ())
+            way = sum(len(step.says) + len(step.location.path) + 12 for step in witness if isinstance(step, PassedAt))
+            total += len(finding.message.encode("utf-8", "replace")) + path + around + way + 5
     return total // 4

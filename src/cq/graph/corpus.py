@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from cq.graph.unit import Unit
+from cq.model.code import Code
 
 MAX_EMBEDDED = 255  # documents of one file that are linked
 MAX_DOCUMENTS = 12  # that call or store a name: with more, nobody is asked
@@ -66,3 +67,51 @@ class WholeCorpus:
     def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         found = self._entering.get((kind, name), ())
         return found if len(found) <= most else None
+
+
+class StoredCorpus:
+    """The documents of a tree as they are asked for. `load` gives the code of a file, `find_named` the paths of files
+    that are found by a name of some kind, at most as many as it is told."""
+
+    def __init__(
+        self,
+        paths: Iterable[str],
+        load: Callable[[str], Sequence[Code | None]],
+        find_named: Callable[[str, str, int], Sequence[str]],
+    ) -> None:
+        self.paths, self._load, self.find_paths = paths, load, find_named
+        self._units: dict[str, list[Unit]] = {}
+        self._named: dict[tuple[str, str, int], Sequence[Unit] | None] = {}
+
+    def units(self, path: str) -> list[Unit]:
+        """Of a file and what is embedded in it, those with code."""
+        found = self._units.get(path)
+        if found is None:
+            found = self._units[path] = make_units(path, self._load(path))
+        return found
+
+    def unit(self, path: str) -> Unit | None:
+        return next((unit for unit in self.units(path) if not unit.document), None)
+
+    def calling(self, name: str) -> Sequence[Unit] | None:
+        return self._find(name, "called")
+
+    def storing(self, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+        return self._find(name, "stored", most)
+
+    def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+        return self._find(name, kind, most)
+
+    def _find(self, name: str, kind: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+        key = (name, kind, most)
+        if key not in self._named:
+            paths = self.find_paths(name, kind, most + 1)
+            found = None
+            if len(paths) <= most:
+                found = [unit for path in paths for unit in self.units(path) if unit.has_name(name, kind)]
+            self._named[key] = found if found is None or len(found) <= most else None
+        return self._named[key]
+
+
+def make_units(path: str, codes: Sequence[Code | None]) -> list[Unit]:
+    return [Unit(path, code, number) for number, code in enumerate(codes[:MAX_EMBEDDED]) if code is not None]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from cq.graph.callers import is_own
 from cq.graph.dialect import Dialect
+from cq.graph.dispatch import find_dispatched, find_passed, is_above, is_wrapping, without_givers
 from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.link import Linker
@@ -27,13 +28,10 @@ from cq.graph.values import ANNOTATION, IMPORT, INFERRED, NAME, PARAMETER, Value
 from cq.model.code import (
     Augmented,
     Bind,
-    Defined,
     Definition,
     Element,
     Imported,
-    Lambda,
     Literals,
-    ParameterOf,
     Site,
     Value,
     split_receiver,
@@ -129,7 +127,7 @@ class Resolver:
     def mean(self, values: Values) -> Meaning:
         if len(values) == 1:
             ((thing, level),) = values.items()
-            place = self._target(thing)
+            place = self.find_place(thing)
             if place is not None and level <= INFERRED:
                 return Meaning("resolved", EVIDENCE[level], (place,))
             if place is None and not isinstance(thing, External):
@@ -138,7 +136,7 @@ class Resolver:
         outside = ""
         is_open = False
         for thing, level in values.items():
-            found = self._target(thing)
+            found = self.find_place(thing)
             if found is not None:
                 places[found] = min(level, places.get(found, NAME))
             elif isinstance(thing, External):
@@ -157,7 +155,7 @@ class Resolver:
             "ambiguous", EVIDENCE[level], tuple(ordered[:MAX_CANDIDATES]), omitted=max(0, len(ordered) - MAX_CANDIDATES)
         )
 
-    def _target(self, thing: Thing) -> Place | None:
+    def find_place(self, thing: Thing) -> Place | None:
         if type(thing) is Bound:
             thing = thing.function
         if type(thing) is OwnClass:
@@ -362,14 +360,14 @@ class Resolver:
             if function.definition.decorators and not is_bare:
                 ran = self.linker.decorators.ran(function)
                 others = {
-                    o: max(at, level, INFERRED) for o, at in ran.items() if self._target(o) != self._target(thing)
+                    o: max(at, level, INFERRED) for o, at in ran.items() if self.find_place(o) != self.find_place(thing)
                 }
-                others = self._without_givers(others)
+                others = without_givers(self.linker, others)
                 if others:
                     found |= others
                     # Of several that a decorator may give it is not known that the function itself is not one, unless
                     # all of them call what they are wrapped around.
-                    wrapping = [self._is_wrapping(other) for other in others]
+                    wrapping = [is_wrapping(self.linker, other) for other in others]
                     if any(_is_disguised(other) for other in others) or (len(ran) > 1 and not any(wrapping)):
                         kept.add(function)
                     elif len(ran) > 1 and not all(wrapping):
@@ -378,9 +376,9 @@ class Resolver:
             others: Values = {}
             receiver = thing.receiver if isinstance(thing, Bound) else None
             if is_own(receiver) or (receiver is None and _is_read_off(unit.sites[number], function)):
-                others = self._dispatch(unit, unit.sites[number], function)
-            elif level == ANNOTATION and isinstance(receiver, Instance) and self._is_above(receiver.type):
-                others = self._find_passed(unit, unit.sites[number], receiver, function)
+                others = find_dispatched(self.linker, unit, unit.sites[number], function)
+            elif level == ANNOTATION and isinstance(receiver, Instance) and is_above(self.linker, receiver.type):
+                others = find_passed(self.linker, unit, unit.sites[number], receiver, function)
             is_abstract = "abstract" in function.definition.modifiers
             if others.keys() - {function}:
                 # Another may run in its place: then it is one of several.
@@ -392,144 +390,13 @@ class Resolver:
             found |= dict.fromkeys(fetched, INFERRED)
             kept |= values.keys()
         elif len(values) == 1 and UNKNOWN in values:
-            found = self._dispatch(unit, unit.sites[number], None)
+            found = find_dispatched(self.linker, unit, unit.sites[number], None)
         if not found:
             return None
         meaning = self.mean(found)
         if meaning.status == "resolved" and len(kept) > 0 and not fetched:
             meaning = meaning._replace(status="ambiguous")
         return (meaning, not kept) if meaning.places else None
-
-    def _dispatch(self, unit: View, site: Site, function: Function | None) -> Values:
-        """Methods that take the place of one called on `self` or `super()`, in the classes that calls are known to hand
-        over as `self`; itself among them unless it is known that it never runs here. Of a name that the class itself
-        does not have (None) those of all classes, or none."""
-        linker = self.linker
-        around = linker.callers.method_around(unit, site.scope)
-        if around is None or around.owner is None or (function is not None and function.owner is None):
-            return {}
-        found: Values = {}
-        name = site.name if function is None else function.definition.name
-        behind = around.owner if site.kind == "super" else None
-        receivers = linker.callers.receivers(around)
-        is_open = UNKNOWN in receivers
-        heirs = linker.callers.find_heirs(around.owner) if is_open and function is not None else []
-        if is_open and len(receivers) == 1 and not self._have_own(heirs, name):
-            return {}
-        if function is not None and self._find_in_order(around.owner, name, behind, function) is not function:
-            return {}  # of another object, or `super(Other, self)`
-        for kind, level in receivers.items():
-            if not isinstance(kind, Class) or (level == NAME and self._is_only_above(kind, receivers)):
-                continue
-            other = self._find_in_order(kind, name, behind, function)
-            if other is not None:
-                found[other] = PARAMETER
-            elif function is None:
-                return {}
-        if function is None:
-            return {} if is_open else found
-        if is_open:
-            # Of classes that may be handed over too, those that code makes are the likely ones.
-            kinds = [around.owner, *heirs]
-            likely = [kind for kind in kinds if kind in receivers or linker.callers.is_made(kind)] or kinds
-            is_any = not found or linker.callers.is_open(around)
-            for kind in likely:
-                other = self._find_in_order(kind, name, behind, function)
-                if other is not None and (is_any or other is function):
-                    found[other] = PARAMETER
-        elif found and function not in found and linker.callers.is_made(around.owner):
-            found[function] = PARAMETER
-        return found
-
-    def _find_in_order(
-        self, kind: Class, name: str, behind: Class | None, function: Function | None
-    ) -> Function | None:
-        """The method of that name that an instance of a class has, or that stands behind another of its classes; the
-        function itself where a class of the order is not known."""
-        order = self.linker.members.order(kind)
-        for holder in order[order.index(behind) + 1 if behind is not None and behind in order else 0 :]:
-            if not isinstance(holder, Class):
-                return function
-            other = self._find_own(holder, name)
-            if other is not None:
-                return other
-        return None
-
-    def _have_own(self, kinds: list[Class], name: str) -> bool:
-        """Whether one of the classes has a name of its own, or may have it from another base."""
-        has_own = [bool(kind.unit.bound(kind.definition.symbol, name)) for kind in kinds]
-        return any(has_own) or any(len(kind.unit.contents(kind.definition).bases) > 1 for kind in kinds)
-
-    def _without_givers(self, others: Values) -> Values:
-        """Of what a decorator may give, without those that would only give another of it when called: what
-        `@trace(n=1)` gives is no wrapper yet."""
-        if len(others) < 2:
-            return others
-        return {
-            other: at
-            for other, at in others.items()
-            if not isinstance(other, Function)
-            or not (self.linker.calls.returned(other).keys() & others.keys() - {other})
-        }
-
-    def _is_wrapping(self, thing: Thing) -> bool:
-        """Whether a function calls a parameter of one around it."""
-        function = thing.function if isinstance(thing, Bound) else thing
-        if not isinstance(function, Function):
-            return isinstance(thing, Instance)
-        unit, definition = function.unit, function.unit.contents(function.definition)
-        around = unit.by_symbol.get(definition.scope)
-        while around is not None and around.kind == "function":
-            for parameter in around.parameters:
-                for number in unit.calls(parameter.name):
-                    site = unit.sites[number]
-                    if site.scope == definition.symbol and site.callee == parameter.name:
-                        return True
-            around = unit.by_symbol.get(around.scope)
-        return False
-
-    def _is_above(self, kind: Class) -> bool:
-        """Whether a class stands for others: classes below it, what has the same methods."""
-        order = self.linker.members.order(kind)
-        is_open = kind.definition.kind == "interface" or any(type(base) is External for base in order)
-        return is_open or bool(self.linker.callers.find_heirs(kind))
-
-    def _find_passed(self, unit: View, site: Site, receiver: Instance, function: Function) -> Values:
-        """The methods of what calls pass for a parameter that is called on, where its type names a class above; the
-        function itself among them if code makes an instance of just that class."""
-        linker = self.linker
-        head, _, rest = site.callee.partition(".") if isinstance(site.callee, str) else ("", "", "")
-        binds = unit.find(site.scope, head, site.start) if rest == site.name else ()
-        value = binds[0].value if len(binds) == 1 else None
-        found: Values = {}
-        if not isinstance(value, ParameterOf):
-            return found
-        holder = linker.thing(unit, value.start)
-        for thing in linker.calls.passed(holder, value.number) if isinstance(holder, Function) else ():
-            members = linker.member(thing, site.name, PARAMETER) if isinstance(thing, Instance) else {}
-            for member in members:
-                other = member.function if isinstance(member, Bound) else member
-                if isinstance(other, Function):
-                    found[other] = PARAMETER
-        if found and linker.callers.is_made(receiver.type):
-            found[function] = PARAMETER
-        return found
-
-    def _is_only_above(self, kind: Class, receivers: Values) -> bool:
-        """Whether another class that is handed over inherits from a class, and no call makes just that one."""
-        linker = self.linker
-        heirs = (k for k, level in receivers.items() if isinstance(k, Class) and level < NAME and k is not kind)
-        return any(kind in linker.members.order(heir) for heir in heirs) and not linker.callers.is_made(kind)
-
-    def _find_own(self, holder: Class, name: str) -> Function | None:
-        """The method of that name that a class defines itself, be it through its prototype."""
-        unit, symbol = holder.unit, holder.definition.symbol
-        binds, stores = unit.member(symbol, name)
-        for place in (*(binds if holder.definition.kind != "prototype" else ()), *stores)[-1:]:
-            value = place.value
-            other = self.linker.thing(unit, value.start) if isinstance(value, (Defined, Lambda)) else None
-            return other if isinstance(other, Function) else None
-        return None
 
     def implied(self, unit: View, kept: Collection[int] = ()) -> Iterator[tuple[int, int, Meaning]]:
         """Scope, place and methods of what runs without a call: `with x`, `for … in x`, `x + y`."""
@@ -617,7 +484,7 @@ class Resolver:
                     if isinstance(held, Class):
                         found += [self._find_method(held, name) for name in dialect.constructors]
                     else:
-                        found.append(self._target(held))
+                        found.append(self.find_place(held))
                 for place in (called, *found):
                     if place is not None:
                         places[place] = None

@@ -25,7 +25,7 @@ from cq.model.errors import CqError, ProviderError, UsageError
 from cq.model.status import Check
 from cq.providers.registry import Registry
 from cq.providers.sessions import find_sessions
-from cq.source.program import OUTSIDE, find_in_path
+from cq.source.program import OUTSIDE, choose_environment, find_in_path
 from cq.store import database
 from cq.store.kept import explain_lost, find_lost
 from cq.store.read import Reader
@@ -55,7 +55,7 @@ def find_checks(
         *_check_config(load_config),
         *_check_cache(root, load_config, index_dir),
         *_check_backends(load_config),
-        *_check_tools(),
+        *_check_tools(os.fspath(root.resolve())),
         *_check_providers(load_providers),
     )
 
@@ -234,16 +234,16 @@ def _check_providers(load: Callable[[], Registry]) -> Iterator[Check]:
         yield Check("providers", row.id, state, "; ".join(filter(None, words)), row.advice, row)
 
 
-def _check_tools() -> list[Check]:
+def _check_tools(root: str) -> list[Check]:
     """Found by running them: a name in the path may be a stub that only says how to install it."""
     with ThreadPoolExecutor(len(_TOOLS)) as pool:
-        return list(pool.map(_check_tool, _TOOLS))
+        return list(pool.map(lambda name: _check_tool(name, root), _TOOLS))
 
 
-def _check_tool(name: str) -> Check:
+def _check_tool(name: str, root: str) -> Check:
     use, needed = _TOOLS[name]
     missing = "warning" if needed else "missing"
-    program = find_in_path(name)
+    program = find_in_path(name, root)
     if program is None:
         return Check("tools", name, missing, f"not found; {use}", f"install {name}" if needed else "")
     try:
@@ -251,6 +251,7 @@ def _check_tool(name: str) -> Check:
         done = subprocess.run(
             [program, "--version"],
             cwd=OUTSIDE,
+            env=choose_environment(os.environ, root=root),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_TIMEOUT,

@@ -28,7 +28,7 @@ from cq.model.embedding import QUIET_KINDS, Coverage, EmbeddingState, find_cover
 from cq.model.errors import ConfigError, CqError
 from cq.opening import read_file
 from cq.store import database
-from cq.store.lock import replace_file
+from cq.store.lock import write_file
 from cq.store.read import Reader, Tree
 from cq.store.vectors import VectorRows, decode_rows, encode_rows
 from cq.store.write import Writer
@@ -316,7 +316,7 @@ def enqueue(index: Path, job: EmbeddingJob) -> str:
         with database.writer_lock(path, wait=False) as had:
             if not had:
                 return ""  # a worker holds it
-        path.write_bytes(msgspec.json.encode(job))
+        write_file(path, [msgspec.json.encode(job)])
         code = f"from cq.indexing.embedding import run_job; run_job({os.fspath(path)!r})"
         _start(["-c", code])
     except OSError as error:
@@ -368,7 +368,7 @@ def run_job(path: str, embedder: Embedder | None = None) -> EmbedReport:
             report = embed_tree(index, Path(job.root), embedder, job=job, backend=config.find.backend)
         except CqError as error:
             with contextlib.suppress(OSError):
-                file.with_name(FAILED_NAME).write_text(str(error), encoding="utf-8")
+                write_file(file.with_name(FAILED_NAME), [str(error).encode()])
             report = EmbedReport(refused=error.message)
         with contextlib.suppress(OSError):
             file.unlink()
@@ -398,9 +398,7 @@ def count_sent(index: Path, *models: Embedder | Reranker | None) -> Iterator[dic
             with contextlib.suppress(OSError), database.writer_lock(path, wait=True):
                 total = read_sent(index)
                 total |= {name: total.get(name, 0) + tokens for name, tokens in sent.items()}
-                draft = path.with_suffix(".draft")
-                draft.write_bytes(msgspec.json.encode(total))
-                replace_file(draft, path)
+                write_file(path, [msgspec.json.encode(total)])
 
 
 def read_sent(index: Path) -> dict[str, int]:

@@ -13,7 +13,7 @@ from cq.opening import read_file
 from cq.source.checkout import GitError
 from cq.source.git import GitLimitError, find_commits, find_head
 from cq.source.read import content_hash
-from cq.store.lock import replace_file
+from cq.store.lock import write_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,5 @@ def read_history(root: Path, place: Place) -> History:
     except GitError as error:
         return History(head, COMMITS, note=str(error))
     with suppress(OSError):
-        draft = file.with_name(f".{file.name}.{os.getpid()}")
-        draft.write_bytes(msgspec.msgpack.encode(found))
-        replace_file(draft, file)
+        write_file(file, [msgspec.msgpack.encode(found)])
     return found

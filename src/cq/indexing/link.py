@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from sys import intern
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import force_setattr
 
-from cq.graph.corpus import MAX_DOCUMENTS, MAX_EMBEDDED, MAX_HOLDERS
+from cq.graph.corpus import MAX_DOCUMENTS, MAX_HOLDERS, StoredCorpus, make_units
 from cq.graph.engine import cells
 from cq.graph.engine.change import find_difference
 from cq.graph.given import find_given
@@ -38,50 +38,6 @@ LEAST_NAMES = 2000  # that a part of the files calls: with fewer, a process cost
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "tsconfig.json", "package.json", "Cargo.toml")
 _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(LinkRow).decode
-
-
-class StoredCorpus:
-    """The documents of a tree as they are asked for; see cq.graph.corpus.Corpus. `load` gives the code of a file,
-    `find_named` as Reader.find_named."""
-
-    def __init__(
-        self,
-        paths: Iterable[str],
-        load: Callable[[str], Sequence[Code | None]],
-        find_named: Callable[[str, str, int], Sequence[str]],
-    ) -> None:
-        self.paths, self._load, self.find_paths = paths, load, find_named
-        self._units: dict[str, list[Unit]] = {}
-        self._named: dict[tuple[str, str, int], Sequence[Unit] | None] = {}
-
-    def units(self, path: str) -> list[Unit]:
-        """Of a file and what is embedded in it, those with code."""
-        found = self._units.get(path)
-        if found is None:
-            found = self._units[path] = make_units(path, self._load(path))
-        return found
-
-    def unit(self, path: str) -> Unit | None:
-        return next((unit for unit in self.units(path) if not unit.document), None)
-
-    def calling(self, name: str) -> Sequence[Unit] | None:
-        return self._find(name, "called")
-
-    def storing(self, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
-        return self._find(name, "stored", most)
-
-    def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
-        return self._find(name, kind, most)
-
-    def _find(self, name: str, kind: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
-        key = (name, kind, most)
-        if key not in self._named:
-            paths = self.find_paths(name, kind, most + 1)
-            found = None
-            if len(paths) <= most:
-                found = [unit for path in paths for unit in self.units(path) if unit.has_name(name, kind)]
-            self._named[key] = found if found is None or len(found) <= most else None
-        return self._named[key]
 
 
 class _Tree:
@@ -118,10 +74,6 @@ class _Tree:
             found[done * len(found) // total].append(path)
             done += size
         return found
-
-
-def make_units(path: str, codes: Sequence[Code | None]) -> list[Unit]:
-    return [Unit(path, code, number) for number, code in enumerate(codes[:MAX_EMBEDDED]) if code is not None]
 
 
 def update_links(reader: Reader, writer: Writer, tree: int, before: dict[str, int] | None, jobs: int) -> None:

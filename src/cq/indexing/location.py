@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -96,6 +97,8 @@ def _make_writable(folder: Path, root: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if folder.is_symlink():  # a repository that holds its own index may have laid it there
         raise NotADirectoryError(errno.ENOTDIR, "it is a link")
+    if folder.is_relative_to(root) and (foreign := _find_foreign(folder)):
+        raise OSError(errno.EINVAL, f"a repository may have laid {foreign} there")
     # The lock is what a writer opens first; whoever may do that may write. Permissions alone do not tell.
     os.close(os.open(f"{folder / INDEX_NAME}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
     index = folder / INDEX_NAME
@@ -109,6 +112,16 @@ def _make_writable(folder: Path, root: Path) -> None:
         # Neither git nor a later listing shall take the index for a part of the repository.
         with suppress(FileExistsError), (folder / ".gitignore").open("xb") as file:
             file.write(b"*\n")
+
+
+def _find_foreign(folder: Path) -> str:
+    """The first of what cq makes none of: writing to a link would write elsewhere, to a pipe, wait."""
+    for above, folders, files in os.walk(folder):
+        for name in sorted(folders + files):
+            mode = os.lstat(f"{above}/{name}").st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                return name
+    return ""
 
 
 def _open_temporary(existing: Path | None, why: str) -> Place:

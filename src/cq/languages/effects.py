@@ -16,7 +16,9 @@ class Effects(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`effects` are dotted names, meant with all below them; the longest decides. `module.Class()` is an instance."""
 
     environment: str = ""  # what reads the variables of the process
-    has_augmented_writes: bool = False  # `a.b += 1` is no store in the facts
+    # What is asked where a program begins or a type checker looks: one name, or two that are compared.
+    guards: tuple[frozenset[str], ...] = ()
+    has_late_fields: bool = False  # fields of a class get their values when an instance is made
     schemes: tuple[str, ...] = ()  # what may stand before a module's name and changes nothing
     changing: frozenset[str] = frozenset()  # methods that change what they are called on
     pure_decorators: frozenset[str] = frozenset()  # that only wrap or mark what they stand on

@@ -193,6 +193,13 @@ class MatchDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
 READS = ("read", "write", "update")  # `call_kind` of what runs an accessor without a call
 
 
+class PassedAt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A place that a value passed on its way to a call, and what became of it there."""
+
+    says: str
+    location: Location
+
+
 class CallDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.calls.site.v1"):
     """One call site. `status` is how sure it is that the target is meant."""
 
@@ -212,6 +219,8 @@ class CallDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     caller_chunk_uid: str = ""
     candidates: tuple[Candidate, ...] = ()
     evidence: tuple[str, ...] = ()
+    witness: tuple[PassedAt, ...] = ()  # how the target got here, from its definition on, where that was asked
+    no_witness: str = ""  # why there is none
 
 
 class NodeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.graph.node.v1"):

@@ -533,15 +533,16 @@ def split_receiver(callee: Value) -> Name | None:
     return Name(base) if base else None
 
 
-BranchKind = Literal["if", "case", "loop", "assert", "try", "except", "finally"]
+BranchKind = Literal["if", "case", "loop", "assert", "with", "try", "except", "except*", "finally"]
 
 
 class Branch(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A stretch of code that runs on a condition, more than once, or when something is raised.
+    """A stretch of code that runs on a condition, more than once, when something is raised, or protected.
 
     The value of an `if` (its `else` has one too), of a `while` and an `assert` is the condition under which the code
     runs: comparisons, `and`, `or` and `not` are an Operated. That of a `case` is what is matched, that of an `except`
-    the class that is caught.
+    the class that is caught, that of a `with` what is entered. An `except` and a `finally` are the whole clause; of
+    `try` and `with` it is the body.
     """
 
     scope: int
@@ -549,6 +550,8 @@ class Branch(msgspec.Struct, frozen=True, gc=False, array_like=True):
     start: int
     end: int
     value: Value = None
+    tried: int = -1  # of an `except` and a `finally`: where the body of their `try` begins
+    is_empty: bool = False  # of an `except`: nothing stands in it but `pass`, texts and comments
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):

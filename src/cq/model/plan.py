@@ -59,6 +59,7 @@ class CallsStep(Narrowed, frozen=True, kw_only=True, tag="calls"):
     family: bool = False
     certain: bool = False
     receiver: str = ""
+    why: bool = False
 
 
 class NeighborhoodStep(Step, frozen=True, kw_only=True, tag="neighborhood"):

@@ -13,7 +13,7 @@ def detect(site: Site) -> Detection:
     program, server = find_program("basedpyright", site.root), find_program("basedpyright-langserver", site.root)
     if program is None or server is None:
         return Detection(False, reason="not found")
-    found = read_version([program, "--version"])
+    found = read_version([program, "--version"], site.root)
     return Detection(found.available, found.version, (server, "--stdio"), found.reason)
 
 

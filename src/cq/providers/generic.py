@@ -18,8 +18,9 @@ _KNOWN = {
     "clangd": (("--version",), ("--background-index=false",)),
     "gopls": (("version",), ()),
 }
-# Go fetches modules and the toolchain that a repository asks for, and runs the latter, unless told not to.
-_ENV = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"}
+# Go fetches modules and the toolchain that a repository asks for, runs the latter, and has git say the state of the
+# work tree, unless told not to.
+ENV = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOFLAGS": "-mod=readonly -buildvcs=false", "CGO_ENABLED": "0"}
 
 
 def find_providers(config: ProvidersConfig) -> list[Provider]:
@@ -39,13 +40,13 @@ def _make_provider(name: str, server: LanguageServer) -> Provider:
         if program is None:
             return Detection(False, reason=f"{program_name} is not found", advice=f"install {program_name}")
         # Others have no flag that all of them know: that they answer `initialize` is the proof.
-        found = read_version([program, *version]) if version else Detection(True)
+        found = read_version([program, *version], site.root) if version else Detection(True)
         return Detection(found.available, found.version, (program, *rest, *more), found.reason)
 
     def make_spec(site: Site, detection: Detection) -> ServerSpec:
         del site
         ids = {language: language for language in server.languages}
-        return ServerSpec(own, detection.command, ids, env=_ENV, coverage=_measure)
+        return ServerSpec(own, detection.command, ids, env=ENV, coverage=_measure)
 
     label = f"{name} (configured)"
     return Provider(own, label, 90, server.languages, SERVER_KINDS, program_name, detect, serve(make_spec))

@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 import urllib.request
 from base64 import b64encode
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ import msgspec
 from cq.model.errors import ProviderError
 from cq.opening import read_file
 from cq.source.program import OUTSIDE, choose_environment, find_in_path
+from cq.source.repository import find_root
 
 _MAX_ARCHIVE = 64 * 1024 * 1024
 _MAX_UNPACKED = 256 * 1024 * 1024
@@ -83,22 +85,26 @@ def find_settings() -> dict[str, str]:
     for key in ("registry", "cafile"):
         if value := environment.get(f"npm_config_{key}"):
             found[key] = value
-    if "registry" not in found and (npm := find_in_path("npm")):
-        try:
-            asked = [npm, "config", "get", "registry"]
-            done = subprocess.run(
-                asked,
-                cwd=OUTSIDE,
-                env=choose_environment(os.environ),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=20,
-                check=False,
-            )
-            found["registry"] = done.stdout.decode("utf-8", "replace").strip()
-        except (OSError, subprocess.TimeoutExpired):
-            pass
+    if "registry" not in found:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            found["registry"] = _ask_npm(find_root(os.getcwd()))  # noqa: PTH109  one that is gone is an OSError
     return found
+
+
+def _ask_npm(root: str) -> str:
+    program = find_in_path("npm", root)
+    if program is None:
+        return ""
+    done = subprocess.run(
+        [program, "config", "get", "registry"],
+        cwd=OUTSIDE,
+        env=choose_environment(os.environ, root=root),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+    return done.stdout.decode("utf-8", "replace").strip()
 
 
 def _fetch(package: Package) -> bytes:

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 
@@ -35,13 +35,7 @@ class Detection(msgspec.Struct, frozen=True):
 def find_program(name: str, root: Path) -> str | None:
     """Beside the Python that runs cq, then in the path; never one that lies in the repository."""
     own = Path(sys.executable).parent / (f"{name}.exe" if sys.platform == "win32" else name)
-    if own.is_file():
-        return os.fspath(own)
-    found = find_in_path(name)
-    if found is None:
-        return None
-    places = (PurePath(found), PurePath(os.path.realpath(found)))
-    return None if any(place.is_relative_to(root) for place in places) else found
+    return os.fspath(own) if own.is_file() else find_in_path(name, os.fspath(root))
 
 
 class Tree(msgspec.Struct, frozen=True):
@@ -50,6 +44,16 @@ class Tree(msgspec.Struct, frozen=True):
     pipe: str = ""  # the first file, by its path, that whoever opens it would wait for, or be made to do something by
     settings: tuple[str, ...] = ()  # files of the names that were asked for, by their full paths
     whole: bool = True  # False: there is more than was looked at
+
+    def find_settings(self, root: Path, names: Collection[str], may_run: Callable[[str], bool]) -> str:
+        """The first file of these names by which a repository may have a program run; "" where there is none."""
+        paths = [path for path in self.settings if PurePath(path).name.lower() in names]
+        if not self.whole or len(paths) > _MAX_SETTINGS:
+            return "a file of a tree too large to be looked through"
+        named = PurePath(next(filter(may_run, paths), ""))
+        if named.is_relative_to(root):
+            return named.relative_to(root).as_posix()
+        return f"{named.name} outside the root" if named.name else ""
 
 
 def look_through(root: Path, names: Collection[str]) -> Tree:
@@ -81,6 +85,7 @@ def look_through(root: Path, names: Collection[str]) -> Tree:
 
 
 _MAX_ENTRIES = 1_000_000
+_MAX_SETTINGS = 1000
 
 
 def _blocks(path: str) -> bool:
@@ -91,14 +96,14 @@ def _blocks(path: str) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
-def read_version(command: Sequence[str], timeout: float = TIMEOUT) -> Detection:
+def read_version(command: Sequence[str], root: Path, timeout: float = TIMEOUT) -> Detection:
     """The first line the program prints, run outside of any repository and ended with all it started. That it does not
     run is remembered for a while: some take seconds to say so, and every command would ask again."""
     key = _identify(command)
     known = _load_failures().get(key) if key else None
     if known is not None and 0 <= time.time() - known[0] < _REMEMBERED:
         return Detection(False, reason=known[1])
-    found = _run(command, timeout)
+    found = _run(command, root, timeout)
     if key and found.reason.endswith(")"):  # it ran and failed; one that is slow may only be so now
         _save_failures({**_load_failures(), key: (time.time(), found.reason)})
     return found
@@ -148,12 +153,12 @@ def _save_failures(known: dict[str, tuple[float, str]]) -> None:
             draft.unlink()
 
 
-def _run(command: Sequence[str], timeout: float) -> Detection:
+def _run(command: Sequence[str], root: Path, timeout: float) -> Detection:
     try:
         process = subprocess.Popen(
             list(command),
             cwd=OUTSIDE,
-            env=choose_environment(os.environ),
+            env=choose_environment(os.environ, root=os.fspath(root)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

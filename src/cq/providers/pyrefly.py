@@ -22,7 +22,6 @@ from cq.providers.session import ServerSpec, Session
 _WHOLE_PROJECT = {"references", "implementation", "subtypes", "incoming_calls", "workspace_symbols"}
 _SETTINGS = ("pyrefly.toml", "pyproject.toml")
 _MAX_CONFIG = 1024 * 1024
-_MAX_CONFIGS = 1000
 # In TOML any letter of a key may be written as an escape.
 _NAMES_PYREFLY = re.compile(rb"pyrefly|\\[uUx]", re.IGNORECASE)
 # One comes when a document is opened; a burst of three more when every file has been indexed.
@@ -33,7 +32,7 @@ def detect(site: Site) -> Detection:
     program = find_program("pyrefly", site.root)
     if program is None:
         return Detection(False, reason="not found", advice="pip install 'cq-code[python]'")
-    found = read_version([program, "--version"])
+    found = read_version([program, "--version"], site.root)
     return Detection(
         found.available, found.version, (program, "lsp", "--workspace-indexing-limit", "100000"), found.reason
     )
@@ -62,16 +61,8 @@ def measure_coverage(session: Session, plane: str) -> Coverage:
 
 def find_hazard(site: Site, tree: Tree) -> str:
     """Its configuration, which may name an interpreter or a build command to run."""
-    named = next((path for path in tree.settings[:_MAX_CONFIGS] if _may_configure(path)), "")
-    if named:
-        path = PurePath(named)
-        is_below = path.is_relative_to(site.root)
-        what = path.relative_to(site.root).as_posix() if is_below else f"{path.name} outside the root"
-    elif not tree.whole or len(tree.settings) > _MAX_CONFIGS:
-        what = "a file of a tree too large to be looked through"
-    else:
-        return ""
-    return f"{what} may make pyrefly run programs; not asked in a repository that is not trusted"
+    what = tree.find_settings(site.root, _SETTINGS, _may_configure)
+    return what and f"{what} may make pyrefly run programs; not asked in a repository that is not trusted"
 
 
 def _may_configure(path: str) -> bool:

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -105,29 +106,35 @@ class Registry:
         self.providers = tuple(sorted(found, key=lambda provider: (provider.priority, provider.id)))
         self._detected: dict[str, Detection] = {}
         self._tree: Tree | None = None  # as it is during one question
+        # Planes are asked in threads of their own: one looks, the others wait for what it finds.
+        self._looking = {provider.id: Lock() for provider in self.providers}
+        self._looking_through = Lock()
 
     def detect(self, provider: Provider) -> Detection:
         if block := self._find_block(provider):
             return block
-        if provider.id not in self._detected:
-            try:
-                detection = provider.detect(self.site)
-            except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
-                detection = Detection(False, reason=f"{type(error).__name__}: {error}")
-            self._detected[provider.id] = detection
-        return self._detected[provider.id]
+        with self._looking[provider.id]:
+            if provider.id not in self._detected:
+                try:
+                    detection = provider.detect(self.site)
+                except Exception as error:  # noqa: BLE001  a provider that throws is unavailable, and nothing else
+                    detection = Detection(False, reason=f"{type(error).__name__}: {error}")
+                self._detected[provider.id] = detection
+            return self._detected[provider.id]
 
     def _find_block(self, provider: Provider) -> Detection | None:
         """Why no server is given this tree: it would open what lies there and wait until its time is over, or do what
         it says there."""
         if not set(provider.kinds) - set(LOCAL_PLANES.values()):
             return None
-        if self._tree is None:
-            names = {name for each in self.providers for name in each.settings}
-            self._tree = look_through(self.site.root, names)
-        if pipe := self._tree.pipe:
+        with self._looking_through:
+            if self._tree is None:
+                names = {name for each in self.providers for name in each.settings}
+                self._tree = look_through(self.site.root, names)
+            tree = self._tree
+        if pipe := tree.pipe:
             return Detection(False, reason=f"{pipe} is not a regular file, and would block it", advice="remove it")
-        reason = provider.hazard(self.site, self._tree) if provider.hazard and not self.site.trusted else ""
+        reason = provider.hazard(self.site, tree) if provider.hazard and not self.site.trusted else ""
         return Detection(False, reason=reason, advice="`--trust` says that you trust it") if reason else None
 
     def forget_missing(self) -> None:

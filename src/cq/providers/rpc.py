@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import msgspec
@@ -61,6 +62,7 @@ class Connection:
         self,
         command: Sequence[str],
         *,
+        root: Path,
         answer: Callable[[str, Any], Any],
         notice: Callable[[str, Any], None],
         env: Mapping[str, str] | None = None,
@@ -82,7 +84,7 @@ class Connection:
                 list(command),
                 # Not in the repository: a server that starts Python would import the repository's modules.
                 cwd=OUTSIDE,
-                env={**choose_environment(os.environ), **(env or {})},
+                env={**choose_environment(os.environ, root=os.fspath(root)), **(env or {})},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

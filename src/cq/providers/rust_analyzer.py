@@ -13,13 +13,15 @@ from typing import Any
 
 from cq.model.provider import Coverage
 from cq.model.source import Skip
-from cq.providers.programs import Detection, find_program, read_version
+from cq.providers.programs import Detection, Tree, find_program, read_version
 from cq.providers.registry import SERVER_KINDS, Provider, Site, serve
 from cq.providers.session import ServerSpec, Session
+from cq.source.program import OUTSIDE
 from cq.source.read import read_bytes
 
 _MAX_MANIFESTS = 2000
 _MAX_MANIFEST = 1024 * 1024
+_SETTINGS = ("rust-analyzer.toml", ".rust-analyzer.toml")
 _SYMBOLS = {"document_symbols", "workspace_symbols", "tokens", "runnables"}
 
 
@@ -28,7 +30,7 @@ def detect(site: Site) -> Detection:
     program = find_program("rust-analyzer", site.root)
     if program is None:
         return Detection(False, reason="not found", advice="rustup component add rust-analyzer")
-    found = read_version([program, "--version"])
+    found = read_version([program, "--version"], site.root)
     advice = "" if found.available else "rustup component add rust-analyzer"
     return Detection(found.available, found.version, (program,), found.reason, advice)
 
@@ -40,18 +42,34 @@ def make_spec(site: Site, detection: Detection) -> ServerSpec:
         "procMacro": {"enable": site.trusted},
         "files": {"watcher": "client"},
     }
+    sysroot = "" if site.trusted else find_sysroot(site.root)
     if not site.trusted:
-        options["linkedProjects"] = [describe_crates(site.root, find_sysroot(site.root))]
+        options["linkedProjects"] = [describe_crates(site.root, sysroot)]
     return ServerSpec(
         "rust-analyzer",
         detection.command,
         {"rust": "rust"},
+        env={} if site.trusted else _keep_toolchain(sysroot),
         settings={"rust-analyzer": options},
         options=options,
         unadvertised=frozenset({"expandMacroProvider", "runnablesProvider"}),
         coverage=measure_coverage,
         ready=lambda session: session.server_status.get("quiescent") is True,
     )
+
+
+def _keep_toolchain(sysroot: str) -> dict[str, str]:
+    """It asks rustc about the target from inside the repository, where rustup takes the toolchain that a file there
+    names, unless this does. Without one of the user's, what it finds by itself is not to be run either."""
+    if sysroot:
+        return {"RUSTUP_TOOLCHAIN": sysroot}
+    return dict.fromkeys(("CARGO", "RUSTC"), f"{OUTSIDE}no-toolchain")
+
+
+def find_hazard(site: Site, tree: Tree) -> str:
+    """Settings in the repository go before ours, and may name a program to check with."""
+    what = tree.find_settings(site.root, _SETTINGS, lambda _: True)
+    return what and f"{what} may make rust-analyzer run programs; not asked in a repository that is not trusted"
 
 
 def measure_coverage(session: Session, plane: str) -> Coverage:
@@ -69,7 +87,7 @@ def measure_coverage(session: Session, plane: str) -> Coverage:
 def find_sysroot(root: Path) -> str:
     """Asked outside of the repository, which may name a toolchain of its own."""
     program = find_program("rustc", root)
-    return read_version([program, "--print", "sysroot"]).version if program else ""
+    return read_version([program, "--print", "sysroot"], root).version if program else ""
 
 
 def describe_crates(root: Path, sysroot: str) -> dict[str, Any]:
@@ -155,4 +173,6 @@ PROVIDER = Provider(
     "rust-analyzer",
     detect,
     serve(make_spec),
+    settings=_SETTINGS,
+    hazard=find_hazard,
 )

@@ -327,6 +327,7 @@ class Session:
             generation = self.generation
             connection = Connection(
                 self.spec.command,
+                root=self.texts.root,
                 answer=lambda method, params: self._answer(generation, method, params),
                 notice=lambda method, params: self._notice(generation, method, params),
                 env=self.spec.env,

@@ -11,7 +11,7 @@ def detect(site: Site) -> Detection:
     program = find_program("ty", site.root)
     if program is None:
         return Detection(False, reason="not found", advice="pip install 'cq-code[python]'")
-    found = read_version([program, "--version"])
+    found = read_version([program, "--version"], site.root)
     return Detection(found.available, found.version, (program, "server"), found.reason)
 
 

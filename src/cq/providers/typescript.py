@@ -67,7 +67,7 @@ def install(tools: Path) -> Path:
     if package is None:
         raise ProviderError(f"there is no TypeScript {VERSION} for {_name_platform()}")
     program = npm.install(package, tools) / "lib" / "tsc"
-    found = _check(program)
+    found = _check(program, tools)
     if not found.available:
         raise ProviderError(f"TypeScript was fetched and does not run: {found.reason}")
     return program
@@ -85,15 +85,15 @@ def detect(site: Site) -> Detection:
     package = find_build()
     reason = "not installed"
     if package and site.tools and (folder := npm.find_package(site.tools, package)):
-        found = _check(folder / "lib" / "tsc")
+        found = _check(folder / "lib" / "tsc", site.root)
         if found.available:
             return found
         reason = found.reason
     if package:
         local = site.root / "node_modules" / package.name / "lib" / "tsc"
         if local.is_file() and _hash(local) == _BUILDS[_name_platform()][1]:
-            return _check(local)
-    if (program := find_program("tsc", site.root)) and (found := _check(Path(program))).available:
+            return _check(local, site.root)
+    if (program := find_program("tsc", site.root)) and (found := _check(Path(program), site.root)).available:
         return found
     return Detection(False, reason=reason, advice=_ADVICE if package else "")
 
@@ -128,8 +128,8 @@ def measure_coverage(session: Session, plane: str) -> Coverage:
     return Coverage("complete")
 
 
-def _check(program: Path) -> Detection:
-    found = read_version([os.fspath(program), "--version"])
+def _check(program: Path, root: Path) -> Detection:
+    found = read_version([os.fspath(program), "--version"], root)
     if found.available and found.version != f"Version {VERSION}":
         return Detection(False, found.version, reason=f"{found.version} is not {VERSION}")
     return Detection(found.available, VERSION, (os.fspath(program),), found.reason)

@@ -117,6 +117,7 @@ class _Resolver:
         options = ("--api", "--async", "--cwd", os.fspath(self.texts.root), f"--callbacks={callbacks}")
         self._connection = Connection(
             (*command, *options),
+            root=self.texts.root,
             answer=self._answer,
             notice=lambda _method, _params: None,
         )

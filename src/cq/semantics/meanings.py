@@ -81,9 +81,7 @@ class Meanings:
             return next((ref for _, ref in self._find_imported(path, document, name, start)), _unknown(name))
         if role == "type" and (around := self._documents.find_generic(path, document, name, start)):
             return _known(name, Candidate(path, document, f"{around}.{name}"))
-        # Types of TypeScript, Rust, … are bound apart from values, and one name may be both.
-        labels = (f"<{name}>", name) if role == "type" else (name, f"<{name}>")
-        binds = next((binds for label in labels if (binds := unit.find(scope, label, start))), ())
+        binds = _find_binds(unit, scope, name, start, is_type=role == "type")
         places: dict[Candidate, None] = {}
         for bind in binds:
             value = bind.value
@@ -97,14 +95,31 @@ class Meanings:
             elif isinstance(value, Defined):
                 places[Candidate(path, document, unit.qualified_names[unit.definitions[value.start].symbol])] = None
             else:
-                holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
-                if bind.inner:  # of a function without a name, or a comprehension: known in it only
-                    holder = f"{holder}.<lambda>".removeprefix(".")
-                places[Candidate(path, document, f"{holder}.{name}" if holder else name)] = None
+                places[Candidate(path, document, _name_bound(unit, bind, name))] = None
         if not places:
             return self._find_starred(path, document, name, from_outside=start == ANYWHERE)
         status = "resolved" if len(places) == 1 else "ambiguous"
         return SymbolRef(name, status, "scope", round(CONFIDENCE["scope"] / len(places), 3), tuple(places))
+
+    def find_own(self, path: str, document: int, symbol: int) -> Candidate:
+        """What a mention of a definition leads to: its place, or its name where it is a value or an alias of a type."""
+        place = self._documents.find_place(path, document, symbol)
+        if place is not None:
+            return place
+        own = self._documents.symbols(path)[document][symbol]
+        unit = self._documents.unit(path, document)
+        binds: Sequence[Bind] = ()
+        if unit is not None:
+            scope = self._documents.find_scope(path, document, own.name_start)
+            binds = _find_binds(unit, scope, own.name, own.name_start, is_type=own.kind_group == "type")
+            around = own.parent
+            while around >= 0 and around not in unit.by_symbol:
+                around = self._documents.symbols(path)[document][around].parent
+            binds = [bind for bind in binds if bind.scope == around]  # else of another, which a field does not hide
+        if unit is None or not binds:
+            holder = unit.qualified_names.get(own.parent, "") if unit is not None else ""
+            return Candidate(path, document, f"{holder}.{own.name}" if holder else own.qualified_name)
+        return Candidate(path, document, _name_bound(unit, binds[0], own.name))
 
     def _find_imported(self, path: str, document: int, name: str, start: int) -> Iterator[tuple[Bind, SymbolRef]]:
         """What the import at a place binds, and what it means; then what the imports behind it do."""
@@ -320,9 +335,7 @@ class Meanings:
     ) -> Iterator[tuple[int, int, int, SymbolRef | None]]:
         """As `find_named`, of the name that some definitions have, and of those that the imports of a file give them
         where these surely mean one."""
-        taken = {
-            target: self._find_taken(path, target) for target in wanted if self._documents.find_symbol(target) is None
-        }
+        taken = {target: self._find_taken(path, target) for target in wanted if self._is_value(target)}
         others = {local for target in wanted for local in self._documents.find_locals(path, target)}
         others |= {bind.name for binds in taken.values() for bind in binds}
         for local in (name, *sorted(others - {name})):
@@ -333,6 +346,14 @@ class Meanings:
                         ref = self._find_value(path, document, local, start, binds, target) or ref
                 if local == name or (ref is not None and ref.resolved is not None):
                     yield document, start, end, ref
+
+    def _is_value(self, target: Candidate) -> bool:
+        """Whether a place is a value or an alias of a type, if only beside an interface of its name."""
+        if self._documents.find_symbol(target) is None:
+            return True
+        unit = self._documents.unit(target.path, target.document)
+        binds = () if unit is None else unit.scopes[ROOT].get(target.name, ())
+        return any(not isinstance(bind.value, Defined | Imported) for bind in binds)
 
     def _find_taken(self, path: str, target: Candidate) -> list[Bind]:
         """The imports of a file that take a value by its name from the module that binds it."""
@@ -361,13 +382,31 @@ class Meanings:
         if mentions.is_behind(place):
             ref = self.find_attribute(path, document, name, start)
             return ref if ref is not None and target in ref.candidates else None
-        binds = unit.find(self._documents.find_scope(path, document, start), name, start)
-        own = (path, document) == (target.path, target.document) and name == target.name
+        scope = self._documents.find_scope(path, document, start)
+        is_type = place.role == "type"
+        if is_type and self._documents.find_generic(path, document, name, start):
+            return None
+        binds = _find_binds(unit, scope, name, start, is_type=is_type)
+        own = (path, document) == (target.path, target.document)
         if not any(each is bind for bind in binds for each in taken) and not (
-            own and any(bind.scope == ROOT and not bind.inner for bind in binds)
+            own and any(_name_bound(unit, bind, name) == target.name for bind in binds)
         ):
             return None
         return _known(name, target)
+
+
+def _find_binds(unit: Unit, scope: int, name: str, start: int, *, is_type: bool) -> Sequence[Bind]:
+    """Types of TypeScript, Rust, … are bound apart from values, and one name may be both."""
+    labels = (f"<{name}>", name) if is_type else (name, f"<{name}>")
+    return next((binds for label in labels if (binds := unit.find(scope, label, start))), ())
+
+
+def _name_bound(unit: Unit, bind: Bind, name: str) -> str:
+    """What is known only in a function without a name, a comprehension or a loop is named by where that begins: outside
+    of it, and as a type beside a value, the name may be another."""
+    holder = unit.qualified_names.get(bind.scope, "") if bind.scope != ROOT else ""
+    dotted = f"{holder}.{name}" if holder else name
+    return f"{dotted}@{bind.start}:{bind.name}" if bind.inner else dotted
 
 
 def _find_written(value: Value) -> str:

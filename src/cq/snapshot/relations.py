@@ -138,9 +138,8 @@ class Relations:
         return self.named(definition) if is_value else self.node(definition)
 
     def named(self, definition: Definition) -> Candidate:
-        """What a mention of a definition leads to: its node, or its name where it is a value or an alias of a type."""
-        path, document, _ = definition.key
-        return self.find_place(definition) or Candidate(path, document, definition.symbol.qualified_name)
+        """What a mention of a definition leads to."""
+        return self.meanings.find_own(*definition.key)
 
     def is_named_in(self, path: str, definition: Definition) -> bool:
         """Whether the code of a file names a definition for certain, besides where it is defined."""

@@ -136,7 +136,8 @@ def rank_twins(files: Files, rows: Iterable[Definition]) -> list[Definition]:
 
     def order(row: Definition) -> tuple[object, ...]:
         certain, possible = counts[row.key]
-        return row.symbol.kind in _VALUES, -certain, -possible, row.key in stubs, *row.order
+        rank = 2 if row.symbol.kind in _VALUES else row.symbol.kind == "impl"  # a block of Rust is not the type itself
+        return rank, -certain, -possible, row.key in stubs, *row.order
 
     return sorted(twins, key=order)
 
@@ -275,7 +276,16 @@ def describe_target(rows: Sequence[Definition]) -> Target:
 def find_same(rows: Sequence[Definition]) -> list[Definition]:
     """The first, and what is the same to who calls it: overloads, a getter and its setter, the branches of an `if`."""
     homes = [(row.file.path, row.document, row.symbol.qualified_name) for row in rows]
-    return [row for row, home in zip(rows, homes, strict=True) if home == homes[0]]
+    same = [row for row, home in zip(rows, homes, strict=True) if home == homes[0]]
+    return [row for row in same if len(same) == 1 or _find_lambda(row) == _find_lambda(same[0])]
+
+
+def _find_lambda(row: Definition) -> int:
+    """Where the function without a name begins that holds a definition: it gives what it holds no name of its own."""
+    around = [
+        other.start for other in row.siblings if other.kind == "lambda" and other.start < row.symbol.start < other.end
+    ]
+    return max(around, default=-1)
 
 
 def find_point(files: Files, text: str) -> tuple[HeldFile, int] | None:
@@ -452,7 +462,7 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
     first = table.offset(line, col or 1)
     if not col:  # the line's own code: a decorator belongs to what it decorates
         code = table.text(line)
-        first += len(code) - len(code.lstrip())
+        first += len(code) - len(code.lstrip()) if code.strip() else 0
     last = first + 1 if col else (table.starts[line] if line < len(table) else len(held.text))
     named: list[Definition] = []
     around: list[Definition] = []
@@ -463,11 +473,24 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
                 named.append(row)
             elif symbol.body_start >= 0 and symbol.start <= first < symbol.end:
                 around.append(row)
-    if not col:  # a line means what others can name: of a parameter or a local the function around it
-        named = [row for row in named if row.symbol.body_start >= 0 or is_looked_up(row.symbol, row.siblings)]
+    if not col:  # a line means code, or what is declared there: of a parameter, a local or `self.x = 1` the function
+        holder = around[-1].key if around else None
+        named = [
+            row
+            for row in named
+            if row.symbol.body_start >= 0 or (is_looked_up(row.symbol, row.siblings) and _find_body(row) == holder)
+        ]
     else:
         named = [row for row in named if row.symbol.kind not in ("parameter", "type_parameter")] or named
     return named or around[-1:]
+
+
+def _find_body(row: Definition) -> tuple[str, int, int] | None:
+    """The key of the definition whose body it is declared in."""
+    number = row.symbol.parent
+    while number >= 0 and row.siblings[number].body_start < 0:
+        number = row.siblings[number].parent
+    return (row.file.path, row.document, number) if number >= 0 else None
 
 
 _PACKAGES = {"py": "__init__", "rs": "mod|lib"}  # the file that is its folder's module; `index` elsewhere

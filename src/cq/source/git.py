@@ -24,7 +24,7 @@ from cq.opening import read_file
 from cq.source.checkout import DIRECTORY, LINK, SUBMODULE, Checkout, GitError, Tracked, open_checkout
 from cq.source.files import FileEntry, find_files
 from cq.source.ignore import Rules
-from cq.source.program import find_in_path
+from cq.source.program import choose_environment, find_in_path
 from cq.source.read import find_codec, read_bytes, real_path, show_path
 from cq.source.repository import find_common_dir, find_top, read_line
 
@@ -59,7 +59,7 @@ def find_changes(directory: str | os.PathLike[str], revision: str) -> dict[str, 
     checkout = open_checkout(base)
     before = base[len(checkout.top) + 1 :]
     before += "/" if before else ""
-    with _Git(checkout) as git:
+    with _Git(checkout, base) as git:
         if "@{" in revision:
             git.copy_logs()
         commit, status = git.run_any("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
@@ -104,7 +104,7 @@ def find_commits(directory: str | os.PathLike[str], limit: int) -> list[tuple[st
     base = real_path(os.fspath(directory))
     checkout = open_checkout(base)
     before = base[len(checkout.top) + 1 :]
-    with _Git(checkout) as git:
+    with _Git(checkout, base) as git:
         output = git.run(
             "log", f"--max-count={limit}", "--no-merges", "--name-only", "--no-renames", "--format=%x01",
             "--no-ext-diff", "--no-textconv", "--no-color", *([f"--relative={before}/"] if before else []),
@@ -340,8 +340,8 @@ def _read_text(path: str, most: int = _MAX_BLOB) -> bytes:
 class _Git:
     """git over the objects of a repository, in a directory of ours that holds its references and nothing else of it."""
 
-    def __init__(self, checkout: Checkout) -> None:
-        self.checkout = checkout
+    def __init__(self, checkout: Checkout, base: str) -> None:
+        self.checkout, self.base = checkout, base
         self.objects = f"{checkout.common}/objects"
 
     def __enter__(self) -> Self:
@@ -373,11 +373,10 @@ class _Git:
         import subprocess  # costs more than most questions, which do not ask git
         from threading import Timer
 
-        program = find_in_path("git")
+        program = find_in_path("git", self.base)
         if program is None:
             raise GitError("git is not installed")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        environment |= {
+        environment = choose_environment(os.environ, root=self.base) | {
             "LC_ALL": "C",
             "HOME": self.folder,
             "XDG_CONFIG_HOME": self.folder,

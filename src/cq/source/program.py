@@ -30,25 +30,37 @@ _VARIABLES = frozenset(_NAMES.split())
 _NEVER = ("LD_", "DYLD_", "PYTHON", "GIT_")
 
 
-def choose_environment(given: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
-    """What another process gets of an environment: the variables above, and `more` that the user has named."""
+def choose_environment(given: Mapping[str, str], more: Iterable[str] = (), root: str = "") -> dict[str, str]:
+    """What another process gets of an environment: the variables above, and `more` that the user has named. A program
+    that is about a repository is told its root, so that it finds no others there."""
     known = _VARIABLES.union(name for name in more if not name.startswith(_NEVER))
-    return {name: value for name, value in given.items() if name in known or name.startswith(_FAMILIES)}
+    chosen = {name: value for name, value in given.items() if name in known or name.startswith(_FAMILIES)}
+    # An empty PATH would mean the working directory.
+    if folders := _list_folders(chosen.pop("PATH", ""), root):
+        chosen["PATH"] = os.pathsep.join(folders)
+    return chosen
 
 
-def find_in_path(name: str) -> str | None:
+def find_in_path(name: str, root: str) -> str | None:
     """By the directories of PATH that are named in full: neither the working directory, where Windows looks first, nor
-    one that is named from there, for what lies in a repository is not to be run."""
+    one that is named from there, nor one in the repository: what lies there is not to be run."""
     endings = os.environ.get("PATHEXT", ".EXE").lower().split(os.pathsep) if sys.platform == "win32" else [""]
-    for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        folder = entry.strip('"') if sys.platform == "win32" else entry
-        if not os.path.isabs(folder):
-            continue
+    for folder in _list_folders(os.environ.get("PATH", os.defpath), root):
         for ending in endings:
             path = os.path.join(folder, name + ending)
-            if os.path.isfile(path) and os.access(path, os.X_OK):
+            if os.path.isfile(path) and os.access(path, os.X_OK) and not _lies_in(path, root):
                 return path
     return None
+
+
+def _list_folders(path: str, root: str) -> list[str]:
+    entries = [entry.strip('"') if sys.platform == "win32" else entry for entry in path.split(os.pathsep)]
+    return [entry for entry in entries if os.path.isabs(entry) and not _lies_in(entry, root)]
+
+
+def _lies_in(path: str, root: str) -> bool:
+    inside = tuple(os.path.join(folder, "") for folder in {root, os.path.realpath(root)}) if root else ()
+    return any(os.path.join(each, "").startswith(inside) for each in (os.path.normpath(path), os.path.realpath(path)))
 
 
 def kill_group(pid: int) -> None:

@@ -14,7 +14,7 @@ from cq.model.errors import StoreError
 from cq.store import head as heads
 from cq.store import kept
 from cq.store.head import PAGE, BadHead, Head, Stamp, find_data, find_fault, find_number, load_head, save_head
-from cq.store.lock import remove_file, take_lock
+from cq.store.lock import DRAFT, remove_file, take_lock
 from cq.store.prefix import name_file
 
 SCHEMA = 14
@@ -106,14 +106,19 @@ def build(index: Path, producer: str, *, words: bool = True) -> Iterator[sqlite3
 @contextlib.contextmanager
 def writing(index: Path) -> Iterator[sqlite3.Connection]:
     """A connection that writes, for the holder of the lock. What was committed is in the head when the block ends."""
-    # SQLite moves the log into the data when the last connection is closed; one that only reads cannot.
-    with contextlib.closing(connect(index)), contextlib.closing(connect(index, write=True)) as connection:
-        try:
-            yield connection
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            _settle(index, connection)
+    try:
+        # SQLite moves the log into the data when the last connection is closed; one that only reads cannot.
+        with contextlib.closing(connect(index)), contextlib.closing(connect(index, write=True)) as connection:
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                _settle(index, connection)
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise
+        raise explain(error, index) from None
 
 
 def _settle(index: Path, connection: sqlite3.Connection) -> None:
@@ -251,7 +256,8 @@ def _clear(index: Path) -> None:
     with contextlib.suppress(OSError, BadHead):
         current = find_number(index, load_head(index).file)
     for path in list(index.parent.iterdir()):
-        old = path.name in (f"{index.name}-wal", f"{index.name}-shm")  # of a format before this one
+        # Of a writer that was killed, and of a format before this one.
+        old = path.name.startswith(DRAFT) or path.name in (f"{index.name}-wal", f"{index.name}-shm")
         if old or find_number(index, path.name) not in (0, current):
             # Where a file that is open cannot be removed, the next writer does it; a directory is nothing of ours.
             with contextlib.suppress(PermissionError, IsADirectoryError):

@@ -26,7 +26,7 @@ from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
 
 from cq.opening import open_file, open_regular, read_file
 from cq.store.kept import find_logs
-from cq.store.lock import replace_file
+from cq.store.lock import write_file
 
 PAGE = 8192
 _MARK = b"cq index"
@@ -86,17 +86,7 @@ def save_head(index: Path, head: Head, digests: array[int]) -> None:
     packed = digests.tobytes()
     head = msgspec.structs.replace(head, pages=len(digests), digest=xxh3_64_intdigest(packed))
     lines = b"\n".join((_MARK, head.file.encode(), msgspec.json.encode(head), b""))
-    draft = index.with_name(f".{index.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    # A name that somebody laid there, a link perhaps, is not followed.
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(lines + xxh3_64_hexdigest(lines).encode() + b"\n" + packed)
-        replace_file(draft, index)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    write_file(index, (lines, xxh3_64_hexdigest(lines).encode(), b"\n", packed))
 
 
 def find_data(index: Path) -> Path:
@@ -119,7 +109,7 @@ def stamp(path: Path) -> Stamp | None:
     """None for a file that is not there, and for an empty one."""
     try:
         found = os.lstat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return Stamp(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if found.st_size else None
 

@@ -20,7 +20,7 @@ from xxhash import xxh3_64_intdigest
 from cq.model.edge import Candidate
 from cq.opening import read_file
 from cq.store.codec import pack, unpack
-from cq.store.lock import replace_file
+from cq.store.lock import write_file
 from cq.store.prefix import tree_key
 
 _MARK = b"\xffcq1"
@@ -174,12 +174,7 @@ def _write(path: Path, entries: Sequence[_Entry]) -> None:
     if not entries:
         path.unlink(missing_ok=True)
         return
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        for entry in entries:
-            file.write(_encode(entry))
-    replace_file(draft, path)
+    write_file(path, map(_encode, entries))
 
 
 def _encode(entry: _Entry) -> bytes:

@@ -6,11 +6,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 _PAUSE = 0.02  # seconds between two tries where the system cannot wait
 # Far behind what is written: on Windows nobody else can read a byte that is locked.
 _PLACE = 1 << 30
+DRAFT = ".draft-"
 _PATIENCE = 2.0  # seconds for someone who has a file open where that keeps it from being replaced
 
 
@@ -40,6 +43,23 @@ def replace_file(draft: Path, path: Path) -> None:
             if sys.platform != "win32" or time.monotonic() > until:
                 raise
         time.sleep(_PAUSE)
+
+
+def write_file(path: Path, pieces: Iterable[bytes]) -> None:
+    """In one step: whoever reads it sees the one before or this one. What a killed writer leaves is named by DRAFT."""
+    draft = path.with_name(f"{DRAFT}{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    # A name that somebody laid there, a link perhaps, is not followed.
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        replace_file(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
 
 
 def remove_file(path: Path, seconds: float = _PATIENCE) -> None:

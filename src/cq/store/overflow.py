@@ -3,7 +3,6 @@ file where `cq.toml` says so."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -17,7 +16,7 @@ from xxhash import xxh3_64_hexdigest
 from cq.model.answer import ArtifactRef
 from cq.model.errors import UsageError
 from cq.opening import read_file
-from cq.store.lock import replace_file
+from cq.store.lock import write_file
 
 FOLDER = "answers"
 KEPT = 200
@@ -76,9 +75,7 @@ class FileStore:
         if path.exists():
             path.touch()
             return artifact_id
-        draft = self._folder / f".{artifact_id}.{os.getpid()}"
-        draft.write_bytes(payload)
-        replace_file(draft, path)
+        write_file(path, [payload])
         kept = list(self._folder.glob("*.json"))
         if len(kept) > KEPT + _SPARE:  # their ages cost more than the answer
             for old in sorted(kept, key=_age, reverse=True)[KEPT:]:

@@ -685,6 +685,9 @@ class LinkedTree:
         found = self._reader.paths(self._tree, self._reader.find_names(name, "called used"))
         return sorted(path for paths in found.values() for path in paths)
 
+    def find_named(self, name: str, kind: str, limit: int) -> list[str]:
+        return self._reader.find_named(self._tree, name, kind, limit)
+
     def find_referrers(self, key: int) -> list[tuple[str, array[int]]]:
         return self._reader.find_referrers(self._tree, key)
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # 32,000 tokens at four characters each; a part stays well below, so that a small edit does not re-cut it.
 MAX_CHARS = 128_000
 PART_BYTES = 96_000
+# The id of a chunk is a hash of its text, so a nest costs its square; what is deeper shares the chunk around it.
+MAX_NEST = 500
 SCREEN_BYTES = 1_500
 _PARAGRAPH = re.compile(rb"\n[ \t\r]*\n(?=\S)")
 NAME_CHARS = 60
@@ -282,7 +284,7 @@ def _add_nested(roots: list[Piece], drafts: list[Draft]) -> list[Piece]:
             # Equal spans share a chunk; in broken code what leaves its holder, or stands in an import, has none.
             if draft.end > holder.end or start >= draft.end or holder.kind == "import":
                 continue
-            if (start, draft.end) == (holder.start, holder.end):
+            if (start, draft.end) == (holder.start, holder.end) or holder.depth >= MAX_NEST:
                 continue
             pieces.append(Piece(start, draft.end, draft.kind, draft.name, inner[at - 1], parent, holder.depth + 1))
             sibling_end[parent] = draft.end

@@ -43,7 +43,7 @@ from cq.model.code import (
     split_receiver,
 )
 from cq.syntax.language import Draft
-from cq.syntax.tree import Ancestors, Node, kind_of, start_of
+from cq.syntax.tree import Ancestors, Node, end_of, kind_of, start_of
 
 if TYPE_CHECKING:
     from cq.syntax.collect import Collector, Scopes
@@ -75,7 +75,8 @@ class CodeDraft:
         self.entries: list[Entry] = []
         self.decorators: list[tuple[int, Value]] = []
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
-        self.branches: list[tuple[int, BranchKind, int, Value]] = []  # start, kind, end, value
+        # Start, end, kind, value, start of the `try`, whether it is empty.
+        self.branches: list[tuple[int, int, BranchKind, Value, int, bool]] = []
         self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
         self.renamed: dict[int, int] = {}  # start of a function in values -> of its definition, where that is another
         self.is_shared = False  # whether functions assign to variables of others around them
@@ -83,6 +84,13 @@ class CodeDraft:
         self.looped: set[int] = set()  # starts of comprehensions of which a `for` was read
         self.sources: dict[int, Node] = {}  # start of an assignment that is assigned -> what is assigned in the end
         self.notes: object = None  # what a language keeps until the document is read
+
+    def add_branch(
+        self, kind: BranchKind, node: Node | None, value: Value = None, tried: int = -1, *, is_empty: bool = False
+    ) -> None:
+        """What broken code lacks is no branch."""
+        if node is not None:
+            self.branches.append((start_of(node), end_of(node), kind, value, tried, is_empty))
 
     def add_anonymous(self, collector: Collector) -> None:
         """A symbol for every function without a name. It is a part of the definition around it, not a scope."""
@@ -133,8 +141,8 @@ class CodeDraft:
         self.branches.sort(key=_spans)
         owners = scopes.find([branch[0] for branch in self.branches])
         branches = tuple(
-            Branch(scope, kind, start, end, value)
-            for scope, (start, kind, end, value) in zip(owners, self.branches, strict=True)
+            Branch(scope, kind, start, end, value, tried, is_empty)
+            for scope, (start, end, kind, value, tried, is_empty) in zip(owners, self.branches, strict=True)
         )
         entries = tuple(sorted(self.entries, key=lambda entry: entry.start))
         code = Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, branches, public, entries)
@@ -465,4 +473,4 @@ def _lift(row: Row, lifted: Mapping[int, int]) -> Row:
 
 
 _places = itemgetter(0, 1, 2)
-_spans = itemgetter(0, 2)
+_spans = itemgetter(0, 1)

@@ -20,7 +20,6 @@ _GAP = 64  # bytes before a definition that are looked at first
 _NEWLINE = ord("\n")
 DEFINED = 255  # the mark of a definition's own name: no reference
 _CALL = ROLE_NUMBER["call"]
-_MAX_KNOWN = 100_000
 
 # What the code of a call says: callee, arguments by position and by keyword.
 LooseSite = tuple[Value, tuple[Value, ...], tuple[tuple[str, Value], ...]]
@@ -85,6 +84,14 @@ class Collector:
     def slice(self, start: int, end: int) -> str:
         return self.text[start:end].decode("utf-8", "replace")
 
+    def write(self, node: Node) -> str:
+        """A node as it is written."""
+        return self.text[start_of(node) : end_of(node)].decode("utf-8", "replace")
+
+    def excerpt(self, node: Node, limit: int = CALLEE_TEXT) -> str:
+        """A node for people: on one line, and not too long."""
+        return clip(self.text, start_of(node), end_of(node), limit)
+
     def fold(self, start: int, end: int) -> str:
         """The slice on one line, its comments taken out."""
         piece = self.text[start:end]
@@ -136,9 +143,7 @@ class Collector:
             if summary is None:
                 summary = language.summarize_arguments(self, args)
                 if written:
-                    if len(known) >= _MAX_KNOWN:
-                        known.clear()
-                    known[written] = summary
+                    known.keep(written, summary)
             self.calls.append((start, end, name_start, kind, raw, name, receiver, *summary, *site))
 
     def split_callee(self, language: Language, callee: Node | Span) -> tuple[str, str, str, int]:
@@ -165,7 +170,7 @@ class Collector:
         node = None if isinstance(callee, Span) else language.callee_name(self, callee)
         if node is None or start_of(node) == end_of(node):  # nothing, or a name that the parser made up
             return "", -1
-        return self.slice(start_of(node), end_of(node)), start_of(node)
+        return self.write(node), start_of(node)
 
     def add_import(
         self,

@@ -14,7 +14,7 @@ from cq.model.code import Site
 from cq.model.edge import find_mistake
 from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, Import, Quiet, References, Symbol
 from cq.model.source import Problem, Segment
-from cq.syntax.chunks import build_chunks
+from cq.syntax.chunks import MAX_NEST, build_chunks
 from cq.syntax.code import ANONYMOUS
 from cq.syntax.collect import DEFINED, Collector, Scopes
 from cq.syntax.language import AT_ROOT, IN_CLASS, ROLE_NUMBER, Draft, Language
@@ -87,6 +87,9 @@ def extract_facts(
         for draft in drafts:
             draft.chunk = 0
         chunks = build_chunks(text, span, [], [], None, References())
+    if any(chunk.depth >= MAX_NEST for chunk in chunks):
+        message = f"it nests more than {MAX_NEST} deep: what is deeper has no chunk of its own"
+        collector.problems.append(Problem("depth", message, *span))
     steps.run("definitions", None, _number_alike, drafts)
     calls, sites = steps.run("calls", ([], []), _build_calls, collector, scopes, spoken.has_code)
     exports = steps.run("exports", (), _build_exports, collector)
@@ -390,6 +393,8 @@ def _build_calls(collector: Collector, scopes: Scopes, has_code: bool) -> tuple[
     for (
         (start, end, name_start, kind, callee, name, receiver, args, count, keywords, target, values, named), scope
     ) in zip(loose, owners, strict=True):  # fmt: skip
+        if kind == "call" and start in collector.decorator_calls:
+            kind = "decorator"
         calls.append(Call(kind, callee, name, receiver, start, end, name_start, scope, args, count, keywords))
         if has_code:
             # The parser makes up a callee that is not written yet: nothing is known of it.

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -57,6 +57,21 @@ ARG_TEXT = 80
 CALLEE_TEXT = 200
 
 _DOC_EDGE = re.compile(r"^[ \t]*(?:/\*\*?!?|///?!?|//|\*+/|\*|#+!?|--+|;+)?[ \t]?|[ \t]*\*+/[ \t]*$")
+
+
+_Key = TypeVar("_Key")
+_Kept = TypeVar("_Kept")
+MAX_KEPT = 100_000
+
+
+class Kept(dict[_Key, _Kept]):
+    """What equal texts say, read once, for as long as there are not too many of them."""
+
+    def keep(self, key: _Key, value: _Kept) -> _Kept:
+        if len(self) >= MAX_KEPT:
+            self.clear()
+        self[key] = value
+        return value
 
 
 # Draft.owner of a field that is defined inside a method: it belongs to the class around, and is nothing without one.
@@ -192,9 +207,9 @@ class Language:
         )
 
     @cached_property
-    def known_arguments(self) -> dict[bytes, tuple[tuple[Argument, ...], int, tuple[str, ...]]]:
+    def known_arguments(self) -> Kept[bytes, tuple[tuple[Argument, ...], int, tuple[str, ...]]]:
         """Summaries of argument lists by their text."""
-        return {}
+        return Kept()
 
     @cached_property
     def argument_ids(self) -> dict[int, str]:
@@ -221,7 +236,7 @@ class Language:
         body = captures.get("body")
         draft = Draft(
             kind,
-            collector.slice(start_of(name), end_of(name)),
+            collector.write(name),
             start_of(node),
             end_of(node),
             start_of(name),
@@ -263,11 +278,11 @@ class Language:
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         for module in captures.get("module", ()):
-            name = collector.slice(start_of(module), end_of(module)).strip("\"'`<>")
+            name = collector.write(module).strip("\"'`<>")
             bindings = [
                 (
-                    collector.slice(start_of(local), end_of(local)),
-                    collector.slice(start_of(local), end_of(local)),
+                    collector.write(local),
+                    collector.write(local),
                     start_of(local),
                     end_of(local),
                     False,
@@ -278,7 +293,7 @@ class Language:
 
     def on_export(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         for name in captures.get("name", ()):
-            text = collector.slice(start_of(name), end_of(name))
+            text = collector.write(name)
             collector.exports.append((start_of(name), text, text, end_of(node), "", False))
 
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
@@ -331,7 +346,7 @@ class Language:
                 piece = text[start:end] if end - start <= ARG_TEXT else b"\n"
                 # Most arguments are short and on one line: no folding to do.
                 excerpt = clip(text, start, end, ARG_TEXT) if b"\n" in piece else piece.decode("utf-8", "replace")
-                depth = self.shape_depth(child) if kind in _NESTED else 0
+                depth = self.shape_depth(child) if kind in NESTED else 0
                 summaries.append(Argument(kind, excerpt, name, depth, kind == "spread"))
         return tuple(summaries), positional, keywords
 
@@ -344,11 +359,11 @@ class Language:
         """1 for a flat call, list or object, 2 for one with another inside; deeper is not looked at."""
         for child in children_of(node):
             kind = self.argument_ids.get(kind_id_of(child))
-            if kind in _NESTED:
+            if kind in NESTED:
                 return 2
             if child_count_of(child) and kind is None:
                 for inner in children_of(child)[:64]:
-                    if self.argument_ids.get(kind_id_of(inner)) in _NESTED:
+                    if self.argument_ids.get(kind_id_of(inner)) in NESTED:
                         return 2
         return 1
 
@@ -382,5 +397,5 @@ class Language:
         return "\n".join(lines).strip("\n").rstrip()
 
 
-_NESTED = frozenset({"call", "array", "object"})
+NESTED = frozenset({"call", "array", "object"})
 ROLE_NUMBER: dict[str, int] = {role: number for number, role in enumerate(ROLES)}

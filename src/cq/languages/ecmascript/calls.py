@@ -13,7 +13,7 @@ from cq.model.facts import Argument
 from cq.syntax.code import MAX_ELEMENTS
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, NESTED, ROLE_NUMBER, Kept
 from cq.syntax.tree import (
     Captures,
     Node,
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
 Summary = tuple[tuple[Argument, ...], int, tuple[str, ...]]  # arguments, how many by position, keyword names
 _CALL = ROLE_NUMBER["call"]
-_DECORATOR = ROLE_NUMBER["decorator"]
 _NO_ARGUMENTS: Summary = ((), 0, ())
 _PLAIN_CALLEE = 80  # bytes of a callee that is kept
-_MAX_KNOWN = 100_000
 _DEPTH_BYTES = 400
 _SCRIPT_NAME = re.compile(r"#?[^\W\d][\w$]*|#?\$[\w$]*")
 # Up to a bracket that stands outside strings: something nested.
@@ -106,9 +104,9 @@ class CallReader(ValueReader):
                           values, ()))  # fmt: skip
 
     @cached_property
-    def known_callees(self) -> dict[bytes, Callee]:
+    def known_callees(self) -> Kept[bytes, Callee]:
         """Names with their attributes by their text; the name's place is counted from the end."""
-        return {}
+        return Kept()
 
     def _read_callee(self, collector: Collector, callee: Node) -> Callee:
         text, first, last = collector.text, start_of(callee), end_of(callee)
@@ -144,9 +142,7 @@ class CallReader(ValueReader):
             is_short = is_short and target == read_path(text[first:last])
         found = Callee(written, ending, name, receiver, way, at, target)
         if is_short and collector.clean:
-            if len(self.known_callees) >= _MAX_KNOWN:
-                self.known_callees.clear()
-            self.known_callees[text[first:last]] = found._replace(name_start=at - last)
+            self.known_callees.keep(text[first:last], found._replace(name_start=at - last))
         return found
 
     def _read_odd_callee(self, collector: Collector, callee: Node) -> tuple[str, int, str]:
@@ -205,7 +201,7 @@ class CallReader(ValueReader):
             if kind == "other" and text[first : first + 1] == b"-":
                 kind = "number"
             depth = 0
-            if kind in _NESTED:
+            if kind in NESTED:
                 at = first if kind != "call" else text.find(b"(", first, last)
                 depth = 2 if _INNER_BRACKET.match(text, at + 1, min(last - 1, at + _DEPTH_BYTES)) else 1
             found.append(Argument(kind, clip(text, first, last, ARG_TEXT), "", depth, kind == "spread"))
@@ -213,15 +209,8 @@ class CallReader(ValueReader):
 
     def on_decorator(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         for value in children_of(node):
-            if is_error(value):
-                continue
-            collector.spans.append((start_of(node), end_of(node), _DECORATOR))
-            if kind_of(value) == "call_expression":
-                collector.decorator_calls.add(start_of(value))
-            elif kind_of(value) in ("identifier", "member_expression"):
-                site = (self.value(collector, value), (), ())
-                collector.add_call(self, "decorator", start_of(value), end_of(value), value, None, site)
-            collector.code.decorators.append((start_of(node), self.value(collector, value)))
+            if not is_error(value):
+                self.add_decorator(collector, node, value)
 
     # -- elements --------------------------------------------------------------------------------
 
@@ -299,7 +288,6 @@ def _read_literal(kind: str, text: str) -> Value:
 _PARENTHESIS, _BACKTICK = ord("("), ord("`")
 _TEXTS: Value = Each("list", Constant("str"))
 _MODULE_CALLS = frozenset({"require", "import", "Object.defineProperty"})
-_NESTED = frozenset({"call", "array", "object"})
 _LOOSE_CALLEES = frozenset(
     {"non_null_expression", "parenthesized_expression", "sequence_expression", "instantiation_expression",
      "as_expression", "satisfies_expression"}

@@ -206,7 +206,7 @@ class DefinitionReader(HolderReader):
             self.bind(collector, first, first, label, inner)
             collector.symbols.append(Draft("variable", label, *span, first, last, head=head, signature=signature))
             if path and key is not None and value is not None:
-                path_of_key = f"{path}.{collector.slice(start_of(key), end_of(key))}"
+                path_of_key = f"{path}.{collector.write(key)}"
                 collector.flows.append((first, last, "assign", label, path_of_key, "attribute", start_of(value)))
         if value is not None and not path:
             target = clip(text, start_of(pattern), end_of(pattern), CALLEE_TEXT)
@@ -231,7 +231,7 @@ class DefinitionReader(HolderReader):
         for name, value, key in self.find_bound(collector, pattern, whole):
             start, end = start_of(name), end_of(name)
             collector.marks[start] = _IMPORT
-            path = [] if key is None else [collector.slice(start_of(key), end_of(key))]
+            path = [] if key is None else [collector.write(key)]
             imported = ".".join([required.member, *path] if required.member else path) or "*"
             bindings.append((collector.slice(start, end), imported, start, end, False))
             self.bind(collector, start, start, bindings[-1][0], name_import(value))

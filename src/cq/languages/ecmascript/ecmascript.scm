@@ -38,9 +38,12 @@
 (arrow_function) @nameless
 
 (for_in_statement) @flow.for
-(for_statement) @flow.loop
-(while_statement) @flow.loop
-(do_statement) @flow.loop
+(if_statement) @branch.if
+(for_statement) @branch.loop
+(while_statement) @branch.loop
+(do_statement) @branch.loop
+(switch_statement) @branch.switch
+(try_statement) @branch.try
 (catch_clause) @flow.catch
 (return_statement) @flow.return
 (throw_statement) @flow.raise

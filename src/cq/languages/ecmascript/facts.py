@@ -66,13 +66,6 @@ class EcmaScript(ImportReader, CallReader):
             collector.symbols = _settle_owners(collector.symbols)
         if collector.remarks:
             _find_components(collector)
-        if collector.decorator_calls:
-            collector.calls = [
-                (*call[:3], "decorator", *call[4:])
-                if call[0] in collector.decorator_calls and call[3] == "call"
-                else call
-                for call in collector.calls
-            ]
         Placement(collector, self.notes(collector), self.type_kinds).place()
 
     def finish_nested(self, collector: Collector) -> None:

@@ -153,7 +153,7 @@ def _has_word(node: Node, word: str) -> bool:
 
 
 def _unquote(collector: Collector, node: Node) -> str:
-    return collector.slice(start_of(node), end_of(node)).strip(_QUOTES)
+    return collector.write(node).strip(_QUOTES)
 
 
 def _read_name(collector: Collector, node: Node, imported: str) -> tuple[str, str, int, int]:

@@ -70,14 +70,14 @@ class ParameterReader(ValueReader):
             body_start,
             parameters[has_this:],
             tuple([
-                (start_of(name), collector.slice(start_of(name), end_of(name)), value)
+                (start_of(name), collector.write(name), value)
                 for read in taken for name, value, _ in read.bound
             ]),
             kind,
             self.value(collector, body) if is_expression else None,
             is_arrow,
             parameters[0].type if has_this else None,
-            "" if own is None else collector.slice(start_of(own), end_of(own)),
+            "" if own is None else collector.write(own),
         )  # fmt: skip
 
     def read_signature(self, collector: Collector, draft: Draft, node: Node) -> None:
@@ -117,7 +117,7 @@ class ParameterReader(ValueReader):
                 continue
             kind, value = self.value(collector, field_of(node, "type")), self.value(collector, default)
             optional = default is not None or self.all_optional or kind_of(node) == "optional_parameter"
-            name, bound = collector.slice(start_of(pattern), end_of(pattern)), ()
+            name, bound = collector.write(pattern), ()
             if kind_of(pattern) in ("object_pattern", "array_pattern"):
                 name = f"({sum(read.parameter.name != 'this' for read in found)})"
                 bound = tuple(self.find_bound(collector, pattern, Name(name)))
@@ -158,7 +158,7 @@ class ParameterReader(ValueReader):
             if name is not None and end_of(name) > start_of(name):
                 start, end = start_of(child), end_of(child)
                 collector.symbols.append(
-                    Draft("type_parameter", collector.slice(start_of(name), end_of(name)), start, end,
+                    Draft("type_parameter", collector.write(name), start, end,
                           start_of(name), end_of(name), head=start, signature=collector.fold(start, end))
                 )  # fmt: skip
 

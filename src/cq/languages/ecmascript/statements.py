@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from cq.languages.ecmascript.definitions import DefinitionReader, with_semicolon
 from cq.languages.ecmascript.parameters import IN_CLASS
 from cq.languages.ecmascript.values import VALUE_TEXT, read_dotted, read_key
-from cq.model.code import Constant, Defined, Dictionary, Iterated, Lambda, Name, Text, Value
+from cq.model.code import Caught, Constant, Defined, Dictionary, Iterated, Lambda, Name, Text, Value
+from cq.syntax.branches import add_if, add_try
 from cq.syntax.excerpt import clip
 from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Draft
 from cq.syntax.tree import Captures, Node, child_at, children_of, end_of, field_of, kind_of, start_of
@@ -21,8 +22,6 @@ _ASSIGNMENT = ROLE_NUMBER["assignment"]
 class StatementReader(DefinitionReader):
     def on_flow(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         match kind:
-            case "loop":
-                collector.code.branches.append((start_of(node), "loop", end_of(node), None))
             case "for":
                 self._read_loop(collector, node)
             case "assign":
@@ -33,6 +32,21 @@ class StatementReader(DefinitionReader):
                 self._read_catch(collector, node)
             case _:
                 self._read_result(collector, kind, node)
+
+    def each_branch(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
+        code = collector.code
+        for node in nodes:
+            match kind:
+                case "if":
+                    add_if(code, node, self.condition(collector, field_of(node, "condition")))
+                case "loop":
+                    code.add_branch("loop", node, self.condition(collector, field_of(node, "condition")))
+                case "try":
+                    add_try(code, node, lambda _: None)
+                case _:
+                    value, body = self.value(collector, field_of(node, "value")), field_of(node, "body")
+                    for case in children_of(body) if body is not None else ():
+                        code.add_branch("case", case, value)
 
     def _read_result(self, collector: Collector, kind: str, node: Node) -> None:
         """`return`, `yield`, `throw`, `await`."""
@@ -66,12 +80,12 @@ class StatementReader(DefinitionReader):
             source = None if right is None else Iterated(iterated)
             if right is not None and kind_of(right) in _ITERATED and iterated is not None:
                 collector.code.runs.append((start_of(right), "iter", iterated))
-        collector.code.branches.append((start, "loop", end, None))
+        collector.code.add_branch("loop", node)
         if field_of(node, "kind") is None:
             self._assign(collector, start, end, target, source)
             return
         for name, value, _ in self.find_bound(collector, target, source):
-            label = collector.slice(start_of(name), end_of(name))
+            label = collector.write(name)
             collector.code.binds.append((start, start, label, value, end))
             self.add_binding(collector, "variable", name)
 
@@ -80,7 +94,8 @@ class StatementReader(DefinitionReader):
         start, end = start_of(node), end_of(node)
         for name, _, _ in self.find_bound(collector, parameter):
             self.add_binding(collector, "variable", name)
-            collector.code.binds.append((start, start, collector.slice(start_of(name), end_of(name)), None, end))
+            label = collector.write(name)
+            collector.code.binds.append((start, start, label, Caught(None), end))
         text = collector.text
         target = "" if parameter is None else clip(text, start_of(parameter), end_of(parameter), CALLEE_TEXT)
         collector.flows.append((start, end, "catch", target, "", "", -1))
@@ -164,7 +179,7 @@ class StatementReader(DefinitionReader):
         if not is_module:
             collector.exports.append((start, dotted or draft.name, draft.name, end, "", False))
         elif kind_of(value) != "object":
-            name = dotted or "exports" if own is None else collector.slice(start_of(own), end_of(own))
+            name = dotted or "exports" if own is None else collector.write(own)
             collector.exports.append((start, name, "export=", end, "", False))
         else:
             for child in children_of(value):
@@ -174,7 +189,7 @@ class StatementReader(DefinitionReader):
                 if key is not None:
                     name = exported = read_key(collector, key)[0]
                     if source is not None and kind_of(source) == "identifier":
-                        name = collector.slice(start_of(source), end_of(source))
+                        name = collector.write(source)
                     collector.exports.append((start_of(key), name, exported, end_of(key), "", False))
 
     def _assign(self, collector: Collector, start: int, end: int, target: Node, value: Value) -> None:
@@ -183,7 +198,7 @@ class StatementReader(DefinitionReader):
         if kind_of(target) in ("member_expression", "subscript_expression"):
             holder = self.value(collector, field_of(target, "object"))
             if holder is not None and name is not None:
-                label = collector.slice(start_of(name), end_of(name))
+                label = collector.write(name)
                 collector.code.stores.append((start, holder, label, value, None, end))
             elif holder is not None and index is not None:
                 collector.code.stores.append((start, holder, None, value, self.value(collector, index), end))

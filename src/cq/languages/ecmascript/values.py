@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +12,6 @@ from cq.languages.ecmascript.scopes import Notes
 from cq.model.code import (
     NULL,
     Attribute,
-    Awaited,
     Bounds,
     CallEnd,
     Choice,
@@ -28,7 +27,6 @@ from cq.model.code import (
     Name,
     ObjectType,
     ReturnOf,
-    Sent,
     Slice,
     Spread,
     SuperObject,
@@ -41,7 +39,7 @@ from cq.model.code import (
 )
 from cq.syntax.code import MAX_ELEMENTS, MAX_NESTED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import Language
+from cq.syntax.reading import CodeReader
 from cq.syntax.tree import Node, child_at, children_of, end_of, field_of, kind_id_of, kind_of, start_of
 
 if TYPE_CHECKING:
@@ -92,10 +90,8 @@ class ModuleCall(NamedTuple):
     start: int
 
 
-class ValueReader(Language):
+class ValueReader(CodeReader):
     """Reads values of nodes. No shorter than its handlers: the grammars have some fifty kinds of them."""
-
-    has_code = True
 
     def notes(self, collector: Collector) -> Notes:
         notes = collector.code.notes
@@ -119,10 +115,6 @@ class ValueReader(Language):
             return None
         return walk(self, collector, node, depth + 1)
 
-    def values(self, collector: Collector, nodes: Sequence[Node], depth: int = 0) -> tuple[Value, ...]:
-        kept = [node for node in nodes[:MAX_ELEMENTS] if kind_id_of(node) != self.comment_id]
-        return tuple([self.value(collector, node, depth) for node in kept])
-
     @cached_property
     def value_walks(self) -> dict[int, Walk]:
         numbers = ((self.grammar.find_kind(name), walk) for name, walk in _WALKS.items())
@@ -135,10 +127,6 @@ class ValueReader(Language):
     @cached_property
     def member_id(self) -> int | None:
         return self.grammar.find_kind("member_expression")
-
-    @cached_property
-    def comment_id(self) -> int | None:
-        return self.grammar.find_kind("comment")
 
     # -- expressions -----------------------------------------------------------------------------
 
@@ -155,13 +143,13 @@ class ValueReader(Language):
             node = child_at(node, 0)
         if node is not None and kind_of(node) == "member_expression":
             name, node = field_of(node, "property"), field_of(node, "object")
-            member = "" if name is None else collector.slice(start_of(name), end_of(name))
+            member = "" if name is None else collector.write(name)
         if node is None or kind_id_of(node) != self.call_id:
             return None
         function, arguments = field_of(node, "function"), field_of(node, "arguments")
         if function is None or arguments is None:
             return None
-        kind = collector.slice(start_of(function), end_of(function))
+        kind = collector.write(function)
         given = [child for child in children_of(arguments) if kind_id_of(child) != self.comment_id]
         if kind not in ("require", "import") or len(given) != 1 or kind_of(given[0]) not in _STRINGS:
             return None
@@ -182,7 +170,7 @@ class ValueReader(Language):
         base: Node | None = node
         while base is not None and kind_id_of(base) == self.member_id:
             name = field_of(base, "property")
-            names.append("" if name is None else collector.slice(start_of(name), end_of(name)))
+            names.append("" if name is None else collector.write(name))
             base = field_of(base, "object")
         if base is None or not all(names):
             return None  # the parser made one up
@@ -192,10 +180,6 @@ class ValueReader(Language):
         base = self.value(collector, field_of(node, "object"), depth)
         index = field_of(node, "index")
         return None if base is None or index is None else Element(base, (self.value(collector, index, depth),))
-
-    def first_value(self, collector: Collector, node: Node, depth: int = 0) -> Value:
-        inner = next((child for child in children_of(node) if kind_id_of(child) != self.comment_id), None)
-        return self.value(collector, inner, depth)
 
     def _last(self, collector: Collector, node: Node, depth: int) -> Value:
         return self.value(collector, child_at(node, -1), depth)
@@ -213,15 +197,6 @@ class ValueReader(Language):
     def _typed(self, kind: Value, value: Value) -> Value:
         return value if kind is None else Typed(kind, value)
 
-    def _await(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Awaited(self.first_value(collector, node, depth))
-
-    def _yield(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Sent()
-
-    def _spread(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Spread(self.first_value(collector, node, depth))
-
     def _array(self, collector: Collector, node: Node, depth: int) -> Value:
         return Listing("list", self.values(collector, children_of(node), depth))
 
@@ -235,7 +210,7 @@ class ValueReader(Language):
                     entries.setdefault(start_of(value), None)
                     pairs.append((self.key(collector, name), self.value(collector, value, depth)))
                 case "shorthand_property_identifier":
-                    label = collector.slice(start_of(child), end_of(child))
+                    label = collector.write(child)
                     pairs.append((Text(label), Name(label)))
                 case "method_definition" if name is not None:
                     start = start_of(child)
@@ -278,9 +253,6 @@ class ValueReader(Language):
     def _unary(self, collector: Collector, node: Node, depth: int) -> Value:
         return _BOOL if collector.text[start_of(node)] == _NOT else None
 
-    def _function(self, collector: Collector, node: Node, depth: int) -> Value:
-        return Lambda(start_of(node))
-
     def _string(self, collector: Collector, node: Node, depth: int) -> Value:
         start, end = start_of(node), end_of(node)
         raw = collector.text[start + 1 : end - 1]
@@ -292,7 +264,7 @@ class ValueReader(Language):
         return _STR
 
     def _number(self, collector: Collector, node: Node, depth: int) -> Value:
-        return read_number(collector.slice(start_of(node), end_of(node))) or _INT
+        return read_number(collector.write(node)) or _INT
 
     # -- patterns --------------------------------------------------------------------------------
 
@@ -306,7 +278,7 @@ class ValueReader(Language):
                     if end_of(node) > start_of(node):
                         yield Bound(node, value, key)
                 case "shorthand_property_identifier_pattern":
-                    name = collector.slice(start_of(node), end_of(node))
+                    name = collector.write(node)
                     yield Bound(node, read_attribute(value, name), node if depth == 1 else None)
                 case "pair_pattern":
                     name, inner = field_of(node, "key"), field_of(node, "value")
@@ -318,7 +290,7 @@ class ValueReader(Language):
                     if left is None:
                         continue
                     if kind_of(left) == "shorthand_property_identifier_pattern":
-                        value = read_attribute(value, collector.slice(start_of(left), end_of(left)))
+                        value = read_attribute(value, collector.write(left))
                         yield Bound(left, Choice((value, default)), left if depth == 1 else None)
                     else:
                         todo.append((left, Choice((value, default)), key, depth))
@@ -420,7 +392,7 @@ class ValueReader(Language):
             name, constraint = field_of(child, "name"), field_of(child, "constraint")
             if name is not None:
                 kind = None if constraint is None else self.first_value(collector, constraint)
-                found[collector.slice(start_of(name), end_of(name))] = kind
+                found[collector.write(name)] = kind
         return found
 
 
@@ -498,9 +470,9 @@ _WALKS: dict[str, Walk] = {
     "instantiation_expression": ValueReader.first_value,
     "as_expression": ValueReader._cast,
     "type_assertion": ValueReader._assertion,
-    "await_expression": ValueReader._await,
-    "yield_expression": ValueReader._yield,
-    "spread_element": ValueReader._spread,
+    "await_expression": ValueReader.read_awaited,
+    "yield_expression": ValueReader.read_sent,
+    "spread_element": ValueReader.read_spread,
     "array": ValueReader._array,
     "object": ValueReader._object,
     "ternary_expression": ValueReader._ternary,
@@ -509,9 +481,9 @@ _WALKS: dict[str, Walk] = {
     "assignment_expression": ValueReader._last,
     "augmented_assignment_expression": ValueReader._binary,
     "sequence_expression": ValueReader._last,
-    "arrow_function": ValueReader._function,
-    "function_expression": ValueReader._function,
-    "generator_function": ValueReader._function,
+    "arrow_function": ValueReader.read_lambda,
+    "function_expression": ValueReader.read_lambda,
+    "generator_function": ValueReader.read_lambda,
     "string": ValueReader._string,
     "template_string": ValueReader._text,
     "number": ValueReader._number,

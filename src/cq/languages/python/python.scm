@@ -42,6 +42,7 @@
 (while_statement) @branch.while
 (assert_statement) @branch.assert
 (try_statement) @branch.try
+(with_statement) @branch.with
 (match_statement) @branch.match
 (except_clause) @flow.catch
 (case_pattern) @flow.case

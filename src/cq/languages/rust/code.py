@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Literal
 
 from cq.model.code import (
@@ -38,6 +38,7 @@ from cq.model.code import (
     read_attribute,
     read_integer,
 )
+from cq.syntax.branches import read_condition
 from cq.syntax.code import MAX_NESTED
 from cq.syntax.tree import (
     Node,
@@ -541,37 +542,21 @@ def join_format(args: tuple[Value, ...], named: dict[str, Value]) -> tuple[Value
     return (*args[:at], Joined(tuple(parts)), *args[at + 1 :])
 
 
-def read_condition(collector: Collector, node: Node, depth: int = 0) -> Value:
-    """What must be true; an expression that is no condition of others is its value."""
-    kind, parts = kind_of(node), all_children_of(node)
-    if depth > MAX_NESTED:
-        return None
-    if kind == "parenthesized_expression" and len(parts) == 3:
-        return read_condition(collector, parts[1], depth + 1)
-    if kind == "unary_expression" and len(parts) == 2 and kind_of(parts[0]) == "!":
-        return Operated("not", read_condition(collector, parts[1], depth + 1), None)
-    if kind == "let_condition":
+def read_asked(collector: Collector, node: Node) -> Value:
+    """The condition of an `if`, a `while` or a guard: what must be true."""
+    return read_condition(node, partial(_read_asked, collector))
+
+
+def _read_asked(collector: Collector, node: Node, depth: int) -> Value:
+    """`let pattern = value`, alone or in a chain; everything else is its value."""
+    if kind_of(node) == "let_condition":
         value = field_of(node, "value")
         return None if value is None else Operated("matches", read_value(collector, value, depth + 1), None)
-    if kind == "let_chain":
-        found: Value = None
-        for part in parts[::2]:
-            value = read_condition(collector, part, depth + 1)
-            found = value if part == parts[0] else Operated("and", found, value)
-        return found
-    if kind == "binary_expression" and len(parts) == 3:
-        sign = kind_of(parts[1])
-        if sign in _JOINED:
-            left, right = (read_condition(collector, part, depth + 1) for part in parts[::2])
-            return Operated(_JOINED[sign], left, right)
-        if sign in _COMPARED:
-            left, right = (read_value(collector, part, depth + 1) for part in parts[::2])
-            return Operated(sign, left, right)
+    if kind_of(node) == "let_chain":
+        read, parts = partial(_read_asked, collector), all_children_of(node)[::2]
+        asked = (read_condition(part, read, depth + 1) for part in parts)
+        return reduce(lambda left, right: Operated("and", left, right), asked)
     return read_value(collector, node, depth)
-
-
-_JOINED = {"&&": "and", "||": "or"}
-_COMPARED = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
 
 def _read_tail(collector: Collector, node: Node, depth: int) -> Value:

@@ -17,9 +17,9 @@ from cq.languages.rust.code import (
     close_binds,
     join_format,
     read_arguments,
+    read_asked,
     read_callee,
     read_callee_path,
-    read_condition,
     read_literal,
     read_signature,
     read_type,
@@ -34,13 +34,13 @@ from cq.model.code import (
     Iterated,
     MethodOf,
     Name,
-    Operated,
     Parameter,
     Typed,
     Unwrapped,
     Value,
 )
 from cq.model.facts import Argument
+from cq.syntax.branches import add_if
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
 from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, ROLE_NUMBER, Draft, Language
@@ -912,19 +912,13 @@ class Rust(Language):
             self._append_flow(collector, "raise" if kind == "try" else kind, node, "?" if kind == "try" else "", value)
 
     def each_branch(self, collector: Collector, kind: str, nodes: list[Node]) -> None:
-        branches = collector.code.branches
         for node in nodes:
             condition = field_of(node, "condition")
-            value = None if condition is None else read_condition(collector, condition)
+            value = None if condition is None else read_asked(collector, condition)
             if kind == "loop":
-                branches.append((start_of(node), "loop", end_of(node), value))
-                continue
-            body, other = field_of(node, "consequence"), field_of(node, "alternative")
-            if body is not None:
-                branches.append((start_of(body), "if", end_of(body), value))
-            inner = None if other is None else child_at(other, 0)
-            if inner is not None and kind_of(inner) == "block":  # another `if` says itself what it asks
-                branches.append((start_of(inner), "if", end_of(inner), Operated("not", value, None)))
+                collector.code.add_branch("loop", node, value)
+            else:
+                add_if(collector.code, node, value)
 
     def on_loop(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`for x in v`: x is an item of v."""
@@ -942,7 +936,7 @@ class Rust(Language):
         for arm in children_of(body):
             pattern = field_of(arm, "pattern") if kind_of(arm) == "match_arm" else None
             if pattern is not None:
-                collector.code.branches.append((start_of(arm), "case", end_of(arm), value))
+                collector.code.add_branch("case", arm, value)
             if pattern is not None and _BINDS.search(collector.text, start_of(pattern), end_of(pattern)):
                 bind_pattern(collector, pattern, value, start_of(pattern), start_of(arm), end_of(arm))
 

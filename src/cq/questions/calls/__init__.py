@@ -10,6 +10,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,6 +29,7 @@ from cq.model.answer import (
     Confidence,
     Finding,
     Insight,
+    PassedAt,
     Risk,
     Run,
     Section,
@@ -53,6 +55,7 @@ from cq.snapshot.target import (
 from cq.source.files import PathFilter
 
 if TYPE_CHECKING:
+    from cq.semantics.origins import Origins
     from cq.snapshot.files import Files, HeldFile
     from cq.snapshot.snapshot import Snapshot
 
@@ -80,13 +83,16 @@ class CallsOptions(msgspec.Struct, frozen=True):
     servers: bool | None = None  # language servers about the target; None: those that run already
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
     receiver: str = ""  # what it is called on: the last name, `objects`, `using()`, or all of it, `Entry.objects`
+    why: bool = False  # how the target got to each call
 
     def command(self, page: Page, *more: str) -> str:
         """The same question, of another page or narrowed."""
         lists = {"in": self.inside, "include": self.include, "exclude": self.exclude}
         given = [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
         given += [f"--lang {','.join(self.languages)}"] if self.languages else []
-        given += [flag for flag, on in (("--family", self.family), ("--certain", self.certain)) if on]
+        given += [
+            flag for flag, on in (("--family", self.family), ("--certain", self.certain), ("--why", self.why)) if on
+        ]
         given += [f"--receiver {shlex.quote(self.receiver)}"] if self.receiver else []
         return " ".join(["cq calls", shlex.quote(self.target), *given, *more, *page.flags(), *self.place])
 
@@ -152,7 +158,7 @@ def find_calls(files: Files, options: CallsOptions, relations: Relations | None 
                 f" `cq references {shlex.quote(options.target)}` lists where it is used"
             )
         return say_nothing(files, "calls", options.target, message)
-    return _Assembly(files, options, named, targets, sites).build()
+    return _Assembly(files, options, named, targets, sites, relations).build()
 
 
 def _find_family(relations: Relations, targets: list[Definition]) -> list[Definition]:
@@ -299,8 +305,10 @@ class _Assembly:
         named: list[Definition],
         targets: list[Definition],
         sites: list[Site],
+        relations: Relations | None,
     ) -> None:
         self.files = files
+        self.relations = relations
         self.options = options
         self.named = named  # all that the target may mean; `targets` is the likeliest that can be called
         self.targets = targets
@@ -460,6 +468,7 @@ class _Assembly:
         span = file.locate(call.start, call.end)
         caller = site.caller
         candidates = sorted(site.candidates, key=lambda row: row.order)
+        witness, no_witness = self._find_witness(site, candidates) if self.options.why else ((), "")
         details = CallDetails(
             call.callee,
             caller.qualified_name if caller else "",
@@ -477,12 +486,46 @@ class _Assembly:
             file.name_chunk(site.document, caller.chunk if caller else 0),
             tuple(_candidate(row) for row in candidates[:MAX_CANDIDATES]) if len(self.targets) > 1 else (),
             (site.evidence,),
+            witness,
+            no_witness,
         )
         location = file.locate(site.start, call.end)
         return Finding(
             "callsite", file.line_at(site.start), location, site.confidence, site.confidence, details,
             details.call_site_id,
         )  # fmt: skip
+
+    @cached_property
+    def _origins(self) -> Origins | None:
+        from cq.semantics.origins import Origins
+
+        return None if self.relations is None else Origins(self.relations.documents)
+
+    def _find_witness(self, site: Site, candidates: list[Definition]) -> tuple[tuple[PassedAt, ...], str]:
+        """How one of the candidates got to a call, the first that has a witness; else why there is none."""
+        relations, origins = self.relations, self._origins
+        if relations is None or origins is None or not relations.documents.is_linked(site.file.path, site.document):
+            return (), "no witness: code of this language is compared by names alone"
+        if site.status == "external":
+            return (), "no witness: it is defined outside of this repository"
+        if site.evidence == "name":
+            return (), "no witness: nothing is known of what it is called on, only the name fits"
+        if site.number < 0:
+            return (), "no witness: what reads or sets an accessor is told by its receiver alone"
+        for row in candidates:
+            place = relations.find_place(row)
+            passed = () if place is None else origins.find(site.file.path, site.document, site.number, place)
+            steps: list[PassedAt] = []
+            for step in passed:
+                held = relations.hold(step.path)
+                if held is not None:
+                    steps.append(PassedAt(step.says, held.locate(step.start, step.end)))
+            if steps:
+                return tuple(steps), ""
+        return (
+            (),
+            f"no witness: it follows from rules of the language ({site.evidence}), not from values that are passed on",
+        )
 
     def _context(self, site: Site) -> str:
         caller = site.caller

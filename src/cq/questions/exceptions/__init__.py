@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from cq.answers.page import Page, count_tokens, take
-from cq.languages.handlers import Handler
 from cq.model.answer import (
     SCHEMA_VERSION,
     Answer,
@@ -22,6 +21,7 @@ from cq.model.answer import (
 )
 from cq.model.edge import Candidate, show_name
 from cq.model.errors import UsageError
+from cq.questions.exceptions.handlers import Handler
 from cq.questions.exceptions.ways import MAX_NODES, MAX_STEPS, Code, Escape, Site, Ways, is_aside
 from cq.snapshot.bodies import find_holder
 from cq.snapshot.relations import Relations, linked, note_uncovered

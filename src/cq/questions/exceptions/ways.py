@@ -4,14 +4,14 @@ definition."""
 from __future__ import annotations
 
 import builtins
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cq.language import describe
-from cq.languages.handlers import Guard, Handlers, Named, Raised, find_handlers, may_raise
 from cq.model.edge import Candidate, Edge, SymbolRef
 from cq.model.facts import Call
+from cq.model.spans import Spans
+from cq.questions.exceptions.handlers import Guard, Handlers, Named, Raised, find_handlers
 from cq.snapshot.bodies import Bodies
 from cq.snapshot.relations import CALLS, POSSIBLE, Relations
 from cq.source.role import find_role
@@ -19,6 +19,7 @@ from cq.source.role import find_role
 MAX_NODES = 400  # definitions below a target whose code is looked at
 MAX_STEPS = 60_000  # callers looked at in one question
 _ASSERTING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesMessage", "raises", "suppress"})
+_BY_STATEMENT = ("raise", "throw", "reraise")
 _MANAGING = ("contextmanager", "asynccontextmanager")
 
 # Exceptions of the standard library that code often names -> what they are. Builtins are asked of Python itself.
@@ -85,13 +86,19 @@ class Code:
         self.file, self.path, self.document = held, path, document
         stored = held.documents[document]
         self.language, self.role = stored.language, held.role
-        ranges = stored.segment.ranges if stored.segment else ()
-        self.handlers: Handlers = find_handlers(held.text, stored.language, ranges)
+        code, found = relations.documents.codes(path)[document], Handlers()
+        if code is not None:
+            found = find_handlers(held.text, code, held.flows[document], held.calls[document])
         self._relations = relations
         self._bodies = Bodies(held.symbols[document])
         self._names: dict[int, str] = {}
-        self._guards: dict[str, tuple[list[int], list[Guard], list[int]]] | None = None
-        self._calls: dict[int, int] | None = None
+        # Of a call among the tokens of a macro, outside of what is known as a function, nobody knows who runs it.
+        raised = tuple(item for item in found.raised if item.kind in _BY_STATEMENT or self.scope(item.start))
+        self.handlers = found._replace(raised=raised)
+        by_scope: dict[str, list[Guard]] = {}
+        for guard in self.handlers.guards:
+            by_scope.setdefault(self.scope(guard.start), []).append(guard)
+        self._guards = {name: Spans((g.start, g.end, g) for g in guards) for name, guards in by_scope.items()}
 
     def scope(self, offset: int) -> str:
         """The name, as links know it, of the innermost definition whose body holds an offset; "" for the module."""
@@ -99,30 +106,11 @@ class Code:
 
     def guards(self, offset: int) -> Iterable[Guard]:
         """Those of the same definition that protect a place, innermost first."""
-        if self._guards is None:
-            self._guards = {}
-            for guard in self.handlers.guards:
-                starts, guards, parents = self._guards.setdefault(self.scope(guard.start), ([], [], []))
-                above = len(guards) - 1
-                while above >= 0 and guards[above].end <= guard.start:
-                    above = parents[above]
-                starts.append(guard.start)
-                guards.append(guard)
-                parents.append(above)
-        starts, guards, parents = self._guards.get(self.scope(offset), ([], [], []))
-        at = bisect_right(starts, offset) - 1
-        while at >= 0:
-            if offset < guards[at].end:
-                yield guards[at]
-            at = parents[at]
+        spans = self._guards.get(self.scope(offset))
+        return () if spans is None else spans.around(offset)
 
-    def call(self, end: int) -> tuple[int, Call] | None:
-        """The call that ends there, with its number."""
-        calls = self.file.calls[self.document]
-        if self._calls is None:
-            self._calls = {call.end: number for number, call in enumerate(calls)}
-        number = self._calls.get(end)
-        return None if number is None else (number, calls[number])
+    def call(self, number: int) -> Call:
+        return self.file.calls[self.document][number]
 
     def place(self, offset: int) -> str:
         return f"{self.path}:{self.file.lines.line(offset)}"
@@ -143,8 +131,8 @@ class Ways:
         self._codes: dict[tuple[str, int], Code | None] = {}
         self._callers: dict[Candidate, list[tuple[Edge, Call]]] = {}
         self._above: dict[Candidate | str, tuple[frozenset[Candidate | str], bool]] = {}
-        self._types: dict[tuple[str, int, int], Kind] = {}
-        self._managers: dict[tuple[str, int, int], tuple[Kind, ...]] = {}
+        self._types: dict[tuple[str, int, Named], Kind] = {}
+        self._managers: dict[tuple[str, int, int], tuple[Kind, ...]] = {}  # by the number of the call
         self._climbs: dict[tuple[Candidate, Candidate | str, bool], tuple[str, tuple[str, ...], tuple[str, ...], bool]]
         self._climbs = {}
 
@@ -153,8 +141,8 @@ class Ways:
         held = self.relations.hold(path)
         if held is None:
             return []
-        found = [n for n, document in enumerate(held.documents) if may_raise(held.text, document.language)]
-        return [code for number in found if (code := self.code(path, number)) is not None]
+        found = (self.code(path, number) for number in range(len(held.documents)))
+        return [code for code in found if code is not None]
 
     def code(self, path: str, document: int) -> Code | None:
         key = (path, document)
@@ -298,7 +286,7 @@ class Ways:
             if guard.kind == "with":
                 verdict = self._compare(kind, self._find_suppressed(code, guard))
                 if verdict == "yes":
-                    return f"{code.place(guard.manager[0])} with", doubt
+                    return f"{code.place(code.call(guard.manager).start)} with", doubt
                 doubt = doubt or verdict == "maybe"
                 continue
             for handler in guard.handlers:
@@ -356,8 +344,8 @@ class Ways:
     def _find_kind(self, code: Code, raised: Raised) -> Kind:
         if raised.kind in ("panic", "unwrap"):
             return Kind("panic", "panic")
-        if raised.call_end >= 0 and (found := code.call(raised.call_end)) is not None:
-            kind = self._find_class(self.relations.calls.find_call(code.path, code.document, found[0]))
+        if raised.call >= 0:
+            kind = self._find_class(self.relations.calls.find_call(code.path, code.document, raised.call))
             if kind is not None:
                 return kind
         if not raised.name:
@@ -365,7 +353,7 @@ class Ways:
         return self._find_type(code, Named(raised.name, raised.name_start))
 
     def _find_type(self, code: Code, named: Named) -> Kind:
-        key = (code.path, code.document, named.start)
+        key = (code.path, code.document, named)
         if key not in self._types:
             ref = self.relations.meanings.find_dotted(code.path, code.document, named.name, named.start)
             kind = self._find_class(ref)
@@ -384,14 +372,12 @@ class Ways:
 
     def _find_suppressed(self, code: Code, guard: Guard) -> tuple[Kind, ...]:
         """What a context manager does not let out: by its name, or by the code around its `yield` or in `__exit__`."""
-        key = (code.path, code.document, guard.manager[0])
+        key = (code.path, code.document, guard.manager)
         if key not in self._managers:
-            found = code.call(guard.manager[1])
-            types: tuple[Kind, ...] = ()
-            if found is not None and found[1].name in _ASSERTING:
+            if code.call(guard.manager).name in _ASSERTING:
                 types = tuple(self._find_type(code, named) for named in guard.arguments)
-            elif found is not None:
-                place = self.relations.calls.find_call(code.path, code.document, found[0]).resolved
+            else:
+                place = self.relations.calls.find_call(code.path, code.document, guard.manager).resolved
                 types = self._read_manager(place) if place is not None else ()
             self._managers[key] = types
         return self._managers[key]
@@ -407,9 +393,9 @@ class Ways:
                 if flow.kind == "return" and row.file.text.startswith(b"True", max(flow.value_start, 0)):
                     found += [Kind("BaseException", "BaseException")] if code.scope(flow.start) in leaving else []
         elif any(decorator.rpartition(".")[2].startswith(_MANAGING) for decorator in row.symbol.decorators):
-            for at in code.handlers.yields:
-                if code.scope(at) == place.name:
-                    for guard in code.guards(at):
+            for flow in row.file.flows[row.document]:
+                if flow.kind == "yield" and code.scope(flow.start) == place.name:
+                    for guard in code.guards(flow.start):
                         for handler in guard.handlers:
                             types = tuple(self._find_type(code, named) for named in handler.types)
                             found += () if handler.reraises else types or (Kind("BaseException", "BaseException"),)

@@ -148,9 +148,10 @@ def _find_occurrences(document: Document, known: list[str], names: _Names) -> It
         at = symbol.name_start, symbol.name_end
         yield Occurrence(_span(lines, *at), known[number], DEFINITION, whole), *at
     local: dict[str, str] = {}
-    for number, symbol in enumerate(facts.symbols):
+    for number in range(len(facts.symbols)):
         if known[number].startswith("local "):
-            local.setdefault(symbol.qualified_name, known[number])
+            own = document.semantics.meanings.find_own(document.path, document.number, number)
+            local.setdefault(own.name, known[number])
     for number, call in enumerate(facts.calls):
         ref = (
             document.semantics.calls.find_call(document.path, document.number, number) if call.name_start >= 0 else None

@@ -50,6 +50,8 @@ ABOUT: dict[str, tuple[str, str]] = {
     "workspace-symbols": ("workspace_symbols", "words"),
 }
 _LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+)\Z")
+_NAME = re.compile(rb"[\w$\x80-\xff]+")
+_LONGEST_NAME = 500
 _MOST_TEXT = 4000
 
 
@@ -149,7 +151,12 @@ def _find_places(servers: Servers, scope: str, text: str) -> tuple[list[Definiti
     if (point := find_byte(files, text)) is not None:
         file, offset = point
         document = servers.document(file, find_document(file, offset))
-        return [], [answers.Target(document, offset, offset if scope == "span" else -1)]
+        if scope == "point":
+            return [], [answers.Target(document, offset)]
+        # Of a span without width servers say nothing: the name that stands there is meant.
+        names = _NAME.finditer(file.text, file.lines.offset(file.lines.line(offset)), offset + _LONGEST_NAME)
+        spans = [name.span() for name in names if name.start() <= offset < name.end()]
+        return [], [answers.Target(document, *(spans[0] if spans else (offset, offset)))]
     line = _LINE.fullmatch(text) if scope == "span" else None
     held = files.get(line["path"]) if line is not None else None
     if line is not None and held is not None:

@@ -30,7 +30,8 @@ from cq.model.location import Location
 from cq.model.status import Degraded
 from cq.query.patterns import METAVARIABLE
 from cq.query.plan import Plan, find_selections
-from cq.query.vocabulary import ENTITIES
+from cq.query.tree import Token, find_tokens
+from cq.query.vocabulary import ENTITIES, FILE_TOKENS
 from cq.questions.q.absent import explain_absence
 from cq.questions.q.bytecode import NotCompiled, compile_document, find_surface
 from cq.questions.q.documents import Document, OpenFile
@@ -523,7 +524,9 @@ def _plan_section(result: Result) -> Section:
 def _find_degraded(result: Result) -> list[Degraded]:
     events: dict[tuple[str, str], Degraded] = {}
     for selection, statistics in zip(find_selections(result.plan.root), result.statistics, strict=True):
-        if selection.subject is not None and not selection.where and METAVARIABLE.fullmatch(selection.subject.text):
+        tokens = [token for item in selection.where for token in find_tokens(item)]
+        is_free = all(isinstance(token, Token) and token.key in FILE_TOKENS for token in tokens)
+        if selection.subject is not None and is_free and METAVARIABLE.fullmatch(selection.subject.text):
             message = f"{selection.subject} alone matches every node: inside=, nthChild= or $X=~regex narrow it"
             events.setdefault(("", "everything"), Degraded("query", "warning", "matches_everything", message))
         for language, reason in statistics.read_in_part.items():

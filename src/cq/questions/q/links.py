@@ -108,12 +108,9 @@ class Links:
                     places[candidate] = ref.certainty
         return Uses(places, {r.name for r in inside if r.start not in known})
 
-    def find_place(self, path: str, document: int, symbol: int) -> Candidate | None:
-        """As Uses names it; a value by its dotted name."""
-        place = self._semantics.documents.find_place(path, document, symbol)
-        if place is None and symbol >= 0:
-            return Candidate(path, document, self._open(path).documents[document].symbols[symbol].qualified_name)
-        return place
+    def find_place(self, path: str, document: int, symbol: int) -> Candidate:
+        """As Uses names it."""
+        return self._semantics.meanings.find_own(path, document, symbol)
 
     def _facts(self, path: str, document: int) -> FileFacts:
         return flatten(self._reader.facts(self._files[path].content))[document][0]

@@ -604,7 +604,7 @@ class Search:
     def _is_used(self, token: Token, match: Match) -> bool:
         uses = self._used(token)
         place = self._links.find_place(match.path, match.document, match.symbol)
-        used = uses.places.get(place, "possible" if match.name in uses.names else "") if place else ""
+        used = uses.places.get(place, "possible" if match.name in uses.names else "")
         if used:
             match.attributes = {**match.attributes, "used": used}
         return bool(used)

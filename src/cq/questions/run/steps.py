@@ -73,7 +73,7 @@ def make_question(
 
             return CallsOptions(
                 step.target, languages, step.inside, step.include, step.exclude, step.family, step.certain, page,
-                servers=False, place=place, receiver=step.receiver,
+                servers=False, place=place, receiver=step.receiver, why=step.why,
             )  # fmt: skip
         case NeighborhoodStep():
             from cq.questions.neighborhood import NeighborhoodOptions

@@ -4,7 +4,6 @@ which nobody knows; told by the graph where it knows the callee, by tables of na
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
@@ -15,12 +14,12 @@ import msgspec
 from cq.answers.page import Page, count_tokens, take
 from cq.language import describe
 from cq.languages.effects import find_effect, load_effects
-from cq.languages.loading import find_late
 from cq.model.answer import SCHEMA_VERSION, Answer, EffectDetails, Finding, Insight, Run, Section, Slice, Truncation
-from cq.model.code import Code, Imported
+from cq.model.code import Augmented, Code, Element, Imported
 from cq.model.edge import Candidate, SymbolRef
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
+from cq.questions.side_effects.loading import find_late
 from cq.snapshot.bodies import Bodies
 from cq.snapshot.files import HeldFile
 from cq.snapshot.relations import Relations, linked, note_uncovered
@@ -43,7 +42,7 @@ _SAID = {
     "unknown": "calls of unknown effect", "pure": "pure-looking calls",
 }  # fmt: skip
 _OFTEN = 5
-_AUGMENTED = re.compile(rb"(?m)^[ \t]*((?:\w+\.)+\w+|\w+(?:\.\w+)*\[[^\]\n]*\])\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)=(?!=)")
+_AUGMENTING = frozenset(f"{sign}=" for sign in ("+", "-", "*", "/", "//", "%", "|", "&", "^", "@", "**", "<<", ">>"))
 # Methods and functions that by their names hand something to somebody who keeps it.
 _REGISTERING = re.compile(
     r"(?:un)?register(?:_\w+|[A-Z]\w*)?|connect|subscribe|add_(?:handler|listener|hook|command|url_rule|route|filter"
@@ -157,9 +156,8 @@ class _Module:
         held, stored = file, file.documents[document]
         self.language = stored.language
         self.symbols: tuple[Symbol, ...] = held.symbols[document]
-        self._ranges = stored.segment.ranges if stored.segment else ()
         self._bodies = Bodies(self.symbols)
-        self._late: tuple[list[int], list[tuple[int, int]]] | None = None
+        self._late = find_late(code, self.symbols, load_effects(self.language))
         self._holders: dict[str, set[int]] = {}
         self._imported: dict[str, str] = {}
         for bind in code.binds:
@@ -194,16 +192,15 @@ class _Module:
     @cached_property
     def writes(self) -> list[tuple[int, str]]:
         """(where, the dotted name that is written into) of every assignment to an attribute or an element."""
-        found = [(s.start, str(s.base)) for s in self.code.stores if isinstance(s.base, str) and _is_dotted(s.base)]
-        if load_effects(self.language).has_augmented_writes:
-            matches = list(_AUGMENTED.finditer(self.file.text))
-            starts = {reference.start for reference in self.file.references[self.document]} if matches else set[int]()
-            for match in matches:
-                if match.start(1) in starts:  # not in a string
-                    target = match[1].decode("utf-8", "replace")
-                    base = target.partition("[")[0] if "[" in target else target.rpartition(".")[0]
-                    found.append((match.start(1), base))
-        return sorted(found)
+        found: list[tuple[int, str]] = []
+        found += [(store.start, store.base) for store in self.code.stores if isinstance(store.base, str)]
+        for _, start, operation, value in self.code.runs:
+            target = value.target if isinstance(value, Augmented) else value
+            if operation in _AUGMENTING and isinstance(target, Element) and isinstance(target.base, str):
+                found.append((start, target.base))
+            elif operation in _AUGMENTING and isinstance(target, str) and "." in target:
+                found.append((start, target.rpartition(".")[0]))
+        return sorted((start, base) for start, base in found if _is_dotted(base))
 
     def judge_write(self, base: str, start: int) -> str:
         """What an assignment into `base` is; "" where it stays at home: into what the module itself defines, when the
@@ -236,12 +233,7 @@ class _Module:
         """Whether code runs as the module is loaded: at root level or in a class there, and under no guard."""
         if self.functions_around(offset):
             return False
-        if self._late is None:
-            spans = find_late(self.file.text, self.language, self._ranges)
-            self._late = [start for start, _ in spans], spans
-        starts, spans = self._late
-        at = bisect_right(starts, offset) - 1
-        return at < 0 or offset >= spans[at][1]
+        return not any(True for _ in self._late.around(offset))
 
     def scope_name(self, offset: int) -> str:
         return next((self.symbols[number].qualified_name for number in self._bodies.around(offset)), "")

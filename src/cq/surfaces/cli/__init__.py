@@ -229,6 +229,8 @@ def _run_command(name: str, argv: list[str]) -> int:
         parser = _parsers[key] = _make_parser(command, name, line)
     try:
         args, unknown = parser.parse_known_args(argv)
+        if unknown and "--" not in argv:  # `artifact get --page 2 ID`: argparse has no place left for ID
+            args, unknown = parser.parse_known_intermixed_args(argv)
     except SystemExit:
         return 0  # only --help leaves this way; errors raise UsageError
     if unknown:

@@ -30,7 +30,8 @@ examples:
   cq calls QuerySet.get_or_create            one of them
   cq calls django/db/models/query.py:938     what is defined there
   cq calls save --in django/contrib --all    only these callers, all of them
-  cq calls QuerySet.filter --receiver objects   only those on something called so"""
+  cq calls QuerySet.filter --receiver objects   only those on something called so
+  cq calls Field.clean --why                 by which definitions, imports and calls it got there"""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -43,6 +44,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--receiver", metavar="NAME", default="", help="only what is called on this: objects, self, using()"
     )
+    parser.add_argument("--why", action="store_true", help="how the target got to each call, place by place")
     add_server_options(parser, default=False)
     add_answer_options(parser, formats=("md", "json", "jsonl", "plain"), limit=30)
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
@@ -62,6 +64,7 @@ def run(args: Namespace) -> int:
         servers=args.lsp if args.format != "plain" else bool(args.lsp),
         place=repeat_place(args),
         receiver=args.receiver,
+        why=args.why,
     )
     progress = ProgressLine(args.progress)
     with open_workspace(args, progress) as workspace:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from cq.model.errors import UsageError
-from cq.store.lock import replace_file
+from cq.store.lock import write_file
 from cq.surfaces.client import MODES, find_settings, find_socket, read_mode
 
 _EXAMPLES = """\
@@ -42,9 +42,7 @@ def run(args: Namespace) -> int:
         raise UsageError(f"{args.name} is one of {', '.join(known)}", hint=hint)
     path = Path(find_settings())
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_suffix(".new")
-    fresh.write_bytes(f'# written by `cq config`\n{args.name} = "{value}"\n'.encode())
-    replace_file(fresh, path)
+    write_file(path, [f'# written by `cq config`\n{args.name} = "{value}"\n'.encode()])
     idle = "" if find_socket() else "; there is no daemon on this system, so it changes nothing here"
     print(f"{args.name} is {value}{idle}", file=sys.stderr)
     return 0

@@ -40,6 +40,7 @@ TEMPLATES = {
     "cq://file/{+path}": ("file", "The text of a file, as indexed."),
     "cq://symbol/{+name}": ("symbol", "The source of a definition: Name or Class.method."),
     "cq://artifact/{id}": ("artifact", "What an answer was too short for, as JSON."),
+    "cq://artifact/{id}/{page}": ("page", "Fifty members of it, as JSON: page 1, 2, …"),
 }
 
 # Command -> what is asked while an index is being made, where it is another one; "" where nothing can be.
@@ -229,10 +230,11 @@ class _Surface:
         if not found:
             raise MCPError(INVALID, f"there is no resource {uri!r}", {"uri": uri, "code": "NOT_FOUND"})
         kind, name = found[1], unquote(found[2])
+        artifact, page = name.partition("/")[::2]
         command = {
             "file": ["read", "--format=plain", "--all", "--", f"{name}:1-"],
             "symbol": ["read", "--format=json", "--all", "--", name],
-            "artifact": ["artifact", "get", "--", name],
+            "artifact": ["artifact", *([f"--page={page}"] if page else []), "get", "--", artifact],
         }[kind]
         done = await run_command(command, await self._find_root(context), _hush)
         if done.status:

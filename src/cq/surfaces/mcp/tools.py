@@ -17,7 +17,7 @@ from cq.model.status import Status
 from cq.surfaces.cli import find_controls
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 DEFAULT_BUDGET = 8000
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
@@ -54,12 +54,13 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
-    """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site with
-    its arguments and caller; references: every use; impact: what depends on it and may break, tests apart; sig-impact:
-    which calls the signature `to` would break; graph: what it depends on and what depends on it; types: super- and
-    subtypes, members, overriders of a method; path: how it reaches `to`; hover: signature and documentation; lsp: what
-    a language server says, `to` being actions, declaration, definition, document-symbols, hints, implementation, macro,
-    runnables, signature-help, tokens, type-definition, workspace-symbols or (of `.`) workspace-diagnostics.
+    """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site
+    with its arguments and caller, if `to` is why also how the target got there; references: every use; impact: what
+    depends on it and may break, tests apart; sig-impact: which calls the signature `to` would break; graph: what it
+    depends on and what depends on it; types: super- and subtypes, members, overriders of a method; path: how it
+    reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being actions,
+    declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
+    type-definition, workspace-symbols or (of `.`) workspace-diagnostics.
     `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
@@ -76,7 +77,10 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
 
     def command(self) -> list[str]:
         of = f"what={self.what}"
-        if self.what not in _WITH_TO:
+        if self.what == "calls" and self.to:
+            if self.to != "why":
+                raise ValueError(f"{of} takes `to`: why, or nothing")
+        elif self.what not in _WITH_TO:
             _refuse(self, of, "to")
         elif not self.to:
             raise ValueError(f"{of} needs `to`: {_WITH_TO[self.what]}")
@@ -92,6 +96,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
             everything = self.to == "workspace-diagnostics" and self.target == "."
             return ["lsp", *_filter([], self.languages), *paging, "--", self.to, *([] if everything else [self.target])]
         to = [f"--to={self.to}"] if self.to else []
+        to = ["--why"] if self.what == "calls" and self.to else to
         return [self.what, *to, *_filter(self.path, self.languages), *paging, "--", self.target]
 
 

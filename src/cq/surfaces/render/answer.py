@@ -160,7 +160,11 @@ def render_finding(finding: Finding) -> list[str]:
         # How the index itself came to know is in JSON; that someone else said so is worth a word.
         by = "".join(f" by {source}" for source in details.evidence if source.startswith(("lsp.", "scip")))
         what = f" {details.call_kind}" if details.call_kind in READS else ""
-        return [f"{_INDENT}{place} {details.status}{what}{by}{caller}: {text.strip()}"]
+        rows = [f"{_INDENT}{place} {details.status}{what}{by}{caller}: {text.strip()}"]
+        for step in details.witness:
+            at = show_place(step.location.path, step.location.start_line, step.location.start_col)
+            rows.append(f"{_INDENT}  {at} {one_line(step.says)}")
+        return [*rows, f"{_INDENT}  {details.no_witness}"] if details.no_witness else rows
     if isinstance(details, ReferenceDetails):
         scope = f" ({details.scope})" if details.scope else ""
         return [f"{_INDENT}{place} {details.status}, {' '.join(details.sources)}{scope}: {text.strip()}"]

@@ -1,0 +1,146 @@
+"""Which methods run in the place of the one that a call means: those of classes below that are handed over as `self`,
+of what calls pass for a parameter whose type names a class above, and what decorators put around a function."""
+
+from __future__ import annotations
+
+from cq.graph.engine.view import View
+from cq.graph.link import Linker
+from cq.graph.things import UNKNOWN, Bound, Class, External, Function, Instance, Thing
+from cq.graph.values import NAME, PARAMETER, Values
+from cq.model.code import Defined, Lambda, ParameterOf, Site
+
+
+def find_dispatched(linker: Linker, unit: View, site: Site, function: Function | None) -> Values:
+    """Methods that take the place of one called on `self` or `super()`, in the classes that calls are known to hand
+    over as `self`; itself among them unless it is known that it never runs here. Of a name that the class itself
+    does not have (None) those of all classes, or none."""
+    around = linker.callers.method_around(unit, site.scope)
+    if around is None or around.owner is None or (function is not None and function.owner is None):
+        return {}
+    found: Values = {}
+    name = site.name if function is None else function.definition.name
+    behind = around.owner if site.kind == "super" else None
+    receivers = linker.callers.receivers(around)
+    is_open = UNKNOWN in receivers
+    heirs = linker.callers.find_heirs(around.owner) if is_open and function is not None else []
+    if is_open and len(receivers) == 1 and not _have_own(linker, heirs, name):
+        return {}
+    if function is not None and _find_in_order(linker, around.owner, name, behind, function) is not function:
+        return {}  # of another object, or `super(Other, self)`
+    for kind, level in receivers.items():
+        if not isinstance(kind, Class) or (level == NAME and _is_only_above(linker, kind, receivers)):
+            continue
+        other = _find_in_order(linker, kind, name, behind, function)
+        if other is not None:
+            found[other] = PARAMETER
+        elif function is None:
+            return {}
+    if function is None:
+        return {} if is_open else found
+    if is_open:
+        # Of classes that may be handed over too, those that code makes are the likely ones.
+        kinds = [around.owner, *heirs]
+        likely = [kind for kind in kinds if kind in receivers or linker.callers.is_made(kind)] or kinds
+        is_any = not found or linker.callers.is_open(around)
+        for kind in likely:
+            other = _find_in_order(linker, kind, name, behind, function)
+            if other is not None and (is_any or other is function):
+                found[other] = PARAMETER
+    elif found and function not in found and linker.callers.is_made(around.owner):
+        found[function] = PARAMETER
+    return found
+
+
+def find_passed(linker: Linker, unit: View, site: Site, receiver: Instance, function: Function) -> Values:
+    """The methods of what calls pass for a parameter that is called on, where its type names a class above; the
+    function itself among them if code makes an instance of just that class."""
+    head, _, rest = site.callee.partition(".") if isinstance(site.callee, str) else ("", "", "")
+    binds = unit.find(site.scope, head, site.start) if rest == site.name else ()
+    value = binds[0].value if len(binds) == 1 else None
+    found: Values = {}
+    if not isinstance(value, ParameterOf):
+        return found
+    holder = linker.thing(unit, value.start)
+    for thing in linker.calls.passed(holder, value.number) if isinstance(holder, Function) else ():
+        members = linker.member(thing, site.name, PARAMETER) if isinstance(thing, Instance) else {}
+        for member in members:
+            other = member.function if isinstance(member, Bound) else member
+            if isinstance(other, Function):
+                found[other] = PARAMETER
+    if found and linker.callers.is_made(receiver.type):
+        found[function] = PARAMETER
+    return found
+
+
+def is_above(linker: Linker, kind: Class) -> bool:
+    """Whether a class stands for others: classes below it, what has the same methods."""
+    order = linker.members.order(kind)
+    is_open = kind.definition.kind == "interface" or any(type(base) is External for base in order)
+    return is_open or bool(linker.callers.find_heirs(kind))
+
+
+def without_givers(linker: Linker, others: Values) -> Values:
+    """Of what a decorator may give, without those that would only give another of it when called: what
+    `@trace(n=1)` gives is no wrapper yet."""
+    if len(others) < 2:
+        return others
+    return {
+        other: at
+        for other, at in others.items()
+        if not isinstance(other, Function) or not (linker.calls.returned(other).keys() & others.keys() - {other})
+    }
+
+
+def is_wrapping(linker: Linker, thing: Thing) -> bool:
+    """Whether a function calls a parameter of one around it."""
+    function = thing.function if isinstance(thing, Bound) else thing
+    if not isinstance(function, Function):
+        return isinstance(thing, Instance)
+    unit, definition = function.unit, function.unit.contents(function.definition)
+    around = unit.by_symbol.get(definition.scope)
+    while around is not None and around.kind == "function":
+        for parameter in around.parameters:
+            for number in unit.calls(parameter.name):
+                site = unit.sites[number]
+                if site.scope == definition.symbol and site.callee == parameter.name:
+                    return True
+        around = unit.by_symbol.get(around.scope)
+    return False
+
+
+def _find_in_order(
+    linker: Linker, kind: Class, name: str, behind: Class | None, function: Function | None
+) -> Function | None:
+    """The method of that name that an instance of a class has, or that stands behind another of its classes; the
+    function itself where a class of the order is not known."""
+    order = linker.members.order(kind)
+    for holder in order[order.index(behind) + 1 if behind is not None and behind in order else 0 :]:
+        if not isinstance(holder, Class):
+            return function
+        other = _find_own(linker, holder, name)
+        if other is not None:
+            return other
+    return None
+
+
+def _have_own(linker: Linker, kinds: list[Class], name: str) -> bool:
+    """Whether one of the classes has a name of its own, or may have it from another base."""
+    has_own = [bool(kind.unit.bound(kind.definition.symbol, name)) for kind in kinds]
+    return any(has_own) or any(len(kind.unit.contents(kind.definition).bases) > 1 for kind in kinds)
+
+
+def _is_only_above(linker: Linker, kind: Class, receivers: Values) -> bool:
+    """Whether another class that is handed over inherits from a class, and no call makes just that one."""
+    heirs = (k for k, level in receivers.items() if isinstance(k, Class) and level < NAME and k is not kind)
+    return any(kind in linker.members.order(heir) for heir in heirs) and not linker.callers.is_made(kind)
+
+
+def _find_own(linker: Linker, holder: Class, name: str) -> Function | None:
+    """The method of that name that a class defines itself, be it through its prototype."""
+    unit, symbol = holder.unit, holder.definition.symbol
+    binds, stores = unit.member(symbol, name)
+    for place in (*(binds if holder.definition.kind != "prototype" else ()), *stores)[-1:]:
+        value = place.value
+        other = linker.thing(unit, value.start) if isinstance(value, (Defined, Lambda)) else None
+        return other if isinstance(other, Function) else None
+    return None

@@ -24,6 +24,7 @@ from bench.corpora import fetch
 from cq.embed.backend import find_backends, open_graphs, publish_graphs, read_graphs
 from cq.embed.exact import ExactIndex, quantize
 from cq.indexing.embedding import measure_coverage
+from cq.indexing.vectors import find_semantic
 from cq.model.config import FindConfig
 from cq.questions.find import FindOptions, load_catalog, rank
 from cq.store.vectors import decode_rows
@@ -100,21 +101,21 @@ def ndcg(found: Sequence[str], wanted: Sequence[str], depth: int = 10) -> float:
 
 def _find_files(workspace: Workspace, text: str, mode: str) -> list[str]:
     options = FindOptions(text, mode=mode, threshold=0.0, limit=0, budget=0, candidates=60)
-    with workspace._reading() as (reader, tree):
-        semantic = workspace._prepare_vectors(reader, tree, False)
-        catalog = load_catalog(reader, tree, semantic.key)
+    with workspace.index.reading() as (reader, tree):
+        semantic = find_semantic(workspace.index, reader, tree, background=False)
+        catalog = load_catalog(reader, tree, semantic)
         ranked, _ = rank(reader, catalog, options.settle(FindConfig()), FindConfig(), semantic)
     return list(dict.fromkeys(catalog.locate(row.chunk)[0] for row in ranked))
 
 
 def _measure(workspace: Workspace, texts: Sequence[str]) -> dict[str, Any]:
     """Medians over questions, each asked before: what a daemon costs."""
-    workspace._max_stale = 1e6
+    workspace.index.policy = msgspec.structs.replace(workspace.index.policy, max_stale=1e6)
     for text in texts:
         workspace.find(FindOptions(text))
-    with workspace._reading() as (reader, tree):
-        semantic = workspace._prepare_vectors(reader, tree, False)
-        catalog = load_catalog(reader, tree, semantic.key)
+    with workspace.index.reading() as (reader, tree):
+        semantic = find_semantic(workspace.index, reader, tree, background=False)
+        catalog = load_catalog(reader, tree, semantic)
         settled = [FindOptions(text).settle(FindConfig()) for text in texts]
         fast = msgspec.structs.replace(semantic, reranker=None)
         ranking = [_cost(lambda o=o: rank(reader, catalog, o, FindConfig(), fast)) for o in settled]
@@ -157,8 +158,8 @@ def _measure_first() -> dict[str, Any]:
 
 def _read_vectors(workspace: Workspace) -> tuple[NDArray[np.int8], NDArray[np.float32], list[NDArray[np.float32]]]:
     """Rows of bodies with their scales, and the questions."""
-    with workspace._reading() as (reader, tree):
-        embedder = workspace._prepare_vectors(reader, tree, False).embedder
+    with workspace.index.reading() as (reader, tree):
+        embedder = find_semantic(workspace.index, reader, tree, background=False).embedder
         assert embedder is not None
         found = [decode_rows(blob, embedder.dimensions) for _, blob in reader.vectors(tree.id, embedder.identity)]
         rows = [row for row in found if row is not None]

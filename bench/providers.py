@@ -173,7 +173,7 @@ def measure_precise(
     with TemporaryDirectory() as folder, Workspace.open(root, index_dir=folder) as workspace:
         calls = workspace.status().counts["calls"]
         for provider in providers:
-            workspace._registry = Registry(root, ProvidersConfig(allow=(provider,)), tools=tools)
+            workspace.index._registry = Registry(root, ProvidersConfig(allow=(provider,)), tools=tools)
             started = time.perf_counter()
             report = workspace.resolve()
             seconds = time.perf_counter() - started
@@ -191,7 +191,7 @@ def measure_precise(
                 for source in report.sources
             ]
             close_sessions()
-        with workspace._reading() as (reader, tree):
+        with workspace.index.reading() as (reader, tree):
             said = [
                 dict(statements)
                 for path in reader.linked_paths(tree.id)

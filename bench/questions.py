@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from bench.corpora import fetch
+from cq.indexing.vectors import find_semantic
 from cq.model.config import FindConfig
 from cq.questions.find import FindOptions, load_catalog, rank
 from cq.questions.find.semantic import read_passages
@@ -94,9 +95,9 @@ def _ask(folder: Path, questions: Sequence[Question]) -> Iterator[tuple[Question
     ):
         workspace.refresh(wait=True)
         workspace.embed()
-        with workspace._reading() as (reader, tree):
-            semantic = workspace._prepare_vectors(reader, tree, False)
-            catalog = load_catalog(reader, tree, semantic.key)
+        with workspace.index.reading() as (reader, tree):
+            semantic = find_semantic(workspace.index, reader, tree, background=False)
+            catalog = load_catalog(reader, tree, semantic)
             passages = read_passages(reader, catalog, np.flatnonzero(catalog.allow((), (), ())).tolist())
             peers = {"BM25": Fielded(passages, fields=False), "BM25F": Fielded(passages)}
             for question in questions:

@@ -163,3 +163,23 @@ def _convert(file: Path, data: object, kind: type[_Table]) -> _Table:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         raise ValueError(f"{file.relative_to(_FOLDER)}: {error}") from None
+
+
+class LanguageRow(msgspec.Struct, frozen=True):
+    """What one language offers; `capabilities` are the facts users can count on."""
+
+    id: str
+    label: str
+    extensions: tuple[str, ...]
+    grammar: str
+    capabilities: tuple[str, ...]
+
+
+def list_languages() -> tuple[LanguageRow, ...]:
+    """In the order of the registry; variants that share everything but a name included."""
+    rows: list[LanguageRow] = []
+    for name, each in all_languages().items():
+        if each.grammar:
+            extensions = tuple(f".{suffix}" for suffix in (each.suffixes[0], *sorted(each.suffixes[1:])))
+            rows.append(LanguageRow(name, each.label, extensions, each.grammar.replace("_", "-"), each.offers))
+    return tuple(rows)

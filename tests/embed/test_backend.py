@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -195,7 +196,7 @@ def test_find_says_which_backend_answered(name: str, tmp_path: Path, monkeypatch
     started: list[str] = []
     monkeypatch.setattr(embedding, "_start", lambda arguments: started.append(arguments[-1]))
     with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
-        before = workspace.find(question, background=True)
+        before = workspace.find(msgspec.structs.replace(question, background=True))
         assert before.summary["backend"] == "exact"
         assert [event.category for event in before.degraded if event.stage == "semantic"] == ["backend"]
         assert len(started) == 1  # the process that makes the graph
@@ -205,7 +206,7 @@ def test_find_says_which_backend_answered(name: str, tmp_path: Path, monkeypatch
         assert "not made yet" in state.backend_reason
         assert workspace.embed().graphs == name
         assert workspace.embed().graphs == ""
-        after = workspace.find(question, background=True)
+        after = workspace.find(msgspec.structs.replace(question, background=True))
         assert (after.summary["backend"], after.results) == (name, exact.results)
         assert len(started) == 1
         state = workspace.status(embeddings=True).embeddings

@@ -431,14 +431,15 @@ def test_a_background_process_says_why_it_failed(
 
     monkeypatch.setattr(embedding, "_start", run_here)
     with Workspace.open(root) as workspace:
-        workspace.find("read from disk", background=True)
+        workspace.find(FindOptions("read from disk", background=True))
         service.script = ["401"]
         report = embedding.run_job(started[0].split("'")[1])
         assert "answered 401" in report.refused
-        answer = workspace.find("read from disk", background=True)
+        answer = workspace.find(FindOptions("read from disk", background=True))
         assert "the last attempt failed: provider: voyage (127.0.0.1) answered 401" in str(answer.summary["semantic"])
         assert embedding.run_job(started[1].split("'")[1]).embedded == 3
-        assert "failed" not in str(workspace.find("read from disk", background=True).summary.get("semantic"))
+        answer = workspace.find(FindOptions("read from disk", background=True))
+        assert "failed" not in str(answer.summary.get("semantic"))
         service.script = ["401"]
         (root / "a.py").write_text("def another(): return 2\n")
         with pytest.raises(CqError, match="answered 401"):

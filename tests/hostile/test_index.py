@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from cq.indexing import refresh as pipeline
+from cq.indexing.index import Index
 from cq.indexing.refresh import Settings, refresh
 from cq.model.errors import StoreError
 from cq.questions.lsp import LspOptions
@@ -268,9 +269,9 @@ def test_damage_that_no_stat_tells_is_met_while_reading(root: Path, tmp_path: Pa
 
 
 def test_damage_that_another_process_mends_first(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    mend, cache = Workspace._mend, tmp_path / "cache"
+    mend, cache = Index.mend, tmp_path / "cache"
 
-    def mend_late(self: Workspace) -> object:
+    def mend_late(self: Index) -> object:
         with Workspace.open(root, index_dir=cache) as other:
             assert other.refresh(verify=True).rebuilt
         return mend(self)
@@ -278,7 +279,7 @@ def test_damage_that_another_process_mends_first(root: Path, tmp_path: Path, mon
     with Workspace.open(root, index_dir=cache) as workspace:
         expected = workspace.text("app.py")
         forget_text(next(cache.glob("*/index.db")))
-        monkeypatch.setattr(Workspace, "_mend", mend_late)
+        monkeypatch.setattr(Index, "mend", mend_late)
         assert workspace.text("app.py") == expected
 
 
@@ -303,7 +304,7 @@ def test_an_index_that_a_repository_brings_is_not_believed(tmp_path: Path):
     (ours / "app.py").write_text("def other(): ...\n")
     os.utime(ours / "app.py", ns=((theirs / "app.py").stat().st_mtime_ns,) * 2)
     with Workspace.open(ours) as workspace:
-        place = workspace._open_place().file.parent
+        place = workspace.index.place.file.parent
         shutil.rmtree(place)
         shutil.copytree(folder, place)
         assert workspace.refresh().rebuilt.startswith("damaged")

@@ -182,11 +182,11 @@ def test_the_variables_of_a_request_end_with_it(tmp_path: Path, monkeypatch: pyt
     """Also of one that fails: the work between requests has the variables that the daemon was started with."""
     seen = tmp_path / "seen"
 
-    def stay_ready() -> Iterator[float]:
+    def stay_ready(_: object) -> Iterator[float]:
         seen.write_text(repr((sorted(os.environ), os.getcwd(), os.umask(0o22))))  # noqa: PTH109
         yield 60.0
 
-    monkeypatch.setattr("cq.workspace.stay_ready", stay_ready)
+    monkeypatch.setattr("cq.surfaces.idle.stay_ready", stay_ready)
     body = pack_request("run", ["--version"], cwd=cwd)[4:].replace(b"XDG_TESTS_OF_CQ", b"CQ_OF_A_REQUEST")
     own = os.umask(0o77)
     os.umask(own)

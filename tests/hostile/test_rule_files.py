@@ -14,6 +14,7 @@ import pytest
 
 from cq.indexing import events
 from cq.indexing.refresh import Report
+from cq.indexing.resident import Resident
 from cq.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -266,11 +267,11 @@ def test_a_process_that_lives_on_is_told(root: Path, home: Path, monkeypatch: py
     (home / "kept" / "rules").write_text("#\n")
     (root / ".git" / "info" / "exclude").unlink()
     (root / ".git" / "info" / "exclude").symlink_to(home / "kept" / "rules")
-    monkeypatch.setattr(events, "enabled", True)
     monkeypatch.setattr(events, "TRUST_SECONDS", 3600.0)
+    kept = Resident()
 
     def ask() -> set[str]:
-        with Workspace.open(root) as workspace:
+        with Workspace.open(root, resident=kept) as workspace:
             return {row.path for row in workspace.files()} & {"a.py", "b.py"}
 
     paths = [root / ".gitignore", root / ".git" / "info" / "exclude", home / "named", root / ".cqignore"]
@@ -284,8 +285,8 @@ def test_a_process_that_lives_on_is_told(root: Path, home: Path, monkeypatch: py
                 ask()
                 ask()
     finally:
-        for key in list(events._watches):
-            events.forget(key)
+        for key in list(kept.watches.kept):
+            kept.watches.forget(key)
 
 
 @pytest.fixture

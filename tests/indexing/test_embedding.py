@@ -17,6 +17,7 @@ from cq.embed import Passage
 from cq.indexing import embedding
 from cq.indexing.embedding import FORMAT_VERSION, JOB_NAME, EmbeddingJob, embed_tree, measure_coverage, run_job
 from cq.model.embedding import find_coverage
+from cq.questions.find import FindOptions
 from cq.store import database
 from cq.store.read import Reader
 from cq.store.vectors import VectorRows, decode_rows, encode_rows
@@ -169,10 +170,10 @@ def test_a_queue_that_cannot_be_written_fails_no_question(tmp_path: Path, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(embedding, "_start", refuse)
-    monkeypatch.setattr(embedding, "INLINE", 0)
+    monkeypatch.setattr("cq.indexing.vectors.INLINE", 0)
     (tmp_path / "a.py").write_text(dedent(FILE))
     with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
-        answer = workspace.find("load a key from the store", background=True)
+        answer = workspace.find(FindOptions("load a key from the store", background=True))
     assert answer.found
     assert answer.summary["mode"] == "lexical"
     assert "building 0 %" in str(answer.summary["semantic"])

@@ -48,7 +48,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 def say(workspace: Workspace, *statements: Statement, source: str = "scip") -> int:
     text_hash = content_hash((workspace.root / "b.py").read_bytes())
     return put_evidence(
-        workspace._open_place().file, workspace.root, source, "1", [("b.py", text_hash, statements)]
+        workspace.index.place.file, workspace.root, source, "1", [("b.py", text_hash, statements)]
     )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def test_the_status_tells_who_was_asked_and_a_file_that_is_gone_is_forgotten(wor
     assert workspace.status().evidence == {"lsp.ty (1)": 1}
     (workspace.root / "b.py").unlink()
     workspace.refresh()
-    put_evidence(workspace._open_place().file, workspace.root, "scip", "", [("a.py", "", [])])
+    put_evidence(workspace.index.place.file, workspace.root, "scip", "", [("a.py", "", [])])
     assert workspace.status().evidence == {"scip": 1}
 
 

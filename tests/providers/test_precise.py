@@ -81,7 +81,7 @@ class Fake:
         self.provider = Provider(
             name, name, 1, ("python",), SERVER_KINDS, name, lambda _: Detection(True, version), run
         )  # fmt: skip
-        workspace._registry = Registry(workspace.root, providers=[self.provider])
+        workspace.index._registry = Registry(workspace.root, providers=[self.provider])
 
 
 def test_what_pyrefly_knows_is_certain_and_says_so(workspace: Workspace):
@@ -191,6 +191,6 @@ def test_a_kill_between_two_writes_keeps_what_was_written(workspace: Workspace, 
 
 
 def test_without_a_server_nothing_is_asked_and_the_reason_is_told(workspace: Workspace):
-    workspace._registry = Registry(workspace.root, providers=[])
+    workspace.index._registry = Registry(workspace.root, providers=[])
     report = workspace.resolve()
     assert (report.calls, report.notes) == (0, ("python: no provider answers definition for python",))

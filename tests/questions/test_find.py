@@ -288,14 +288,14 @@ def test_a_profile_without_words_finds_names(tmp_path: Path):
 
 
 def test_without_words_and_vectors_there_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("cq.indexing.embedding.INLINE", 0)
+    monkeypatch.setattr("cq.indexing.vectors.INLINE", 0)
     with pytest.raises(StoreError, match=r"no vectors to ask yet.*0 % of the vectors.*--embed"):
         find_fixture(tmp_path, AUTH, "how is a token validated", mode="semantic")
 
 
 def test_a_profile_without_words_keeps_none(tmp_path: Path):
     def count_words(workspace: Workspace) -> int:
-        with workspace._reading() as (reader, _):
+        with workspace.index.reading() as (reader, _):
             return sum(len(reader.find_words("token", column, 100)) for column in WEIGHTS)
 
     config = tmp_path / "cq.toml"

@@ -69,7 +69,7 @@ def workspace(tmp_path: Path, asked: list[tuple[str, Target]]) -> Iterator[Works
     kinds = (*SERVER_KINDS, "macros", "runnables")
     fake = Provider("fake", "fake", 1, ("python",), kinds, "fake", lambda _: Detection(True, "fake 1"), run)
     with Workspace.open(tmp_path / "repo", index_dir=tmp_path / "index") as workspace:
-        workspace._registry = Registry(tmp_path / "repo", providers=[fake])
+        workspace.index._registry = Registry(tmp_path / "repo", providers=[fake])
         yield workspace
 
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_asked(workspace: Workspace, options: LspOptions, said: s
 
 
 def test_without_a_server_that_offers_it_nothing_is_said_and_why(workspace: Workspace):
-    workspace._registry = Registry(workspace.root, providers=[])
+    workspace.index._registry = Registry(workspace.root, providers=[])
     answer = workspace.lsp(LspOptions("macro", "app.py:1:7"))
     assert (answer.found, [event.message for event in answer.degraded]) == (0, ["no provider answers macro for python"])
     off = workspace.lsp(LspOptions("actions", "app.py", servers=False))

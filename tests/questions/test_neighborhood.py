@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -728,12 +729,13 @@ def test_an_edit_elsewhere_leaves_slices_standing(tmp_path: Path):
         (root / name).write_text(text)
     structure = {"enclosing_context", "parents", "children", "siblings", "imports"}
     with Workspace.open(root, index_dir=tmp_path / "index") as workspace:
+        memory: dict[str, Any] = {}
 
         def find() -> tuple[Bundle, set[str]]:
             workspace.refresh()
             options = NeighborhoodOptions("store.py:save", lsp=False)
-            with workspace._reading() as (reader, tree):
-                found, reused = find_again(reader, tree, tmp_path, options, Sources())
+            with workspace.index.reading() as (reader, tree):
+                found, reused = find_again(reader, tree, tmp_path, options, Sources(), memory)
                 fresh = find_neighborhood(Relations(IndexedFiles(reader, tree)), options)
             assert found.bundle == fresh.bundle
             return found.bundle, set(reused)

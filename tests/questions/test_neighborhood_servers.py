@@ -46,7 +46,7 @@ def tree(tmp_path: Path) -> Tree:
 
 def ask(tree: Tree, provider: Provider, target: str = "app.py:target") -> Bundle:
     with Workspace.open(tree.root, index_dir=tree.root.parent / "index") as workspace:
-        workspace._registry = Registry(tree.root, providers=[provider])
+        workspace.index._registry = Registry(tree.root, providers=[provider])
         answer = workspace.neighborhood(NeighborhoodOptions(target, lsp=True))
     assert isinstance(answer.bundle, Bundle)
     return answer.bundle
@@ -185,7 +185,7 @@ def test_a_server_that_fails_takes_nothing_away(tree: Tree, mode: str, monkeypat
 
 def test_without_a_server_nobody_is_asked_and_the_bundle_is_the_same(tree: Tree):
     with Workspace.open(tree.root, index_dir=tree.root.parent / "index") as workspace:
-        workspace._registry = Registry(tree.root, providers=[])
+        workspace.index._registry = Registry(tree.root, providers=[])
         absent, off = (
             workspace.neighborhood(NeighborhoodOptions("app.py:target", lsp=lsp)).bundle for lsp in (True, False)
         )

@@ -130,8 +130,8 @@ def test_a_step_that_cannot_run_says_why(workspace: Workspace):
 def test_one_refresh_and_one_generation_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with open_fixture(tmp_path, TREE) as workspace:
         calls: list[int] = []
-        refresh = workspace.refresh
-        monkeypatch.setattr(workspace, "refresh", lambda **more: (calls.append(1), refresh(**more))[1])
+        refresh = workspace.index.refresh
+        monkeypatch.setattr(workspace.index, "refresh", lambda **more: (calls.append(1), refresh(**more))[1])
         answer = workspace.run(
             steps({"type": "imports"}, {"type": "search", "text": "save"}, {"type": "q", "query": "entity=class"})
         )

@@ -506,7 +506,7 @@ def test_several_queries_parse_a_file_once(tree: Open, monkeypatch: pytest.Monke
         make_plan(text)
         for text in ("pattern='f($X)'", "pattern='g($X)' or pattern='$A($B)'", "entity=callsite has='1'")
     ]
-    with workspace._reading() as (reader, root):
+    with workspace.index.reading() as (reader, root):
         results = run_plans(reader, root, plans, {file.path: file for file in reader.files(root.id)})
     assert [result.total for result in results] == [2, 3, 1]
     assert sorted(parsed) == ["f(1)\ng(2)\n", "f(3)\n"]

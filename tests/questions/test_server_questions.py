@@ -212,7 +212,7 @@ def test_a_server_that_fails_takes_nothing_away(tree: Tree, tmp_path: Path, mode
     )  # fmt: skip
     monkeypatch.setitem(servers.BUDGETS, "interactive", QUICK)
     with Workspace.open(tree.root, index_dir=tmp_path) as workspace:
-        workspace._registry = Registry(tree.root, providers=[stub])
+        workspace.index._registry = Registry(tree.root, providers=[stub])
         answer = workspace.hover("shapes.py:Shape")
         (row,) = details(answer, HoverDetails)
         if mode == "garbage":  # it answers after all, in words that are no contract

@@ -15,8 +15,8 @@ from cq.model.provider import Coverage, Reply, Telemetry
 from cq.providers import sessions
 from cq.providers.session import BUDGETS
 from cq.providers.sessions import find_sessions
-from cq.snapshot.files import IndexedFiles
 from cq.snapshot.servers import Servers
+from cq.snapshot.snapshot import open_snapshot
 from cq.snapshot.target import find_targets
 from tests.support.servers import is_gone, write_tree
 
@@ -46,8 +46,8 @@ def root(tmp_path: Path) -> Path:
 @contextmanager
 def asking(workspace: Workspace, *, on: bool = True) -> Iterator[Servers]:
     workspace.refresh()
-    with workspace._reading() as (reader, tree):
-        yield workspace._ask_servers(IndexedFiles(reader, tree), on=on)
+    with open_snapshot(workspace.index) as snapshot:
+        yield snapshot.open_servers(on=on)
 
 
 def open_workspace(root: Path) -> Workspace:
@@ -107,7 +107,8 @@ def test_servers_kept_warm_hear_what_changed(root: Path, monkeypatch: pytest.Mon
             with open_workspace(root) as workspace, asking(workspace) as servers:
                 (reply,) = servers.ask("incoming_calls", find_targets(servers.files, "Base.run"), "precise")
                 assert len(reply.items) == count
-                assert workspace._has_warm_servers()
+                with open_snapshot(workspace.index) as snapshot:
+                    assert snapshot.has_warm_servers()
         assert [session.generation for session in find_sessions(root)] == [1]
     finally:
         sessions.close_sessions(root)

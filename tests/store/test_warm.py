@@ -11,22 +11,27 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cq import Workspace, workspace
-from cq.indexing import events
+from cq import Workspace
+from cq.indexing.index import Index
 from cq.indexing.refresh import RACY_NS
+from cq.indexing.resident import Resident
 from cq.model.answer import Answer, Run
 from cq.store import warm
 from cq.store.trace import Trace
-from cq.workspace import stay_ready
+from cq.surfaces import idle
 
 
-@pytest.fixture(autouse=True)
-def _kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(warm, "enabled", True)
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resident]:
     monkeypatch.setattr(warm, "MOST_BYTES", 1 << 60)  # the process of the tests is larger than one that answers
-    yield
-    while warm._kept:
-        warm._kept.popitem()[1].close()
+    resident = Resident()
+    monkeypatch.setattr(resident, "is_unchanged", lambda _: False)
+    monkeypatch.setattr(resident, "note_refresh", lambda _: None)
+    yield resident
+    while resident.readers:
+        resident.readers.popitem()[1].close()
+    for key in list(resident.watches.kept):
+        resident.watches.forget(key)
 
 
 @pytest.fixture
@@ -47,84 +52,84 @@ def settle(root: Path) -> None:
         time.sleep(0.02)
 
 
-def ask(root: Path, name: str = "save") -> Answer:
-    with Workspace.open(root, index_dir=root.parent / "index") as opened:
+def ask(kept: Resident, root: Path, name: str = "save") -> Answer:
+    with Workspace.open(root, index_dir=root.parent / "index", resident=kept) as opened:
         return msgspec.structs.replace(opened.calls(name), run=Run())
 
 
-def test_a_reader_and_what_it_decoded_are_kept(root: Path):
-    first = ask(root)
-    (reader,) = warm._kept.values()
+def test_a_reader_and_what_it_decoded_are_kept(kept: Resident, root: Path):
+    first = ask(kept, root)
+    (reader,) = kept.readers.values()
     memory = reader.memory
-    assert ask(root) == first
-    assert list(warm._kept.values()) == [reader]
+    assert ask(kept, root) == first
+    assert list(kept.readers.values()) == [reader]
     assert reader.memory is memory
     assert memory is not None
     assert {"files", ("memory", 1), "answers"} <= memory.keys()
 
 
-def test_what_was_written_is_seen(root: Path):
-    assert ask(root).summary["call_sites"] == 1
-    (reader,) = warm._kept.values()
+def test_what_was_written_is_seen(kept: Resident, root: Path):
+    assert ask(kept, root).summary["call_sites"] == 1
+    (reader,) = kept.readers.values()
     before = reader.memory
     (root / "more.py").write_text("from db import save\nsave(2)\nsave(3)\n")
-    assert ask(root).summary["call_sites"] == 3
+    assert ask(kept, root).summary["call_sites"] == 3
     assert reader.memory is not before
 
 
-def test_an_index_that_was_made_anew_is_opened_anew(root: Path):
-    ask(root)
-    (reader,) = warm._kept.values()
-    with Workspace.open(root, index_dir=root.parent / "index") as workspace:
+def test_an_index_that_was_made_anew_is_opened_anew(kept: Resident, root: Path):
+    ask(kept, root)
+    (reader,) = kept.readers.values()
+    with Workspace.open(root, index_dir=root.parent / "index", resident=kept) as workspace:
         index = Path(workspace.status().index)
     for path in index.parent.glob(f"{index.name}*"):
         path.unlink()
-    assert ask(root).summary["call_sites"] == 1
-    (other,) = warm._kept.values()
+    assert ask(kept, root).summary["call_sites"] == 1
+    (other,) = kept.readers.values()
     assert other is not reader
 
 
-def test_two_at_once_are_two(root: Path):
-    with Workspace.open(root, index_dir=root.parent / "index") as workspace:
+def test_two_at_once_are_two(kept: Resident, root: Path):
+    with Workspace.open(root, index_dir=root.parent / "index", resident=kept) as workspace:
         rows = workspace.symbols()
         first = next(rows)
-        assert ask(root).summary["call_sites"] == 1
+        assert ask(kept, root).summary["call_sites"] == 1
         assert "save" in {first.symbol.name, *(row.symbol.name for row in rows)}
-    assert len(warm._kept) == 1
+    assert len(kept.readers) == 1
 
 
-def test_beyond_a_limit_nothing_is_kept(root: Path, monkeypatch: pytest.MonkeyPatch):
+def test_beyond_a_limit_nothing_is_kept(kept: Resident, root: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(warm, "MOST_BYTES", 0)
-    assert ask(root).summary["call_sites"] == 1
-    assert not warm._kept
+    assert ask(kept, root).summary["call_sites"] == 1
+    assert not kept.readers
 
 
-def test_what_was_decoded_outlasts_a_change_elsewhere(root: Path):
-    ask(root)
-    (reader,) = warm._kept.values()
+def test_what_was_decoded_outlasts_a_change_elsewhere(kept: Resident, root: Path):
+    ask(kept, root)
+    (reader,) = kept.readers.values()
     assert reader.memory is not None
     (held,) = (held for (path, _, _), held in reader.memory["files"].items() if path == "db.py")
     (root / "more.py").write_text("from db import save\nsave(2)\n")
     (root / "app.py").write_text("from db import save\nsave(1)\nsave(2)\n")
-    assert ask(root).summary["call_sites"] == 3
+    assert ask(kept, root).summary["call_sites"] == 3
     assert [one for (path, _, _), one in reader.memory["files"].items() if path == "db.py"] == [held]
 
 
-def test_a_neighborhood_notes_what_it_reads_although_files_are_at_hand(root: Path):
+def test_a_neighborhood_notes_what_it_reads_although_files_are_at_hand(kept: Resident, root: Path):
     def read() -> int:
-        with Workspace.open(root, index_dir=root.parent / "index") as workspace:
+        with Workspace.open(root, index_dir=root.parent / "index", resident=kept) as workspace:
             return workspace.neighborhood("save").insight.neighborhood["callers"].total
 
-    ask(root)
+    ask(kept, root)
     assert read() == 1
     (root / "app.py").write_text("from db import save\nsave(1)\n\ndef more():\n    save(2)\n")
     assert read() == 2
 
 
-def test_few_rows_are_looked_up_by_their_key(root: Path):
+def test_few_rows_are_looked_up_by_their_key(kept: Resident, root: Path):
     """Left to itself SQLite would go over every file of the tree to have them in order."""
-    ask(root)
-    (reader,) = warm._kept.values()
+    ask(kept, root)
+    (reader,) = kept.readers.values()
     trace = Trace()
     with reader:
         tree = reader.tree()
@@ -140,39 +145,40 @@ def test_few_rows_are_looked_up_by_their_key(root: Path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux")
-def test_between_questions_what_changed_is_taken_up_and_the_index_decoded(root: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(events, "enabled", True)
-    monkeypatch.setattr(workspace, "_QUIET_SECONDS", 0.0)
+def test_between_questions_what_changed_is_taken_up_and_the_index_decoded(
+    kept: Resident, root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("is_unchanged", "note_refresh"):
+        monkeypatch.setattr(kept, name, getattr(Resident, name).__get__(kept))
+    monkeypatch.setattr(idle, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(warm, "READY_BYTES", 1 << 60)
-    ask(root)
-    pieces = stay_ready()
+    ask(kept, root)
+    pieces = idle.stay_ready(kept)
     for _ in range(10):
         next(pieces)
-    (reader,) = warm._kept.values()
+    (reader,) = kept.readers.values()
     assert reader.memory is not None
     held = {path: set(file._parts) for (path, _, _), file in reader.memory["files"].items()}
     assert {"text", "symbols", "calls", "lines"} <= held["db.py"] & held["app.py"]
-    if not events._watches:
+    if not kept.watches.kept:
         pytest.skip("no events on the file system of the temporary directory")
     (root / "more.py").write_text("from db import save\nsave(2)\n")
     for _ in range(10):
         next(pieces)
     pieces.close()
-    monkeypatch.setattr(Workspace, "refresh", lambda *_, **__: pytest.fail("it was looked again"))
-    assert ask(root).summary["call_sites"] == 2
-    for key in list(events._watches):
-        events.forget(key)
+    monkeypatch.setattr(Index, "refresh", lambda *_, **__: pytest.fail("it was looked again"))
+    assert ask(kept, root).summary["call_sites"] == 2
 
 
-def test_beyond_a_limit_half_is_forgotten_first(root: Path, monkeypatch: pytest.MonkeyPatch):
-    ask(root)
-    (reader,) = warm._kept.values()
+def test_beyond_a_limit_half_is_forgotten_first(kept: Resident, root: Path, monkeypatch: pytest.MonkeyPatch):
+    ask(kept, root)
+    (reader,) = kept.readers.values()
     assert reader.memory is not None
     last = list(reader.memory["files"])[-1]
     sizes = iter([2, 0])
     monkeypatch.setattr(warm, "measure", lambda: next(sizes))
     monkeypatch.setattr(warm, "MOST_BYTES", 1)
-    ask(root)
-    assert list(warm._kept.values()) == [reader]
+    ask(kept, root)
+    assert list(kept.readers.values()) == [reader]
     assert list(reader.memory["files"]) == [last]
     assert "answers" not in reader.memory

@@ -37,7 +37,7 @@ def check_snapshot(root: Path, snippet: str, names: str, expected: str) -> None:
     (path,) = parse_fixture(snippet).files
     with Workspace.open(root, index_dir=root / ".index") as workspace:
         workspace.refresh()
-        with workspace._reading() as (reader, tree):
+        with workspace.index.reading() as (reader, tree):
             file = IndexedFiles(reader, tree).get(path)
             assert file is not None
             spans = [(s.start, s.end) for s in file.symbols[0] if s.qualified_name in names.split()]
@@ -50,7 +50,7 @@ def check_random_snapshots(root: Path, index: Path, languages: set[str], count: 
     chosen, done = random.Random(seed), 0
     with Workspace.open(root, index_dir=index) as workspace:
         workspace.refresh()
-        with workspace._reading() as (reader, tree):
+        with workspace.index.reading() as (reader, tree):
             files = IndexedFiles(reader, tree)
             paths = [file.path for file in reader.files(tree.id) if file.language in languages]
             while done < count:

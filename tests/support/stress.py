@@ -130,7 +130,7 @@ class Bench:
                 if vectors:
                     workspace.embed()
                 workspace.export(out)
-                assert not workspace._last or not workspace._last.busy, "somebody is writing"
+                assert not workspace.index.last or not workspace.index.last.busy, "somebody is writing"
             if os.environ.get("STRESS"):
                 shutil.rmtree(self.folder / f"seen-{bool(cache)}", ignore_errors=True)
                 shutil.copytree(out, self.folder / f"seen-{bool(cache)}")

@@ -43,7 +43,6 @@ LOCAL = ModelsConfig()
 JOB_NAME = "embed.job"
 FAILED_NAME = "embed.failed"
 SENT_NAME = "tokens.json"
-INLINE = 600  # chunks that a question makes itself rather than answer without
 
 
 class EmbeddingJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,16 +151,8 @@ def _describe_leaving(models: ModelsConfig, coverage: Coverage) -> str:
     return "; ".join(parts)
 
 
-def measure_coverage(reader: Reader, tree: int, identity: str, key: tuple[object, ...] = ()) -> Coverage:
-    """`key` names a state of the tree: what was measured of it is remembered for the next question."""
-    full = (*key, identity, reader.last_vector(tree))
-    if not key or full not in _KEPT:
-        _KEPT.clear()
-        _KEPT[full] = find_coverage(reader.vector_states(tree), identity)
-    return _KEPT[full]
-
-
-_KEPT: dict[tuple[object, ...], Coverage] = {}
+def measure_coverage(reader: Reader, tree: int, identity: str) -> Coverage:
+    return find_coverage(reader.vector_states(tree), identity)
 
 
 def embed_tree(

@@ -23,8 +23,6 @@ _MASK = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 _DONT_FOLLOW = 0x02000000
 _LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
 
-enabled = False  # a process that lives on sets it
-
 Key = tuple[str, str, str]  # index file, root, settings
 
 
@@ -55,42 +53,42 @@ class _Watch:
         return not self.moved and self.sure_until > time.monotonic()
 
 
-def is_unchanged(key: Key) -> bool:
-    """True when it is known that a refresh would find nothing to do."""
-    watch = _watches.get(key)
-    if watch is None or not watch.is_still():
-        return False
-    return identify(Path(key[0])) == watch.index
+class Watches:
+    """What a process that lives on has watched for it: the trees that were asked about last."""
 
+    def __init__(self) -> None:
+        self.kept: dict[Key, _Watch] = {}
 
-def has_news(key: Key) -> bool:
-    """Whether anything moved since this or `is_unchanged` was asked: who waits until nothing does interrupts no one."""
-    watch = _watches.get(key)
-    return watch is not None and watch.hear()
+    def is_unchanged(self, key: Key) -> bool:
+        """True when it is known that a refresh would find nothing to do."""
+        watch = self.kept.get(key)
+        if watch is None or not watch.is_still():
+            return False
+        return identify(Path(key[0])) == watch.index
 
+    def has_news(self, key: Key) -> bool:
+        """Whether anything moved since this or `is_unchanged` was asked: who waits until nothing does interrupts no
+        one."""
+        watch = self.kept.get(key)
+        return watch is not None and watch.hear()
 
-def is_watched(key: Key) -> bool:
-    return key in _watches
+    def note_refresh(self, key: Key, paths: set[str]) -> None:
+        """After a refresh that began after `is_unchanged` was asked. `paths` is all that its listing rests on."""
+        watch = self.kept.get(key)
+        if watch is not None and not watch.moved and watch.paths == paths:
+            watch.sure_until = time.monotonic() + TRUST_SECONDS
+            return
+        self.forget(key)
+        watch = _set_watches(key, paths)
+        if watch is not None:
+            self.kept[key] = watch
+        for old in list(self.kept)[:-_MOST]:
+            self.forget(old)
 
-
-def note_refresh(key: Key, paths: set[str]) -> None:
-    """After a refresh that began after `is_unchanged` was asked. `paths` is all that its listing rests on."""
-    watch = _watches.get(key)
-    if watch is not None and not watch.moved and watch.paths == paths:
-        watch.sure_until = time.monotonic() + TRUST_SECONDS
-        return
-    forget(key)
-    watch = _set_watches(key, paths)
-    if watch is not None:
-        _watches[key] = watch
-    for old in list(_watches)[:-_MOST]:
-        forget(old)
-
-
-def forget(key: Key) -> None:
-    watch = _watches.pop(key, None)
-    if watch is not None:
-        os.close(watch.handle)
+    def forget(self, key: Key) -> None:
+        watch = self.kept.pop(key, None)
+        if watch is not None:
+            os.close(watch.handle)
 
 
 def _set_watches(key: Key, paths: set[str]) -> _Watch | None:
@@ -126,6 +124,3 @@ def _find_system(path: str) -> str:
             if inside and len(mount) >= len(best):
                 best, kind = mount, right.split()[0]
     return kind
-
-
-_watches: dict[Key, _Watch] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -10,8 +11,10 @@ from xxhash import xxh64_hexdigest
 from cq.graph.corpus import MAX_EMBEDDED
 from cq.languages.facts import extract_facts
 from cq.model.edge import find_mistake
+from cq.model.errors import SourceError
 from cq.model.facts import Chunk, FileFacts
-from cq.model.source import Problem, Skip, SourceFile
+from cq.model.source import Problem, Skip, SourceFile, explain_skip
+from cq.source.language import get_language_id
 from cq.source.read import MAX_BYTES, Entry, decode, read_source
 from cq.source.segments import find_segments
 from cq.store.codec import flatten
@@ -28,6 +31,43 @@ def read_facts(
     if language:
         source = msgspec.structs.replace(source, language=language)
     return source, extract_source(source)
+
+
+def get_facts(
+    root: Path, path: str, language: str | None = None, text: bytes | None = None
+) -> tuple[SourceFile, FileFacts]:
+    """The same of a path from the working directory, else from the root, or of `text` under this path. SourceError for
+    what is not read as source."""
+    if language is not None:
+        language = get_language_id(language)
+    if text is not None:
+        read = decode_facts(text, path, language)
+    else:
+        read = read_facts(root, _locate(root, path), language=language)
+    if isinstance(read, Skip):
+        raise SourceError(f"{read.path} is not read: {explain_skip(read)}", hint=_HINTS.get(read.reason, ""))
+    return read
+
+
+_HINTS = {
+    "link": "give the file that the link leads to",
+    "link_out": "give --root with a directory that holds its target",
+}
+
+
+def _locate(root: Path, path: str) -> Path:
+    """Made absolute, links as they are: what a link leads to is for the reader to judge."""
+    here, there = Path(os.path.abspath(path)), root / path  # noqa: PTH100  resolve() would follow links
+    chosen = here if os.path.lexists(here) or not os.path.lexists(there) else there
+    if not os.path.lexists(chosen):
+        raise SourceError(f"{path} does not exist", hint="a path counts from the working directory or the root")
+    if chosen.is_dir():
+        raise SourceError(f"{path} is a directory", hint="give one file")
+    if not chosen.is_relative_to(root):
+        chosen = chosen.parent.resolve() / chosen.name  # the way to the root may lead through a link
+    if not chosen.is_relative_to(root):
+        raise SourceError(f"{path} lies outside the root", hint="give --root with a directory that holds it")
+    return chosen
 
 
 def decode_facts(raw: bytes, path: str, language: str | None = None) -> tuple[SourceFile, FileFacts] | Skip:

@@ -7,12 +7,33 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path, PurePath
 from threading import Event
 
+from cq.indexing.index import Index
 from cq.indexing.refresh import Report
 from cq.source.files import SKIPPED_DIRS, stat_file
 
 POLL_SECONDS = 2.0
 # Of everything below .git only these decide what is listed.
 _GIT_FILES = frozenset({"index", "HEAD", "exclude", "config", "config.worktree", "commondir"})
+
+
+def watch_index(index: Index, stop: Event | None, debounce_ms: int, on_note: Callable[[str], None]) -> Iterator[Report]:
+    """See Workspace.watch."""
+
+    def refresh() -> Report:
+        if error := index.reload_config():
+            on_note(f"{error}; what was set before holds")
+        return index.refresh()
+
+    index.config()  # what is wrong from the beginning is an error
+    return watch_tree(
+        index.root,
+        refresh,
+        stop or Event(),
+        ignore=index.place.file.parent,
+        find_outside=index.find_outside,
+        debounce_ms=debounce_ms,
+        on_note=on_note,
+    )
 
 
 def watch_tree(

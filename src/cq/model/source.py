@@ -61,3 +61,8 @@ class Skip(msgspec.Struct, frozen=True):
     path: str
     reason: str
     detail: str = ""
+
+
+def explain_skip(skip: Skip) -> str:
+    """Why, in a few words."""
+    return skip.reason.replace("_", " ") + (f", {skip.detail}" if skip.detail else "")

@@ -19,6 +19,7 @@ from cq.store.codec import Document, as_parts
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cq.indexing.refresh import Settings
     from cq.model.edge import Mistake
     from cq.model.facts import Call, Chunk, Export, FileFacts, Flow, Import, References, Symbol
     from cq.semantics.tree import Semantics
@@ -421,6 +422,21 @@ class DiskFiles:
             return parts[part]
 
         return HeldFile(source.path, source.language, content_hash(source.text), {}, load)
+
+
+def open_disk(root: Path, settings: Settings, seconds: float) -> DiskFiles:
+    """The files that an index with these settings would hold."""
+    from cq.indexing.read import extract_source
+    from cq.source.files import find_files
+
+    listing = find_files(
+        root,
+        include=settings.include,
+        exclude=settings.exclude,
+        max_bytes=settings.max_file_bytes,
+        max_files=settings.max_files,
+    )
+    return DiskFiles(root, listing.files, extract_source, settings.max_file_bytes, seconds=seconds)
 
 
 def _nearest(name: str, names: Iterable[str], limit: int = 5) -> list[str]:

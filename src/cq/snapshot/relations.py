@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from cq.model.facts import Symbol
     from cq.semantics.usages import Read
     from cq.snapshot.files import HeldFile, IndexedFiles
+    from cq.snapshot.snapshot import Snapshot
 
+_Options = TypeVar("_Options")
 KINDS = ("calls", "instantiates", "decorates", "imports", "usages", "inherits", "overrides", "type_uses", "raises")
 CALLS = ("calls", "instantiates", "decorates")
 MAX_DEPTH = 10
@@ -35,6 +38,17 @@ POSSIBLE = 0.3  # a link at or below this confidence is only possible
 def can_mention(language: str, other: str) -> bool:
     """Whether code of a language can name a definition of another."""
     return describe(language).family == describe(other).family
+
+
+def linked(ask: Callable[[Snapshot, _Options], Answer]) -> Callable[[Snapshot, _Options], Answer]:
+    """For a question that is answered from links: its answer says where they lack something."""
+
+    @wraps(ask)
+    def asking(snapshot: Snapshot, options: _Options) -> Answer:
+        answer = ask(snapshot, options)
+        return note_unlinked(snapshot.indexed, answer) if snapshot.is_indexed else answer
+
+    return asking
 
 
 def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:

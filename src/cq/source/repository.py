@@ -33,6 +33,18 @@ def find_root(start: str) -> str:
     return folder
 
 
+def check_root(root: str) -> str:
+    """UsageError for what nobody means: all that a user has, or the whole disk, because that is where they happen to
+    be."""
+    home = os.path.join(os.path.realpath(os.path.expanduser("~")), "")
+    whole = root == os.path.dirname(root)
+    if (whole or home.startswith(os.path.join(root, ""))) and not is_repository(root):
+        from cq.model.errors import UsageError
+
+        raise UsageError(f"{root} is no repository", hint="go into one, or name a directory with --root")
+    return root
+
+
 def find_top(directory: str) -> str:
     """The nearest directory at or above in which there is a `.git`, "" where there is none."""
     while not os.path.lexists(os.path.join(directory, ".git")):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -165,6 +166,16 @@ def _age(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def get(store: ArtifactStore, name: str) -> Any:
+    """UsageError for a name that is none."""
+    value = load(store, name)
+    if value is None:
+        close = get_close_matches(name, store.names(), n=1)
+        hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq artifact list` lists them"
+        raise UsageError(f"there is no artifact {name!r}", hint=hint)
+    return value
 
 
 def take_page(value: Any, number: int, size: int) -> dict[str, Any]:

@@ -11,16 +11,19 @@ from pathlib import Path
 from cq.store import database
 from cq.store.read import Reader
 
-enabled = False  # a process that lives on, and asks in one thread, sets it
 MOST_BYTES = 512_000_000  # of memory that is this process's own; beyond it half is forgotten, then all
 READY_BYTES = 400_000_000  # nothing more is decoded beforehand
 _MOST = 4  # indexes
 
 
+Readers = dict[tuple[Path, str], Reader]  # that a process keeps, by index and root
+
+
 @contextmanager
-def open_reader(index: Path, root: str) -> Iterator[Reader]:
-    """Of an index that is one; StoreError with what is wrong with it otherwise."""
-    reader = _kept.pop((index, root), None) if enabled else None
+def open_reader(index: Path, root: str, kept: Readers | None = None) -> Iterator[Reader]:
+    """Of an index that is one; StoreError with what is wrong with it otherwise. It is taken from `kept` and put back
+    there, if that is given, which takes a process that asks in one thread."""
+    reader = kept.pop((index, root), None) if kept is not None else None
     # While it is open its inode is no one else's: the same inode is the same file.
     if reader is not None and (database.identify(index) != reader.inode or database.damage(index, root)):
         reader.close()
@@ -28,7 +31,7 @@ def open_reader(index: Path, root: str) -> Iterator[Reader]:
     if reader is None:
         database.check(index, root)
         reader = Reader(database.connect(index), root)
-        if enabled:
+        if kept is not None:
             reader.inode, reader.memory = database.identify(index), {}
     try:
         with reader:
@@ -40,12 +43,12 @@ def open_reader(index: Path, root: str) -> Iterator[Reader]:
         raise
     if reader.memory is not None and measure() > MOST_BYTES:
         reader.forget_half()
-    if reader.memory is None or (index, root) in _kept or measure() > MOST_BYTES:
+    if kept is None or reader.memory is None or (index, root) in kept or measure() > MOST_BYTES:
         reader.close()  # the last, of two that were open at once
         return
-    _kept[index, root] = reader
-    for key in list(_kept)[:-_MOST]:
-        _kept.pop(key).close()
+    kept[index, root] = reader
+    for key in list(kept)[:-_MOST]:
+        kept.pop(key).close()
 
 
 def measure() -> int:
@@ -55,6 +58,3 @@ def measure() -> int:
     except OSError:
         return 0
     return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
-
-
-_kept: dict[tuple[Path, str], Reader] = {}

@@ -20,13 +20,16 @@ import time
 from collections import deque
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
 
 from cq.model.errors import DaemonError
 from cq.store.lock import take_lock
 from cq.surfaces.client import DONE, IDENTITY, MAX_REQUEST, REFUSE, REPLACE, WRITING, list_environment
+
+if TYPE_CHECKING:
+    from cq.indexing.resident import Resident
 
 IDLE_SECONDS = 1800.0
 MEMORY_MB = 1024
@@ -414,12 +417,13 @@ class _Tell(io.FileIO):
 
 def _work(channel: int) -> NoReturn:
     """The life of a worker: requests one by one, until the daemon closes the channel."""
-    from cq.indexing import events
+    from cq.indexing.resident import Resident
     from cq.providers import sessions
-    from cq.store import warm
+    from cq.surfaces import cli
 
     os.setsid()
-    events.enabled = sessions.keep_warm = warm.enabled = True
+    sessions.keep_warm, resident = True, Resident()
+    cli.resident = resident
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  clients must hear it when the daemon dies
@@ -433,7 +437,7 @@ def _work(channel: int) -> NoReturn:
     status = 1
     try:
         while True:
-            _await(parent)
+            _await(parent, resident)
             head, (link, *streams), _, _ = socket.recv_fds(parent, 4, 4)
             size, body = int.from_bytes(head, "big"), b""
             while len(body) < size:
@@ -450,14 +454,14 @@ def _work(channel: int) -> NoReturn:
         os._exit(status)
 
 
-def _await(parent: socket.socket) -> None:
+def _await(parent: socket.socket, resident: Resident) -> None:
     """For the next request; meanwhile the worker makes ready for it."""
-    from cq.workspace import stay_ready
+    from cq.surfaces.idle import stay_ready
 
     if select.select([parent], [], [], _PAUSE_SECONDS)[0]:
         return  # who asks in a row is not kept waiting
     gc.collect()
-    with closing(stay_ready()) as pieces:
+    with closing(stay_ready(resident)) as pieces:
         for seconds in pieces:
             gc.freeze()  # what is kept is not looked through again and again
             if select.select([parent], [], [], seconds)[0]:
@@ -546,8 +550,8 @@ def _preload() -> None:
     from cq.surfaces.client import AT_HOME
 
     names = [module for name, (module, _) in COMMANDS.items() if name not in AT_HOME]
-    for name in (*names, "cq.workspace", "cq.indexing.config", "cq.snapshot.files", "cq.store.read",
-                 "cq.store.overflow", "cq.surfaces.render.answer"):  # fmt: skip
+    for name in (*names, "cq.workspace", "cq.indexing.config", "cq.snapshot.snapshot", "cq.snapshot.files",
+                 "cq.store.read", "cq.store.overflow", "cq.surfaces.render.answer"):  # fmt: skip
         import_module(name)
 
 

@@ -4,6 +4,7 @@ run."""
 from __future__ import annotations
 
 import builtins
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,8 +17,11 @@ from cq.model.status import Degraded
 from cq.providers.bytecode import find_codes
 from cq.providers.symtables import answer
 from cq.snapshot.code import find_code, list_names, open_document
-from cq.snapshot.files import Files, HeldFile
+from cq.snapshot.files import HeldFile
 from cq.snapshot.target import describe_target, say_nothing
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 MAX_NAMES = 200  # of one kind, of one code object
 _LISTS = {
@@ -36,8 +40,9 @@ class BytecodeOptions(msgspec.Struct, frozen=True):
     page: Page = Page(40)
 
 
-def find_bytecode(files: Files, options: BytecodeOptions) -> Answer:
+def ask(snapshot: Snapshot, options: BytecodeOptions) -> Answer:
     """One finding per code object, outer before inner."""
+    files = snapshot.files
     options.page.check()
     held, targets = find_code(files, options.target)
     if held is None:

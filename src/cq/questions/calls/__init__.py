@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cq.answers import ask_servers
 from cq.answers.page import Page, count_tokens, take
 from cq.identity import call_site_id
 from cq.model.answer import (
@@ -40,7 +41,7 @@ from cq.model.edge import Certainty, SymbolRef
 from cq.model.errors import UsageError
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
-from cq.snapshot.relations import Relations
+from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import (
     ROLE_ORDER,
     Definition,
@@ -56,6 +57,7 @@ from cq.source.files import PathFilter
 if TYPE_CHECKING:
     from cq.semantics.origins import Origins
     from cq.snapshot.files import Files, HeldFile
+    from cq.snapshot.snapshot import Snapshot
 
 MAX_LISTED = 10
 MAX_CANDIDATES = 5
@@ -129,6 +131,14 @@ class Site:
     def order(self) -> tuple[int, int, float, str, int]:
         rank = {"certain": 0, "external": 0}.get(self.status, 1)
         return rank, ROLE_ORDER.get(self.file.role, 2), -self.confidence, self.file.path, self.start
+
+
+@linked
+def ask(snapshot: Snapshot, options: CallsOptions) -> Answer:
+    enrich = ask_servers(snapshot, options.target, options.servers, options.page)
+    relations = snapshot.relations if snapshot.is_indexed else None
+    answer, _ = snapshot.remember(options, lambda: (find_calls(snapshot.files, options, relations), {}))
+    return enrich(answer)
 
 
 def find_calls(files: Files, options: CallsOptions, relations: Relations | None = None) -> Answer:

@@ -23,11 +23,13 @@ from cq.model.errors import UsageError
 from cq.model.provider import Diagnostic, Reply
 from cq.model.status import Degraded
 from cq.providers.answers import Target
+from cq.snapshot.relations import linked
 from cq.snapshot.servers import Servers, find_definition
 from cq.source.files import PathFilter
 
 if TYPE_CHECKING:
     from cq.snapshot.files import HeldFile
+    from cq.snapshot.snapshot import Snapshot
 
 SEVERITIES = ("error", "warning", "info", "hint")
 MAX_ASKED = 200  # files that servers are asked about in one question
@@ -43,8 +45,10 @@ class DiagnosticsOptions(msgspec.Struct, frozen=True):
     servers: bool = True
 
 
-def find_diagnostics(servers: Servers, options: DiagnosticsOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: DiagnosticsOptions) -> Answer:
     """Errors first, then by path and place. Servers are asked about the first files; what is left out is counted."""
+    servers = snapshot.open_servers(on=options.servers)
     options.page.check()
     if options.severity not in SEVERITIES:
         raise UsageError(f"--severity {options.severity} is none", hint=f"it is one of {', '.join(SEVERITIES)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -24,8 +24,11 @@ from cq.model.errors import UsageError
 from cq.questions.exceptions.handlers import Handler
 from cq.questions.exceptions.ways import MAX_NODES, MAX_STEPS, Code, Escape, Site, Ways, is_aside
 from cq.snapshot.bodies import find_holder
-from cq.snapshot.relations import Relations, note_uncovered
+from cq.snapshot.relations import Relations, linked, note_uncovered
 from cq.snapshot.target import Definition, describe_target, find_part, find_targets, say_nothing
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 MAX_DEPTH = 12
 _STATUSES = ("uncaught", "leaves", "open", "caught", "handled", "again", "value")
@@ -44,8 +47,10 @@ class ExceptionsOptions(msgspec.Struct, frozen=True):
             raise UsageError(f"--depth {self.depth} is out of range", hint=f"it is 1 to {MAX_DEPTH}")
 
 
-def find_exceptions(relations: Relations, options: ExceptionsOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: ExceptionsOptions) -> Answer:
     """What nobody catches first, then handlers that hide things, then everything else raised and caught."""
+    relations = snapshot.relations
     options.check()
     targets: list[Definition] = []
     paths = find_part(relations.files, relations.paths(), options.target) if options.target else relations.paths()

@@ -17,7 +17,8 @@ from cq.model.answer import SCHEMA_VERSION, Run, Truncation
 from cq.model.config import FindConfig
 from cq.model.errors import ProviderError, StoreError, UsageError
 from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
-from cq.model.find import FindAnswer, Node, Result, ScoreParts, Snapshot
+from cq.model.find import FindAnswer, Node, Result, ScoreParts
+from cq.model.find import Snapshot as FileSnapshot
 from cq.model.status import Degraded
 from cq.questions.find.candidates import Catalog, find_lexical, is_identifier, load_catalog
 from cq.questions.find.connect import connect
@@ -33,15 +34,18 @@ from cq.questions.find.words import is_common
 from cq.snapshot.target import Definition
 
 if TYPE_CHECKING:
+    from cq.indexing.index import Index
     from cq.model.facts import Chunk
     from cq.snapshot.files import HeldFile
     from cq.snapshot.relations import Relations
+    from cq.snapshot.snapshot import Snapshot
     from cq.store.read import Reader, Tree
 
 _T = TypeVar("_T")
 MODES = ("auto", "lexical", "semantic", "hybrid")
 KINDS = tuple(dict.fromkeys((*KIND_GROUPS.values(), *CHUNK_KINDS)))
 ELSEWHERE = "elsewhere"  # the event of a question that is about something else
+SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
 COLLAPSE = 0.5  # a definition longer than this share of the budget is shown by the headers of what it holds
 
 
@@ -60,6 +64,7 @@ class FindOptions(msgspec.Struct, frozen=True):
     call_depth: int | None = None
     type_depth: int | None = None
     mode: str = "auto"
+    background: bool = False  # vectors that are missing, and a first index that takes long, are made by another process
 
     def settle(self, config: FindConfig) -> FindOptions:
         """With everything that was left to the configuration; UsageError for what cannot be."""
@@ -116,6 +121,50 @@ class Found(msgspec.Struct, frozen=True):
         return (symbol.start, symbol.end) if symbol and symbol.parent >= 0 else (self.chunk.start, self.chunk.end)
 
 
+def begin(index: Index, options: FindOptions) -> FindAnswer | None:
+    """Checks the options. Where a first index would take long it is begun by a process of its own, and the answer comes
+    from the disk; None where it is soon done."""
+    config = index.config().find
+    options.settle(config)
+    by_words = options.mode != "semantic" and config.profile != "vector_only" and parse_lookup(options.query) is None
+    if not options.background or not index.policy.auto_refresh or not by_words or index.has_tree():
+        return None
+    from cq.indexing.embedding import start_index
+    from cq.snapshot.files import open_disk
+
+    files = open_disk(index.root, index.settings, index.policy.disk_seconds)
+    if index.place.temporary or files.count_bytes() < SOON_BYTES:
+        return None
+    why = start_index(index.place.file, index.root, index.policy.index_dir)
+    note = why or "the index is being made in the background; ask again for all of it"
+    return find_without_index(files.candidates(None), options, config, note)
+
+
+def ask(snapshot: Snapshot, options: FindOptions) -> FindAnswer:
+    from cq.indexing.embedding import count_sent
+    from cq.indexing.vectors import enqueue_missing, find_semantic
+
+    config, index = snapshot.config.find, snapshot.index
+    options.settle(config)
+    reader, tree, background = snapshot.reader, snapshot.tree, options.background
+    if wants_vectors(options):
+        semantic = find_semantic(index, reader, tree, background=background)
+    else:
+        semantic = Semantic(key=snapshot.state, kept=index.kept)
+    with count_sent(index.place.file, semantic.embedder, semantic.reranker) as sent:
+        answer = find(snapshot.relations, reader, tree, options, config, semantic)
+    if sent:
+        answer = note_sent(answer, sent)
+    if background and answer.summary.get("backend", semantic.backend) != semantic.backend:
+        enqueue_missing(index, tree)  # which makes its graphs as well
+    return answer
+
+
+def wants_vectors(options: FindOptions) -> bool:
+    """Unless words alone are asked, or a name is looked up."""
+    return options.mode != "lexical" and parse_lookup(options.query) is None
+
+
 def find(
     relations: Relations, reader: Reader, tree: Tree, options: FindOptions, config: FindConfig, semantic: Semantic
 ) -> FindAnswer:
@@ -124,7 +173,7 @@ def find(
     parts = parse_lookup(options.query)
     if parts is not None:
         return _find_symbol(relations, options, parts)
-    catalog = load_catalog(reader, tree, semantic.key)
+    catalog = load_catalog(reader, tree, semantic)
     ranked, events = rank(reader, catalog, options, config, semantic)
     threshold = _or(options.threshold, LEAST_CHANCE if any(row.is_chance for row in ranked) else LEAST)
     passed = [row for row in ranked if row.score >= threshold]
@@ -338,7 +387,7 @@ def _assemble(
     kept: list[Found] = []
     shown: list[Found] = []  # those of them with their code
     nodes: list[Node] = []
-    shots: dict[tuple[str, int], Snapshot] = {}
+    shots: dict[tuple[str, int], FileSnapshot] = {}
     spent, omitted = 0, 0
     for row in rows:
         if budget and kept and spent + _NODE_TOKENS > budget:
@@ -402,14 +451,14 @@ def _assemble(
 _NODE_TOKENS = 60
 
 
-def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int], lines: int = 40) -> Snapshot:
+def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int], lines: int = 40) -> FileSnapshot:
     """Of one document. What alone would take too much of the budget is shown by its headers."""
     file, document = group[0].file, group[0].document
     long = [row for row in group if budget and _is_long(row, budget, is_best=ranks[id(row)] == 1)]
     short = [row for row in group if row not in long]
     best = [row.span for row in group if ranks[id(row)] == 1]
     source = take_snapshot(file, document, [row.span for row in short], [row.span for row in long], lines, best)
-    snapshot = Snapshot(
+    snapshot = FileSnapshot(
         file.path,
         file.documents[document].language,
         source,
@@ -437,7 +486,7 @@ def _describe(structure: Structure, rank_: int, row: Found) -> Node:
 
 def _build(
     options: FindOptions, run: Run, summary: dict[str, str | int], kept: Sequence[Found], nodes: Sequence[Node],
-    shots: dict[tuple[str, int], Snapshot], structure: Structure,
+    shots: dict[tuple[str, int], FileSnapshot], structure: Structure,
 ) -> FindAnswer:  # fmt: skip
     results: list[Result] = []
     for number, row in enumerate(kept, 1):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy import bool_, float64, int64
     from numpy.typing import NDArray
 
+    from cq.indexing.vectors import Semantic
     from cq.store.read import Reader, Tree
 
 # What a word is worth by where it stands; measured (bench/find.md).
@@ -207,17 +208,13 @@ def _find_inline_tests(reader: Reader, content: int) -> set[int]:
     return found
 
 
-def load_catalog(reader: Reader, tree: Tree, key: tuple[object, ...]) -> Catalog:
-    """As it was made for the question before this one, if the key says that nothing changed since."""
-    if not key:
-        return Catalog(reader, tree)
-    if key not in _KEPT:
-        _KEPT.clear()
-        _KEPT[key] = Catalog(reader, tree)
-    return _KEPT[key]
-
-
-_KEPT: dict[tuple[object, ...], Catalog] = {}
+def load_catalog(reader: Reader, tree: Tree, semantic: Semantic) -> Catalog:
+    """As it was made for the question before this one, if nothing changed since."""
+    kept: dict[tuple[object, ...], Catalog] = semantic.kept.setdefault("catalog", {})
+    if semantic.key not in kept:
+        kept.clear()
+        kept[semantic.key] = Catalog(reader, tree)
+    return kept[semantic.key]
 
 
 class Lexical(msgspec.Struct, frozen=True):

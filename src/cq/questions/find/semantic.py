@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from cq.embed import Passage
+from cq.indexing.vectors import Semantic
 from cq.languages.facts import embedding_text
 from cq.questions.find.scoring import Ranked, Vectors, find_chances
 from cq.store.vectors import decode_rows
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy import bool_, float32, float64, int8, int64
     from numpy.typing import NDArray
 
-    from cq.embed import Embedder, Reranker, VectorIndex
+    from cq.embed import Reranker, VectorIndex
     from cq.embed.blend import Blend, Blends
     from cq.model.config import FindConfig
     from cq.model.facts import FileFacts
@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from cq.store.read import Reader
 
 READ, RERANKED = 40, 24  # candidates that are compared word by word, and by the reranker (training/README.md)
-
-
-class Semantic(msgspec.Struct, frozen=True):
-    """What there is to rank with; `note` says what is missing, in a few words. Without an embedder there are no
-    vectors for this question."""
-
-    note: str = ""
-    embedder: Embedder | None = None
-    reranker: Reranker | None = None
-    key: tuple[object, ...] = ()  # names this state of the tree, for what is kept between questions
-    backend: str = "exact"
-    graphs: Path | None = None  # the folder with those of an approximate backend
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -101,8 +89,9 @@ def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded
     if semantic.graphs is not None and semantic.backend != "exact":
         graphs = read_graphs(semantic.graphs, catalog.tree, semantic.backend, embedder.identity)
     key = (*semantic.key, embedder.identity, reader.last_vector(catalog.tree), semantic.backend, graphs)
-    if semantic.key and key in _KEPT:
-        return _KEPT[key]
+    kept: dict[tuple[object, ...], Loaded] = semantic.kept.setdefault("vectors", {})
+    if semantic.key and key in kept:
+        return kept[key]
     places = {path: number for number, path in enumerate(catalog.paths)}
     parts = [
         (rows, rows.chunks + catalog.starts[places[path]])
@@ -126,12 +115,9 @@ def load_vectors(reader: Reader, catalog: Catalog, semantic: Semantic) -> Loaded
         body_index, signature_index, join_files(catalog, chunks, body), semantic.backend if approximate else "exact",
     )  # fmt: skip
     if semantic.key:
-        _KEPT.clear()
-        _KEPT[key] = loaded
+        kept.clear()
+        kept[key] = loaded
     return loaded
-
-
-_KEPT: dict[tuple[object, ...], Loaded] = {}
 
 
 def join_files(catalog: Catalog, chunks: NDArray[int64], body: NDArray[int8]) -> NDArray[float32]:

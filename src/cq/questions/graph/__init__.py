@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,9 +12,12 @@ from cq.graph.walk import Reached, Walk
 from cq.model.answer import SCHEMA_VERSION, Answer, Confidence, Insight, Run, Section, Slice, bucket
 from cq.model.edge import Candidate
 from cq.model.errors import UsageError
-from cq.snapshot.relations import KINDS, Relations, check_walk
+from cq.snapshot.relations import KINDS, check_walk, linked
 from cq.snapshot.target import describe_target, find_targets, say_nothing
 from cq.snapshot.walks import describe_links, find_centers, walk_from
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 DIRECTIONS = ("dependents", "dependencies", "both")
 
@@ -35,8 +39,10 @@ class GraphOptions(msgspec.Struct, frozen=True):
             raise UsageError(f"unknown direction {self.direction!r}", hint=f"one of {', '.join(DIRECTIONS)}")
 
 
-def find_graph(relations: Relations, options: GraphOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: GraphOptions) -> Answer:
     """Nodes by distance, then confidence, each with one witness path."""
+    relations = snapshot.relations
     options.check()
     targets = find_targets(relations.files, options.target)
     if not targets:

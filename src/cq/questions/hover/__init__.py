@@ -3,7 +3,7 @@ nobody wrote down; without one the index tells what is written."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,9 +22,12 @@ from cq.model.answer import (
 from cq.model.provider import Hover, Parameter, Reply
 from cq.model.status import Degraded
 from cq.providers.answers import Target
-from cq.snapshot.relations import Relations
+from cq.snapshot.relations import linked
 from cq.snapshot.servers import Servers, find_definition, find_document
 from cq.snapshot.target import Definition, describe_target, find_point, find_targets, say_nothing
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 MAX_TARGETS = 20  # asked about, however many share a name
 MAX_DOC = 2000
@@ -38,8 +41,10 @@ class HoverOptions(msgspec.Struct, frozen=True):
     servers: bool = True
 
 
-def find_hover(relations: Relations, servers: Servers, options: HoverOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: HoverOptions) -> Answer:
     """Of what stands at `path:line:col`, be it a use, or of every definition that fits."""
+    relations, servers = snapshot.relations, snapshot.open_servers(on=options.servers)
     options.page.check()
     files, point = relations.files, find_point(relations.files, options.target)
     subjects: list[tuple[Target, Definition | None]] = []

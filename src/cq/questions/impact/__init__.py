@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from posixpath import normpath
 from textwrap import dedent
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,7 +30,7 @@ from cq.model.edge import CONFIDENCE, Candidate
 from cq.model.facts import Import, is_looked_up
 from cq.model.history import Change
 from cq.model.status import Degraded
-from cq.snapshot.relations import KINDS, Relations, check_walk
+from cq.snapshot.relations import KINDS, Relations, check_walk, linked
 from cq.snapshot.target import (
     Definition,
     describe_target,
@@ -42,6 +43,9 @@ from cq.snapshot.target import (
 from cq.snapshot.walks import describe_links, find_centers, walk_from
 from cq.source.language import detect_language
 from cq.source.role import find_role
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 MAX_DEFINED = 50  # definitions of a path or module that are followed
 MAX_VALUES = 100  # constants and fields of changed lines: who names one is looked for in all files with its name
@@ -63,8 +67,10 @@ class ImpactOptions(msgspec.Struct, frozen=True):
         check_walk(self.depth, self.edges, self.least)
 
 
-def find_impact(relations: Relations, options: ImpactOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
     """By distance, then confidence, with one witness path each; tests apart, since they are to be run."""
+    relations = snapshot.relations
     options.check()
     rows, loose = _find_changed(relations, options.changed)
     values = [row for row in rows if row.symbol.body_start < 0]

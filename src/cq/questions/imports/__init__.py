@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,9 +19,12 @@ from cq.model.edge import SymbolRef
 from cq.model.facts import Import
 from cq.model.location import Location
 from cq.semantics.sources import Source
-from cq.snapshot.relations import Relations
+from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import find_part, module_name, say_nothing
 from cq.source.role import find_role
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 
 class ImportsOptions(msgspec.Struct, frozen=True):
@@ -41,7 +45,9 @@ class _Arrow(msgspec.Struct, frozen=True):
     standard: bool = False  # it comes with the language
 
 
-def find_imports(relations: Relations, options: ImportsOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: ImportsOptions) -> Answer:
+    relations = snapshot.relations
     options.page.check()
     arrows = _find_arrows(relations)
     inside = [arrow for arrow in arrows if not arrow.external]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,8 +26,12 @@ from cq.model.provider import (
     Token,
 )
 from cq.providers import answers
+from cq.snapshot.relations import linked
 from cq.snapshot.servers import Servers, find_document
 from cq.snapshot.target import Definition, describe_target, find_byte, find_file, find_targets, say_nothing
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 # The word of a question -> the plane, and what it is about: a place, a definition's span, a file, words, everything.
 ABOUT: dict[str, tuple[str, str]] = {
@@ -82,8 +86,10 @@ class LspOptions(msgspec.Struct, frozen=True):
 _EXAMPLE = {"file": "src/app.py", "words": "Store", "point": "src/app.py:12:8", "span": "src/app.py:12"}
 
 
-def find_said(servers: Servers, options: LspOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: LspOptions) -> Answer:
     """In the server's own order, which is the order of the code or of its own judgement."""
+    servers = snapshot.open_servers(on=options.servers)
     options.check()
     plane, scope = ABOUT[options.plane]
     rows: list[Definition] = []

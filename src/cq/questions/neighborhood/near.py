@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cq.embed import Embedder
     from cq.embed.exact import ExactIndex
     from cq.snapshot.files import Files
-    from cq.store.read import Reader
+    from cq.snapshot.snapshot import Snapshot
 
 LEAST = 0.6  # similarity; below it chunks of any two modules of a project are alike
 _KEPT = 10
@@ -35,15 +35,13 @@ class _Bodies(msgspec.Struct, frozen=True):
     index: ExactIndex
 
 
-def find_near(
-    reader: Reader, tree: int, files: Files, embedder: Embedder, state: tuple[object, ...], subject: Definition
-) -> Found:
-    """The most alike first. `state` names the state of the tree: what was loaded for it is kept for the next one."""
+def find_near(snapshot: Snapshot, embedder: Embedder, subject: Definition) -> Found:
+    """The most alike first. What was loaded for this state of the tree is kept for the next question."""
     import numpy as np
 
     own = subject.file.chunks[subject.document]
     number = subject.symbol.chunk
-    bodies = _load(reader, tree, embedder, state)
+    bodies = _load(snapshot, embedder)
     if bodies is None or own[number].symbol != subject.number or subject.file.path not in bodies.paths:
         return Found()
     number += sum(len(subject.file.chunks[document]) for document in range(subject.document))
@@ -58,7 +56,7 @@ def find_near(
         if score < LEAST or len(members) == _KEPT:
             break
         path = bodies.paths[int(np.searchsorted(bodies.firsts, row, "right")) - 1]
-        other = _locate(files, path, int(bodies.chunks[row]))
+        other = _locate(snapshot.indexed, path, int(bodies.chunks[row]))
         if other is not None and not _overlap(subject, other):
             similarity = round(min(score, 1.0), 3)
             more = {"similarity": similarity, "note": f"similarity {similarity:.2f}"}
@@ -82,20 +80,22 @@ def _locate(files: Files, path: str, number: int) -> Definition | None:
     return None
 
 
-def _load(reader: Reader, tree: int, embedder: Embedder, state: tuple[object, ...]) -> _Bodies | None:
+def _load(snapshot: Snapshot, embedder: Embedder) -> _Bodies | None:
     import numpy as np
 
     from cq.embed.exact import ExactIndex
 
-    key = (*state, embedder.identity, reader.last_vector(tree))
-    bodies = _loaded.get(key)
+    reader, tree = snapshot.reader, snapshot.tree.id
+    key = (*snapshot.state, embedder.identity, reader.last_vector(tree))
+    loaded: dict[tuple[object, ...], _Bodies] = snapshot.index.kept.setdefault("bodies", {})
+    bodies = loaded.get(key)
     if bodies is None:
         parts = [
             (path, rows)
             for path, blob in reader.vectors(tree, embedder.identity)
             if (rows := decode_rows(blob, embedder.dimensions)) is not None and len(rows.chunks)
         ]
-        _loaded.clear()
+        loaded.clear()
         if not parts:
             return None
         firsts = np.cumsum([0, *(len(rows.chunks) for _, rows in parts)])
@@ -103,8 +103,5 @@ def _load(reader: Reader, tree: int, embedder: Embedder, state: tuple[object, ..
         scales = np.concatenate([rows.body_scales for _, rows in parts])
         chunks = np.concatenate([rows.chunks for _, rows in parts])
         paths = [path for path, _ in parts]
-        bodies = _loaded[key] = _Bodies(paths, firsts, chunks, codes, scales, ExactIndex(codes, scales))
+        bodies = loaded[key] = _Bodies(paths, firsts, chunks, codes, scales, ExactIndex(codes, scales))
     return bodies
-
-
-_loaded: dict[tuple[object, ...], _Bodies] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from threading import Lock
+from typing import Any
 
 import msgspec
 
@@ -34,15 +34,17 @@ def find_again(
     place: Hashable,
     options: NeighborhoodOptions,
     sources: Sources,
+    memory: dict[str, Any],
     *,
     head: str = "",
     version: str = "",
 ) -> tuple[Neighborhood, tuple[SliceKind, ...]]:
-    """And the slices that were there already. `place` names the index, `head` the commit that histories end at and
-    the vectors there are. What language servers say is not kept: only they know how long it holds."""
+    """And the slices that were there already. `place` names the index, `memory` is what outlives a question, `head`
+    the commit that histories end at and the vectors there are. What language servers say is not kept: only they know
+    how long it holds."""
     key = (place, version, msgspec.structs.replace(options, order=(), place=()))
-    with _lock:
-        entry = _entries.get(key) if sources.servers is None else None
+    entries: OrderedDict[Hashable, _Entry] = memory.setdefault("neighborhoods", OrderedDict())
+    entry = entries.get(key) if sources.servers is None else None
     if entry is not None and (entry.generation, entry.head) == (tree.generation, head):
         return entry.result, tuple(entry.collected.slices)
     trace = Trace()
@@ -62,13 +64,8 @@ def find_again(
     collected = collect(relations, options, sources, version=version, trace=trace, kept=kept)
     result = assemble(collected, options)
     if sources.servers is None:
-        with _lock:
-            _entries[key] = _Entry(tree.generation, head, trace, collected, result)
-            _entries.move_to_end(key)
-            while len(_entries) > KEPT:
-                _entries.popitem(last=False)
+        entries[key] = _Entry(tree.generation, head, trace, collected, result)
+        entries.move_to_end(key)
+        while len(entries) > KEPT:
+            entries.popitem(last=False)
     return result, collected.reused
-
-
-_entries: OrderedDict[Hashable, _Entry] = OrderedDict()
-_lock = Lock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,9 +11,12 @@ from cq.graph.walk import Link, Reached, find_paths
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section
 from cq.model.edge import Candidate
 from cq.model.status import Degraded
-from cq.snapshot.relations import POSSIBLE, Relations, say_doubt
+from cq.snapshot.relations import POSSIBLE, Relations, linked, say_doubt
 from cq.snapshot.target import Definition, describe_target, find_targets, say_nothing
 from cq.snapshot.walks import describe_links, find_centers
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 
 class PathOptions(msgspec.Struct, frozen=True):
@@ -23,8 +27,10 @@ class PathOptions(msgspec.Struct, frozen=True):
     limit: int = 3
 
 
-def find_path(relations: Relations, options: PathOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: PathOptions) -> Answer:
     """The shortest chains from one definition to another, certain links first."""
+    relations = snapshot.relations
     starts, goals = (find_targets(relations.files, text) for text in (options.source, options.target))
     for text, rows in ((options.source, starts), (options.target, goals)):
         if not rows:

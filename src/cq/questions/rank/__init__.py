@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from cq.answers.page import Page, count_tokens, take
 from cq.graph.walk import Reached, rank
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, Run, Section, Slice
 from cq.model.edge import Candidate
-from cq.snapshot.relations import Relations
+from cq.snapshot.relations import linked
 from cq.source.files import PathFilter
 from cq.source.role import find_role
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 
 class RankOptions(msgspec.Struct, frozen=True):
@@ -23,8 +28,10 @@ class RankOptions(msgspec.Struct, frozen=True):
     page: Page = Page(20)
 
 
-def find_ranks(relations: Relations, options: RankOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: RankOptions) -> Answer:
     """PageRank over the certain links; the score is the share of all attention."""
+    relations = snapshot.relations
     options.page.check()
     is_wanted = PathFilter(options.include, options.exclude, options.inside)
     numbers: dict[Candidate, int] = {}

@@ -29,6 +29,7 @@ from cq.snapshot.target import Definition, describe_target, find_file, find_targ
 if TYPE_CHECKING:
     from cq.model.facts import Symbol
     from cq.snapshot.files import Files, HeldFile
+    from cq.snapshot.snapshot import Snapshot
 
 _RANGE = re.compile(r"(?P<path>.+):(?P<first>\d+)-(?P<last>\d*)\Z")
 # What an outline leaves out.
@@ -42,8 +43,9 @@ class ReadOptions(msgspec.Struct, frozen=True):
     page: Page = Page(0)
 
 
-def read(files: Files, options: ReadOptions) -> Answer:
+def ask(snapshot: Snapshot, options: ReadOptions) -> Answer:
     """Source byte for byte; of a long one what the budget holds, and from where to read on."""
+    files = snapshot.files
     options.page.check()
     text = options.target.strip()
     if found := _RANGE.match(text):

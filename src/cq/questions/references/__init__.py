@@ -7,6 +7,7 @@ name fits; one that links say means something else is left out, unless a server 
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,10 +27,13 @@ from cq.model.answer import (
     bucket,
 )
 from cq.model.edge import Candidate, Certainty
-from cq.snapshot.relations import Relations, can_mention
-from cq.snapshot.servers import Servers, find_definition, find_document
+from cq.snapshot.relations import Relations, can_mention, linked
+from cq.snapshot.servers import find_definition, find_document
 from cq.snapshot.target import ROLE_ORDER, Definition, describe_target, find_same, find_targets, say_nothing
 from cq.source.files import PathFilter
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 
 class ReferencesOptions(msgspec.Struct, frozen=True):
@@ -70,8 +74,10 @@ class _Mention(msgspec.Struct):
         return self.path, self.start
 
 
-def find_references(relations: Relations, servers: Servers, options: ReferencesOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: ReferencesOptions) -> Answer:
     """The certain ones first, sources before tests."""
+    relations, servers = snapshot.relations, snapshot.open_servers(on=options.servers)
     options.page.check()
     every = find_targets(relations.files, options.target)
     targets = find_same(every)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,9 +19,12 @@ from cq.providers.answers import Target
 from cq.providers.symtables import answer, find_scopes
 from cq.snapshot.bodies import Bodies
 from cq.snapshot.code import find_code, list_names, open_document
-from cq.snapshot.files import Files, HeldFile
+from cq.snapshot.files import HeldFile
 from cq.snapshot.target import describe_target, say_nothing
 from cq.syntax.captures import find_captures, is_function
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 _SHOWN = ("captures", "nonlocals", "cells", "declared_globals", "globals")
 
@@ -41,8 +45,9 @@ class Row(msgspec.Struct, frozen=True):
     names: dict[str, tuple[str, ...]]
 
 
-def find_scopes_of(files: Files, options: ScopesOptions) -> Answer:
+def ask(snapshot: Snapshot, options: ScopesOptions) -> Answer:
     """Outer scopes before inner ones, in the order of the source."""
+    files = snapshot.files
     options.page.check()
     held, targets = find_code(files, options.target)
     if held is None:

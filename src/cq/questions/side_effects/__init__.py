@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -22,8 +22,11 @@ from cq.model.status import Degraded
 from cq.questions.side_effects.loading import find_late
 from cq.snapshot.bodies import Bodies
 from cq.snapshot.files import HeldFile
-from cq.snapshot.relations import Relations, note_uncovered
+from cq.snapshot.relations import Relations, linked, note_uncovered
 from cq.snapshot.target import find_part, find_targets, say_nothing
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 MAX_DEPTH = 4  # calls below one at root level whose code is looked at
 MAX_NODES = 60  # definitions looked at below one call
@@ -73,8 +76,10 @@ class _Row(NamedTuple):
     found: _Effect
 
 
-def find_effects(relations: Relations, options: EffectsOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: EffectsOptions) -> Answer:
     """The strongest first; what looks pure is counted, and listed where asked for."""
+    relations = snapshot.relations
     options.page.check()
     paths = find_part(relations.files, relations.paths(), options.path) if options.path else relations.paths()
     if not paths and options.path:

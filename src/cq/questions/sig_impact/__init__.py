@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,9 +18,12 @@ from cq.model.edge import Candidate, Edge
 from cq.model.errors import UsageError
 from cq.model.facts import Call
 from cq.model.status import Degraded
-from cq.snapshot.relations import Relations
+from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import Definition, describe_target, find_same, find_targets, say_nothing
 from cq.source.role import find_role
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 
 class SignatureOptions(msgspec.Struct, frozen=True):
@@ -40,8 +44,10 @@ class _Verdict(msgspec.Struct, frozen=True):
         return _ORDER.index(self.verdict), find_role(source.path) == "test", source, self.call.start
 
 
-def find_signature_impact(relations: Relations, options: SignatureOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: SignatureOptions) -> Answer:
     """Per call site whether a new signature takes the call: breaks, ambiguous, ok; in this order."""
+    relations = snapshot.relations
     options.page.check()
     named = find_targets(relations.files, options.target)
     rows = [row for row in named if row.symbol.kind_group in _FUNCTIONS]

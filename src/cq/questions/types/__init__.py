@@ -3,6 +3,8 @@ it overrides and what overrides it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from cq.answers.page import Page, count_tokens, take
@@ -11,9 +13,12 @@ from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetail
 from cq.model.edge import Candidate
 from cq.model.facts import is_looked_up
 from cq.model.status import Degraded
-from cq.snapshot.relations import Relations
+from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import Definition, describe_target, find_targets, say_nothing
 from cq.source.role import find_role
+
+if TYPE_CHECKING:
+    from cq.snapshot.snapshot import Snapshot
 
 MAX_DEPTH = 20
 
@@ -23,7 +28,9 @@ class TypesOptions(msgspec.Struct, frozen=True):
     page: Page = Page(60)
 
 
-def find_types(relations: Relations, options: TypesOptions) -> Answer:
+@linked
+def ask(snapshot: Snapshot, options: TypesOptions) -> Answer:
+    relations = snapshot.relations
     options.page.check()
     named = find_targets(relations.files, options.target)
     rows = [row for row in named if row.symbol.kind_group in ("class", "type")]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TextIO
 
+    from cq.indexing.resident import Resident
+
 # name -> (module, one line of help)
 COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("cq.surfaces.cli.search", "where a name or text is: defined, called, used, mentioned"),
@@ -77,6 +79,7 @@ GROUPS = {
 
 # The process whose user waits, as /proc names it; the daemon sets it to its client's, "" where that goes on.
 asker = "self"
+resident: Resident | None = None  # what the daemon keeps between questions
 started = time.perf_counter()  # where the system does not say when a process began
 
 EXAMPLES = """\

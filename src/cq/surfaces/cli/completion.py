@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import REMAINDER, SUPPRESS, ArgumentParser, Namespace
 
+from cq.surfaces import cli
 from cq.surfaces.cli import COMMANDS
 from cq.surfaces.names import MOST, choose_names
 
@@ -91,7 +92,7 @@ def _find_names(command: str, prefix: str) -> list[str]:
     from cq.workspace import Workspace
 
     try:
-        with Workspace.open(auto_refresh=False) as workspace:
+        with Workspace.open(auto_refresh=False, resident=cli.resident) as workspace:
             found = workspace.complete(prefix, limit=MOST)
     except (CqError, OSError):
         return []

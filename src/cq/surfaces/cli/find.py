@@ -74,11 +74,12 @@ def run(args: Namespace) -> int:
         call_depth=args.call_depth,
         type_depth=args.type_depth,
         mode=args.mode,
+        background=True,
     )
     progress = ProgressLine(args.progress)
     with open_workspace(args, progress) as workspace:
         try:
-            answer = workspace.find(options, background=True)
+            answer = workspace.find(options)
         finally:
             progress.clear()
     if args.format == "json":

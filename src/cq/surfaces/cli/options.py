@@ -146,7 +146,7 @@ _FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
 
 def find_languages(given: list[str] | None) -> tuple[str, ...]:
     """`auto` is every language; UsageError for a name that is none."""
-    from cq.workspace import get_language_id
+    from cq.source.language import get_language_id
 
     names = [word.strip() for word in ",".join(given if given is not None else ["auto"]).split(",") if word.strip()]
     if not names:
@@ -335,6 +335,7 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     options["trusted"] = bool(given.get("trust"))
     options["auto_refresh"] = not given.get("no_refresh")
     options["disk_seconds"] = given.get("disk_seconds") or 0.0
+    options["resident"] = cli.resident
     options["max_stale"] = given.get("max_stale") or 0.0
     workspace = Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
     terminal.root = workspace.root

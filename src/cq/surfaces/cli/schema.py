@@ -11,6 +11,7 @@ import msgspec
 from cq.indexing.embedding import EmbedReport
 from cq.indexing.ingest import IngestReport
 from cq.indexing.refresh import Report
+from cq.language import LanguageRow
 from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
 from cq.model.config import ConfigFile, Configuration
@@ -22,7 +23,6 @@ from cq.model.status import Check, Status
 from cq.surfaces.daemon import DaemonStatus
 from cq.surfaces.render import render_json, render_table
 from cq.surfaces.render.status import Cost
-from cq.workspace import LanguageRow
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

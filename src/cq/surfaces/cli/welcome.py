@@ -7,10 +7,10 @@ from argparse import ArgumentParser, Namespace
 
 from cq.answers.page import Page
 from cq.questions.rank import RankOptions
+from cq.source.repository import is_repository
 from cq.surfaces.cli.options import add_place_options, open_workspace
 from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.status import render_welcome
-from cq.workspace import is_repository
 
 _MOST = 5  # definitions that others depend on
 
@@ -23,7 +23,7 @@ def run(args: Namespace) -> int:
     """A directory that is no repository is not indexed unasked: it may be someone's whole home."""
     progress = ProgressLine()
     with open_workspace(args, progress) as workspace:
-        if not is_repository(workspace.root):
+        if not is_repository(str(workspace.root)):
             print("There is no repository around this directory: go into one, or name it with --root.\n\n"
                   "  cq status --root DIR        index DIR and say what is there\n"
                   "  cq --help                   every question")  # fmt: skip

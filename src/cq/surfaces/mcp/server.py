@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import warnings
 from contextlib import suppress
@@ -25,7 +24,7 @@ from cq.model.status import Degraded
 from cq.surfaces.mcp.content import make_content, render_pieces
 from cq.surfaces.mcp.process import Done, run_command
 from cq.surfaces.mcp.tools import DEFAULT_BUDGET, INSTRUCTIONS, TOOLS, WIDER, describe_tools, parse_arguments
-from cq.workspace import Workspace, check_root, find_root
+from cq.workspace import Workspace, find_root
 
 Context = ServerRequestContext[Any, Any]
 INVALID, INTERNAL = -32602, -32603
@@ -281,8 +280,7 @@ async def _ask_root(context: Context) -> str:
                 if place.scheme == "file" and path.is_dir():
                     return str(path)
     try:
-        given = os.environ.get("CQ_ROOT")
-        return str(Path(given).resolve() if given else check_root(find_root(Path.cwd())))
+        return str(find_root())
     except (CqError, OSError) as error:
         hint = "let the client name its roots, or start `cq mcp` with --root"
         what, code = (error.message, error.code) if isinstance(error, CqError) else (error.strerror or "", "io")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cq.language import LanguageRow
 from cq.surfaces.render import render_table
-from cq.workspace import LanguageRow
 
 
 def render_languages(rows: Sequence[LanguageRow]) -> str:

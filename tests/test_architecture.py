@@ -199,7 +199,7 @@ OPENERS = {
     "embed/weights/__init__.py": "weights that are part of the program",
     "language.py": "what is known of languages and their queries, part of the program",
     "store/database.py": "the schema, part of the program; locks and data files, made here",
-    "store/head.py": "what is written",
+    "store/lock.py": "the lock, and what is written",
     "store/kept.py": "what is written",
     "store/warm.py": "/proc",
     "store/artifacts.py": "what is written",

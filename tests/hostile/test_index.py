@@ -20,6 +20,7 @@ from cq.indexing.refresh import Settings, refresh
 from cq.model.errors import StoreError
 from cq.questions.lsp import LspOptions
 from cq.questions.path import PathOptions
+from cq.questions.run.options import ReportOptions
 from cq.questions.run.plan import parse_plan
 from cq.questions.sig_impact import SignatureOptions
 from cq.store import database, kept
@@ -348,7 +349,7 @@ def test_links_that_a_repository_lays_beside_its_index_are_not_written_through(r
     (root / "cq.toml").write_text('[index]\ndir = ".idx"\n')
     with Workspace.open(root) as workspace:
         workspace.refresh()
-        folder = workspace._open_place().file.parent
+        folder = workspace.index.place.file.parent
         assert folder.is_relative_to(root)
     (folder / name).parent.mkdir(exist_ok=True)
     if name == "pipe":
@@ -357,8 +358,8 @@ def test_links_that_a_repository_lays_beside_its_index_are_not_written_through(r
         (folder / name).symlink_to(tmp_path)
     with Workspace.open(root) as workspace:
         workspace.refresh()
-        assert not workspace._open_place().file.is_relative_to(root)
-        assert "laid" in workspace._open_place().note
+        assert not workspace.index.place.file.is_relative_to(root)
+        assert "laid" in workspace.index.place.note
 
 
 def test_an_error_of_the_disk_is_said_in_a_sentence(bench: Bench, monkeypatch: pytest.MonkeyPatch):
@@ -454,12 +455,12 @@ QUESTIONS: dict[str, tuple[object, ...]] = {
     "imports": (), "diagnostics": (), "rank": (),
     "bytecode": ("run",), "q": ("entity=function",),
     "run": (parse_plan(b'[[steps]]\ntype = "q"\nquery = "entity=class"\n', "p.toml"),),
-    "report": ("refactor-impact", "function:run"),
+    "report": (ReportOptions("refactor-impact", "function:run"),),
 }  # fmt: skip
 ASKED = [
     name
     for name, ask in vars(Workspace).items()
-    if not name.startswith("_") and "Answer" in str(getattr(ask, "__annotations__", {}).get("return"))
+    if not name.startswith("_") and name != "ask" and "Answer" in str(getattr(ask, "__annotations__", {}).get("return"))
 ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.answers.page import Page, take
+from cq.answers.words import cut_signature
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -109,7 +110,7 @@ def _outline(files: Files, options: ReadOptions, file: HeldFile) -> Answer:
     rows.sort(key=lambda symbol: symbol.start)
 
     def make(symbol: Symbol) -> Finding:
-        text = "  " * symbol.depth + (symbol.signature or f"{symbol.kind} {symbol.name}")
+        text = "  " * symbol.depth + (cut_signature(symbol.signature) or f"{symbol.kind} {symbol.name}")
         return Finding("outline", text, file.locate(symbol.name_start, symbol.name_end))
 
     findings, _, cut = take(rows, options.page, make)

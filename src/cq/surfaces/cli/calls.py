@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 
 import msgspec
@@ -75,4 +74,4 @@ def run(args: Namespace) -> int:
             note_servers(args, workspace)
         finally:
             progress.clear()
-    return print_answer(answer, args.format, sys.argv[1:])
+    return print_answer(answer, args)

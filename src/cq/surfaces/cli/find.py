@@ -83,7 +83,7 @@ def run(args: Namespace) -> int:
         finally:
             progress.clear()
     if args.format == "json":
-        return print_answer(answer, "json", sys.argv[1:])
+        return print_answer(answer, args)
     if args.format == "plain":
         text = render_plain(answer)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 
 import msgspec
@@ -14,6 +13,7 @@ from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.neighborhood.bundle import parse_expand
 from cq.surfaces.cli.options import (
     add_freshness_options,
+    add_look_options,
     add_measure_option,
     add_place_options,
     add_server_options,
@@ -51,6 +51,7 @@ def configure(parser: ArgumentParser) -> None:
         "--budget", metavar="TOKENS", type=read_count, help="how long the answer may be (default: 8000)"
     )
     add_measure_option(parser)
+    add_look_options(parser)
     default = os.environ.get("CQ_FORMAT", "")
     parser.add_argument(
         "--format", choices=FORMATS, default=default if default in FORMATS else "md", help="md (default), for people; …"
@@ -89,4 +90,4 @@ def run(args: Namespace) -> int:
             progress.clear()
     if answer.summary["resolution_kind"] == "invalid":
         raise UsageError(answer.degraded[0].message, hint="give Name, Class.method, path:Name or path:line[:col]")
-    return print_answer(answer, args.format, sys.argv[1:], render_neighborhood)
+    return print_answer(answer, args, render_neighborhood)

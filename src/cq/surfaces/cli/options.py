@@ -94,6 +94,7 @@ def add_report_options(parser: ArgumentParser) -> None:
 
     formats = ("md", "json", "jsonl", "plain")
     parser.add_argument("--budget", metavar="TOKENS", type=read_budget, help="of the whole answer (default: 8000)")
+    add_look_options(parser)
     default = os.environ.get("CQ_FORMAT", "")
     chosen = default if default in formats else "md"
     parser.add_argument("--format", choices=formats, default=chosen, help="md (default), for people; …")
@@ -110,7 +111,7 @@ def ask(args: Namespace, question: Callable[[Workspace], Answer]) -> int:
             answer = question(workspace)
         finally:
             progress.clear()
-    return print_answer(answer, args.format, sys.argv[1:])
+    return print_answer(answer, args)
 
 
 def add_path_options(parser: ArgumentParser) -> None:
@@ -134,11 +135,22 @@ def _add_size_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit
     add_measure_option(parser)
     parser.add_argument("--page", metavar="N", type=read_count, default=1, help="the next findings")
     parser.add_argument("--all", action="store_true", help="everything on one page, however long")
+    add_look_options(parser)
     default = os.environ.get("CQ_FORMAT", "")
     if default and default not in _FORMATS:
         raise UsageError(f"CQ_FORMAT={default} is no format", hint=f"formats: {', '.join(formats)}")
     chosen = default if default in formats else formats[0]
     parser.add_argument("--format", choices=formats, default=chosen, help=f"{formats[0]} (default), for people; …")
+
+
+def add_look_options(parser: ArgumentParser) -> None:
+    """How an answer is shown to people."""
+    parser.add_argument(
+        "--card", action="store_true", help="also show what is known beside the answer: risk, confidence, next commands"
+    )
+    parser.add_argument(
+        "--hyperlink-format", metavar="FORMAT", help="where links of a terminal lead: vscode, kitty, file, none, …"
+    )
 
 
 _FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
@@ -251,9 +263,10 @@ def read_measure(args: Namespace) -> str:
     return args.measure or ("json" if args.format in ("json", "jsonl") else "text")
 
 
-def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[Answer], str] | None = None) -> int:
+def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | None = None) -> int:
     """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
     Ctrl-C cut short."""
+    form, argv, card = args.format, sys.argv[1:], bool(vars(args).get("card"))
     from cq.surfaces.render import render_jsonl
     from cq.surfaces.render.answer import find_rows, render_answer, render_plain
 
@@ -271,7 +284,7 @@ def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[A
 
         sys.stdout.write(draw(answer.edges, form))
     else:
-        sys.stdout.write((render or render_answer)(answer))
+        sys.stdout.write((render or render_answer)(answer, card=card))
     if form in ("mermaid", "dot", "svg") and not answer.found:
         for event in answer.degraded:
             print(f"cq: {event.message}", file=sys.stderr)
@@ -339,6 +352,8 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     options["max_stale"] = given.get("max_stale") or 0.0
     workspace = Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
     terminal.root = workspace.root
+    asked = given.get("hyperlink_format")
+    terminal.link_format = None if asked is None else terminal.read_link_format(asked)
     return workspace
 
 

@@ -10,6 +10,7 @@ from cq.answers.page import Page
 from cq.questions.read import ReadOptions
 from cq.surfaces.cli.options import (
     add_freshness_options,
+    add_look_options,
     add_place_options,
     find_part,
     find_target,
@@ -33,6 +34,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("target", metavar="TARGET", help="Name, Class.method, path:Name, path:first-last, or a path")
     parser.add_argument("--budget", metavar="TOKENS", type=read_count, help="how much is shown (default: 8000)")
     parser.add_argument("--all", action="store_true", help="everything, however long")
+    add_look_options(parser)
     parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
     parser.add_argument("--format", choices=("md", "json", "plain"), default="md", help="md (default), json or plain")
     add_freshness_options(parser)
@@ -51,4 +53,4 @@ def run(args: Namespace) -> int:
     if args.format == "plain" and answer.found:
         sys.stdout.write(render_source(answer))
         return 0
-    return print_answer(answer, args.format, sys.argv[1:])
+    return print_answer(answer, args)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 
 from cq.questions.run import ReportOptions
@@ -50,4 +49,4 @@ def run(args: Namespace) -> int:
             )
         finally:
             progress.clear()
-    return print_answer(answer, args.format, sys.argv[1:])
+    return print_answer(answer, args)

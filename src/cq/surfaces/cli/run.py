@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
             answer = workspace.run(RunOptions(plan, measure, repeat_place(args)))
         finally:
             progress.clear()
-    status = print_answer(answer, args.format, sys.argv[1:])
+    status = print_answer(answer, args)
     return 2 if plan.stop_on_error and answer.summary["failed"] else status
 
 

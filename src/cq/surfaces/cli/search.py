@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 
 import msgspec
@@ -101,7 +100,7 @@ def run(args: Namespace) -> int:
             note_servers(args, workspace)
         finally:
             progress.clear()
-    return print_answer(answer, args.format, sys.argv[1:])
+    return print_answer(answer, args)
 
 
 def _find_kinds(given: list[str] | None) -> tuple[str, ...]:

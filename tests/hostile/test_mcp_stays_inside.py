@@ -242,3 +242,43 @@ def test_what_lies_outside_is_not_even_said_to_be_there(tmp_path: Path):
                     assert texts[0].replace(there, "X") == texts[1].replace(missing, "X")
 
     anyio.run(run)
+
+
+# A line, and the id of its answer; "" is for a line that has none.
+LINES: dict[str, Any] = {
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"index_status","arguments":{"a":"\\ud800"}}}': 1,
+    '{"jsonrpc":"2.0","id":2}': 2,
+    '{"jsonrpc":"1.0","id":3,"method":"ping"}': 3,
+    '{"jsonrpc":"2.0","id":4,"method":["ping"]}': 4,
+    '{"jsonrpc":"2.0","id":1.5,"method":"ping"}': None,
+    '{"jsonrpc":"2.0","id":true,"method":"ping"}': None,
+    '{"jsonrpc":"2.0","id":{},"method":"ping"}': None,
+    "{not json": None,
+    "[" * 50_000: None,
+    "[]": None,
+    '{"jsonrpc":"2.0","id":5,"result":7}': "",
+    " ": "",
+    '{"jsonrpc":"2.0","id":"last","method":"ping"}': "last",
+}
+GREETING = (
+    '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+    '"clientInfo":{"name":"t","version":"1"}}}'
+)
+
+
+@pytest.mark.parametrize("first", [GREETING, GREETING.replace('"id":0,', ""), "[" * 50_000])
+def test_a_line_that_is_no_message_is_answered(first: str, tmp_path: Path):
+    """Else its sender waits for good, and the server for the answer, after the sender has gone."""
+    root = make_repository(tmp_path / "repo")
+    initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    done = subprocess.run(
+        [sys.executable, "-m", "cq", "mcp", "--root", str(root)], input="\n".join([first, initialized, *LINES, ""]),
+        env=environment(root), capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    answers = [each for each in said if "method" not in each and each["id"] != 0]
+    expected = [number for number in LINES.values() if number != ""]
+    if first == GREETING:
+        assert sorted(map(repr, (each["id"] for each in answers))) == sorted(map(repr, expected))
+        assert all("error" in each for each in answers if each["id"] != "last")
+    assert "Traceback" not in done.stderr

@@ -266,19 +266,38 @@ GREETING = (
 )
 
 
+INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+
+def talk(root: Path, *lines: str) -> list[dict[str, Any]]:
+    """The answers to lines that are written at once, by a client that then closes its end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cq", "mcp", "--root", str(root)], input="\n".join([*lines, ""]),
+        env=environment(root), capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    return [answer for line in done.stdout.splitlines() if "method" not in (answer := json.loads(line))]
+
+
 @pytest.mark.parametrize("first", [GREETING, GREETING.replace('"id":0,', ""), "[" * 50_000])
 def test_a_line_that_is_no_message_is_answered(first: str, tmp_path: Path):
     """Else its sender waits for good, and the server for the answer, after the sender has gone."""
-    root = make_repository(tmp_path / "repo")
-    initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
-    done = subprocess.run(
-        [sys.executable, "-m", "cq", "mcp", "--root", str(root)], input="\n".join([first, initialized, *LINES, ""]),
-        env=environment(root), capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    said = [json.loads(line) for line in done.stdout.splitlines()]
-    answers = [each for each in said if "method" not in each and each["id"] != 0]
-    expected = [number for number in LINES.values() if number != ""]
+    said = talk(make_repository(tmp_path / "repo"), first, INITIALIZED, *LINES)
     if first == GREETING:
-        assert sorted(map(repr, (each["id"] for each in answers))) == sorted(map(repr, expected))
-        assert all("error" in each for each in answers if each["id"] != "last")
-    assert "Traceback" not in done.stderr
+        expected = [number for number in LINES.values() if number != ""]
+        assert sorted(repr(each["id"]) for each in said) == sorted(map(repr, [0, *expected]))
+        assert all("error" in each for each in said if each["id"] not in (0, "last"))
+
+
+def test_a_uri_holds_no_more_than_an_argument(tmp_path: Path):
+    uris = ("cq://file/a.py%00", "cq://symbol/%1b[31m", "cq://artifact/a%0A/1", "cq://symbol/" + "a" * 200_000)
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": at, "method": "resources/read", "params": {"uri": uri}})
+        for at, uri in enumerate(uris, 1)
+    ]
+    _, *said = talk(make_repository(tmp_path / "repo"), GREETING, INITIALIZED, *lines)
+    messages = [each["error"]["message"] for each in sorted(said, key=lambda each: each["id"])]
+    assert [message.partition(" (")[0] for message in messages] == [
+        *["uri: a control character"] * 3, "uri: it is longer than 2,000 characters",
+    ]  # fmt: skip
+    assert {each["error"]["data"]["code"] for each in said} == {"INVALID_REQUEST"}

@@ -137,7 +137,7 @@ def rank_twins(files: Files, rows: Iterable[Definition]) -> list[Definition]:
     def order(row: Definition) -> tuple[object, ...]:
         certain, possible = counts[row.key]
         rank = 2 if row.symbol.kind in _VALUES else row.symbol.kind == "impl"  # a block of Rust is not the type itself
-        # Who asks for a name means what the tests are about, not what they define themselves, however often they call it.
+        # Who asks for a name means what the tests are about, not what they define, however often they call it.
         aside = ROLE_ORDER.get(row.file.role, 2) >= ROLE_ORDER["test"]
         return rank, aside, -certain, -possible, row.key in stubs, *row.order
 

@@ -67,6 +67,7 @@ KINDS = {
     **dict.fromkeys(_words("RefCell Mutex RwLock Cell OnceCell OnceLock UnsafeCell"), "Cell"),
     "Option": "Option", "Result": "Result", "str": "str", "String": "str", "char": "char",
 }  # fmt: skip
+ARITIES = {"Map": 2, "Result": 2, "str": 0, "char": 0}  # parameters of a kind, where that is not one
 # Under which names impls for a kind stand.
 HOLDERS = {"Vec": ("Vec", "[T]"), "Map": ("HashMap", "BTreeMap", "FxHashMap"), "str": ("str", "String"),
            "Iterator": (), "Collected": (), "Entry": (), "Cell": ("RefCell",), "char": ("char",),

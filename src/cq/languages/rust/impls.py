@@ -12,7 +12,7 @@ from cq.graph.things import UNKNOWN, Class, External, Function, Thing
 from cq.graph.values import ANNOTATION, IMPORT, INFERRED, MRO, NOTHING, PARAMETER, Values, join
 from cq.languages.rust.items import MAX_STEPS
 from cq.languages.rust.kinds import MAX_DEREFS
-from cq.languages.rust.std import HOLDERS, STD_METHODS, find_rule
+from cq.languages.rust.std import STD, find_given
 from cq.languages.rust.things import Applied, Type, Variable, class_of
 from cq.model.code import Bounds, Definition, Element, EntryKind, FunctionType, find_inner
 
@@ -139,7 +139,7 @@ class Impls:
             const = self._find_const(kind, name)
             if const:
                 return const
-        if dotted and ("Iterator" in outside) and find_rule("Iterator", name) is not None:
+        if dotted and ("Iterator" in outside) and find_given("Iterator", name) is not None:
             item = self._kinds.find_alias(thing, "Item")
             return {self._things.std_method(self._things.apply("Iterator", (item,)), name): MRO}
         if dotted and "Deref" in outside and derefs < MAX_DEREFS:
@@ -202,14 +202,14 @@ class Impls:
 
     def _find_std(self, thing: Thing, name: str) -> Values:
         """What every type may have from the traits of the standard library, by derive or blanket impl."""
-        if name in STD_METHODS:
+        if name in STD.common_methods:
             return {self._things.std_method(thing, name): IMPORT}
         return self._linker.unknown
 
     def find_extension(self, thing: Applied, name: str, *, dotted: bool) -> Values:
         """Methods that traits of the repository give to a type of the standard library."""
         found: list[Thing] = []
-        for key in HOLDERS.get(str(thing.kind), (str(thing.kind),)):
+        for key in STD.find_impls(str(thing.kind)):
             found += [own for _, own in self._list_given(key, name, dotted=dotted)]
         return dict.fromkeys(found[:MAX_FAMILY], MRO if len(found) == 1 else PARAMETER)
 

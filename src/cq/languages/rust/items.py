@@ -10,7 +10,7 @@ from cq.graph.engine.view import View
 from cq.graph.scopes import ROOT, find_defined
 from cq.graph.things import Class, External, Function, Module, Thing
 from cq.languages.rust.crates import join_path
-from cq.languages.rust.std import MACROS, PRELUDE, PRIMITIVES, STD_CRATES
+from cq.languages.rust.std import STD
 from cq.languages.rust.things import Applied, class_of
 from cq.model.code import Defined, Imported
 
@@ -105,7 +105,7 @@ class Items:
         if head == "":
             return self._crate(unit, rest[0]) and self._crate(unit, rest.pop(0)) if rest else []
         found = self.look_up(unit, scope, head, space)
-        if not found and space == "macro" and head not in MACROS:
+        if not found and space == "macro" and head not in STD.macros:
             found = self._find_macros(self._crates.root(unit.path), head)
         if found:
             return found
@@ -127,11 +127,11 @@ class Items:
 
     def find_outside(self, unit: View, scope: int, name: str, space: Space, *, is_head: bool) -> str:
         """What needs no binding, and crates that the repository does not hold."""
-        if name in STD_CRATES:
+        if name in STD.crates:
             return name
         if space == "macro":
-            return f"std::{name}" if name in MACROS else ""
-        if name in PRELUDE or (space != "value" and name in PRIMITIVES):
+            return f"std::{name}" if name in STD.macros else ""
+        if name in STD.prelude or (space != "value" and name in STD.primitives):
             return f"std::{name}"
         # Nothing of that name is in scope, so a path that begins with it begins with a crate.
         return name if is_head and space == "type" and name[:1].islower() else ""

@@ -9,7 +9,7 @@ from cq.graph.engine.view import View
 from cq.graph.scopes import ROOT, find_defined
 from cq.graph.things import Class, External, Instance, Native, Thing
 from cq.languages.rust.items import MAX_STEPS
-from cq.languages.rust.std import ARITIES, KINDS, TRANSPARENT
+from cq.languages.rust.std import KINDS, STD
 from cq.languages.rust.things import Applied, Env, Type, Variable, class_of
 from cq.model.code import Bounds, Constant, Element, FunctionType, Listing, NamedType, Value
 
@@ -94,7 +94,7 @@ class Kinds:
             plain = [part for part in args if not isinstance(part, NamedType)]
             return self.read(unit, scope, plain[at], env, steps - 1) if at < len(plain) else None
 
-        if name in TRANSPARENT:
+        if name in STD.transparent:
             return inner(0)
         if name in KINDS:
             kind = KINDS[name]
@@ -104,7 +104,7 @@ class Kinds:
                         bounds = part.kind.types if isinstance(part.kind, Bounds) else ()
                         item = bounds[0] if len(bounds) == 1 else part.kind
                         return self._apply(kind, (self.read(unit, scope, item, env, steps - 1),))
-            return self._apply(kind, tuple(inner(at) for at in range(ARITIES.get(kind, 1))))
+            return self._apply(kind, tuple(inner(at) for at in range(STD.count_parameters(kind))))
         return self._linker.external(f"{thing.name}()")
 
     def _join_bounds(self, unit: View, scope: int, bounds: Iterable[Value], env: Env, steps: int) -> Type:

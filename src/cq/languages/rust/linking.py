@@ -31,7 +31,7 @@ from cq.languages.rust.items import Items
 from cq.languages.rust.kinds import Kinds
 from cq.languages.rust.lookups import Lookups
 from cq.languages.rust.results import Results
-from cq.languages.rust.std import ATTRIBUTES, STD_METHODS, find_rule
+from cq.languages.rust.std import STD, find_given
 from cq.languages.rust.things import Applied, Things, Type, Variable, as_type, class_of, is_generic
 from cq.model.code import (
     Attribute,
@@ -110,7 +110,9 @@ class RustDialect(Dialect):
         if is_literal and not found:
             found = self.items.find(unit, scope, path, "value")
         if form.namespace == "attribute" and not found:
-            return {self.linker.external(f"std::{path[-1]}"): SCOPE} if path[-1] in ATTRIBUTES else self.linker.unknown
+            return (
+                {self.linker.external(f"std::{path[-1]}"): SCOPE} if path[-1] in STD.attributes else self.linker.unknown
+            )
         return self._as_values(unit, found, literal=is_literal)
 
     def _as_values(self, unit: View, found: Sequence[Thing], *, literal: bool = False) -> Values:
@@ -160,11 +162,11 @@ class RustDialect(Dialect):
     def find_method(self, linker: Linker, thing: Thing, name: str, level: int) -> Values:
         thing = _as_receiver(thing)
         if isinstance(thing, Applied) and isinstance(thing.kind, str) and thing.kind not in ("dyn", "fn"):
-            if find_rule(thing.kind, name) is None:
+            if find_given(thing.kind, name) is None:
                 extended = self.impls.find_extension(thing, name, dotted=True)
                 if extended:
                     return {linker.bind(own, thing): max(level, at) for own, at in extended.items()}
-                blanket = NOTHING if name in STD_METHODS else self.impls.find_blanket(thing, name, dotted=True)
+                blanket = NOTHING if name in STD.common_methods else self.impls.find_blanket(thing, name, dotted=True)
                 if blanket:
                     return {linker.bind(own, thing): max(level, PARAMETER) for own in blanket}
             return {self.things.std_method(thing, name): max(level, IMPORT)}
@@ -303,7 +305,7 @@ class RustDialect(Dialect):
 
     def is_method_call(self, site: Site) -> bool:
         # A path says what it means, or is not known. What any value may have is most likely not ours.
-        return not isinstance(site.callee, (str, Item, Attribute)) and site.name not in STD_METHODS
+        return not isinstance(site.callee, (str, Item, Attribute)) and site.name not in STD.common_methods
 
 
 def _is_local(bind: Bind) -> bool:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from cq.graph.engine.view import View
 from cq.graph.things import UNKNOWN, Bound, Class, External, Function, Instance, Native, Thing
 from cq.graph.values import ANNOTATION, EVERYTHING, INFERRED, NOTHING, SCOPE, Values, join
-from cq.languages.rust.std import ARITIES, CLOSURE_TAKES, KINDS, TRANSPARENT, Shape, find_rule
+from cq.languages.rust.std import KINDS, STD, find_given, find_handed
 from cq.languages.rust.things import Applied, StdMethod, Type, Variable, as_type, class_of, std_kind
-from cq.model.code import ClosureParameter, Lambda, Site, Typed
+from cq.model.code import ClosureParameter, Element, Lambda, Listing, Site, Typed, Value
 
 if TYPE_CHECKING:
     from cq.languages.rust.linking import RustDialect
+
+_MAX_COLUMN, _MAX_ROWS = 3, 6  # values of one parameter, types made of all
 
 
 class Results:
@@ -29,7 +31,7 @@ class Results:
         if name in ("Some", "Ok", "Err") and len(site.args) == 1:
             kind = "Option" if name == "Some" else "Result"
             return self._wrap(kind, self._evaluate_argument(unit, site, 0), at=int(name == "Err"))
-        if name == "new" and holder in TRANSPARENT and site.args:
+        if name == "new" and holder in STD.transparent and site.args:
             return self._evaluate_argument(unit, site, 0)
         if name in ("Borrowed", "Owned") and site.args:
             return self._evaluate_argument(unit, site, 0)
@@ -37,7 +39,7 @@ class Results:
             kind = KINDS[holder]
             if kind == "Cell" and site.args:
                 return self._wrap(kind, self._evaluate_argument(unit, site, 0))
-            return {self._apply(kind, (None,) * ARITIES.get(kind, 1)): SCOPE}
+            return {self._apply(kind, (None,) * STD.count_parameters(kind)): SCOPE}
         if name in ("take", "replace") and holder == "mem" and site.args:
             return self._evaluate_argument(unit, site, 0)
         if site.kind == "macro":
@@ -61,45 +63,51 @@ class Results:
         return EVERYTHING if values is EVERYTHING else found
 
     def _call_method(self, thing: StdMethod, unit: View, site: Site) -> Values:
-        """What a method of the standard library gives, by a table of shapes: see cq.languages.rust.std."""
-        rule = find_rule(std_kind(thing.receiver), thing.method)
-        found = None if rule is None else self._shape(rule, thing.receiver, unit, site)
-        return self._linker.unknown if found is None else found
+        """What a method of the standard library gives, by known/std.toml."""
+        given = find_given(std_kind(thing.receiver), thing.method)
+        values = None if given is None else self._read_given(given, thing.receiver, unit, site)
+        return self._linker.unknown if values is None else values
 
-    def _shape(self, shape: Shape, receiver: Thing, unit: View, site: Site) -> Values | None:
-        if shape == "same":
-            return {receiver: SCOPE}
-        args = receiver.args if isinstance(receiver, Applied) else ()
-        if shape == "written":
-            return self._collect(args[0] if args else None, unit, site)
-        if type(shape) is int:
-            inner = args[shape] if shape < len(args) else None
-            return None if inner is None else {inner: INFERRED}
-        if type(shape) is str:
-            if shape == "none":
+    def _read_given(self, given: Value, receiver: Thing, unit: View, site: Site) -> Values | None:
+        """What a type stands for in known/std.toml, at a call; None where nothing is known of it."""
+        match given:
+            case Element():
+                return self._apply_all(str(given.base), given.keys, receiver, unit, site)
+            case Listing(elements=()):
                 return None
-            results = self._find_closure_results(unit, site)
-            if shape == "result":
-                return results
-            if shape == "flat":
-                return self.iterate({args[0]: INFERRED}) if args and args[0] is not None else None
-            inner_of = {"result.inner": "Option", "result.item": "Iterator"}.get(shape)
-            return self.iterate(results) if inner_of else None
-        kind, *parts = shape
-        columns: list[Values] = []
+            case Listing():
+                return self._apply_all("tuple", given.elements, receiver, unit, site)
+            case "Arg::Item":
+                return self.iterate(self._evaluate_argument(unit, site, 0))
+            case "Arg":
+                return self._evaluate_argument(unit, site, 0)
+            case "R":
+                return self._find_closure_results(unit, site)
+            case "R::Item":
+                return self.iterate(self._find_closure_results(unit, site))
+            case "Self":
+                return {receiver: SCOPE}
+            case "usize":
+                return {self._linker.external("std::usize()"): SCOPE}
+            case _:
+                pass
+        args = receiver.args if isinstance(receiver, Applied) else ()
+        if given == "Turbofish":
+            return self._collect(args[0] if args else None, unit, site)
+        at = 1 if given == "U" else 0
+        inner = args[at] if at < len(args) else None
+        if inner is None:
+            return None
+        return self.iterate({inner: INFERRED}) if given == "T::Item" else {inner: INFERRED}
+
+    def _apply_all(self, kind: str, parts: tuple[Value, ...], receiver: Thing, unit: View, site: Site) -> Values:
+        """A type with every combination of what its parameters may be, as far as they are few."""
+        rows: list[tuple[Type, ...]] = [()]
         for part in parts:
-            if part == "other":
-                given = self._evaluate_argument(unit, site, 0)
-                columns.append(self.iterate(given))
-            elif part == "int":
-                columns.append({self._linker.external("std::usize()"): SCOPE})
-            else:
-                columns.append(self._shape(part, receiver, unit, site) or self._linker.unknown)
-        first: list[tuple[Type, ...]] = [()]
-        for column in columns:
-            kinds = [None if thing is UNKNOWN else as_type(thing) for thing in column][:3] or [None]
-            first = [(*row, inner) for row in first for inner in kinds][:6]
-        return {self._apply(kind, row): INFERRED for row in first}
+            column = self._read_given(part, receiver, unit, site) or self._linker.unknown
+            inner = [None if thing is UNKNOWN else as_type(thing) for thing in column][:_MAX_COLUMN]
+            rows = [(*row, each) for row in rows for each in inner][:_MAX_ROWS]
+        return {self._apply(kind, row): INFERRED for row in rows}
 
     def _collect(self, item: Type, unit: View, site: Site) -> Values | None:
         """`collect::<Vec<_>>()`: the hole is what is iterated."""
@@ -177,14 +185,10 @@ class Results:
         for thing, level in self._linker.link(unit, site_number).items():
             kind: Type = None
             if isinstance(thing, StdMethod):
-                shape = CLOSURE_TAKES.get((std_kind(thing.receiver), thing.method), {}).get(at)
-                if shape is not None:
-                    given = self._shape(shape, thing.receiver, unit, site)
-                    if given is not None:
-                        found = join(found, given)
-                        continue
-                elif thing.method == "fold" and at == 0:
-                    found = join(found, self._evaluate_argument(unit, site, 0))
+                handed = find_handed(std_kind(thing.receiver), thing.method, at)
+                given = None if handed is None else self._read_given(handed, thing.receiver, unit, site)
+                if given is not None:
+                    found = join(found, given)
                     continue
             else:
                 kind = self._find_callback_type(thing, number, at)

@@ -38,11 +38,10 @@ def find_dispatched(linker: Linker, unit: View, site: Site, function: Function |
     if function is None:
         return {} if is_open else found
     if is_open:
-        # Of classes that may be handed over too, those that others stand below are likely only where code makes one.
+        # The class itself, if others stand below it, may be handed over too only where code makes one.
         kinds = [around.owner, *heirs]
-        callers = linker.callers
-        likely = [k for k in kinds if k in receivers or callers.is_made(k) or not callers.find_heirs(k)] or kinds
-        for kind in likely:
+        is_likely = around.owner in receivers or not heirs or linker.callers.is_made(around.owner)
+        for kind in kinds if is_likely else heirs:
             other = linker.members.find_method(kind, name, behind, function)
             if other is not None:
                 found[other] = PARAMETER

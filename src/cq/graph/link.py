@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from cq.graph.callers import Callers
 from cq.graph.calls import Calls
@@ -42,10 +42,10 @@ MAX_BINDS = 100  # of one name, at one place
 class Linker(Cells):
     """Over the documents of one repository. Only what a question leads to is looked at."""
 
-    def __init__(self, corpus: Corpus, dialects: Dialects) -> None:
+    def __init__(self, corpus: Corpus, find_dialect: Callable[[str], type[Dialect]]) -> None:
         super().__init__()
         self.documents = Documents(corpus, self)
-        self.dialects = dialects
+        self.dialects = Dialects(find_dialect, self, corpus.paths)
         self.unknown: Values = {UNKNOWN: SCOPE}
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}

@@ -55,7 +55,7 @@ class PythonDialect(Dialect):
     root_members = frozenset(dir(object))
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, linker: Linker, paths: Iterable[str]) -> None:
         self._modules = Modules(paths)
         self._declarations = Declarations(self._modules, self.builtins)
         self._library = LibraryCalls(self._modules, self._declarations)

@@ -63,6 +63,7 @@ QUESTIONS = {
         Question("diagnostics", "cq.questions.diagnostics", "DiagnosticsOptions"),
         Question("exceptions", "cq.questions.exceptions", "ExceptionsOptions"),
         Question("side-effects", "cq.questions.side_effects", "EffectsOptions"),
+        Question("risk", "cq.questions.risk", "RiskOptions"),
         Question("scopes", "cq.questions.scopes", "ScopesOptions"),
         Question("bytecode", "cq.questions.bytecode", "BytecodeOptions"),
         Question("rank", "cq.questions.rank", "RankOptions"),

@@ -154,6 +154,7 @@ class Language:
     once_kinds: frozenset[str] = frozenset()  # a scope defines such a name once; later ones are assignments
     constructor_names: frozenset[str] = frozenset()
     has_code: bool = False  # fills collector.code
+    is_detailed = False  # whether it is read for those who follow values along the statements
     straight_kinds: frozenset[str] = frozenset()  # nodes that always run with what holds them
     type_kinds: frozenset[str] = frozenset()  # definitions that only types can name, bound under `<name>`
     dot_attributes: bool = False  # an identifier after a dot is an attribute, whatever its node is called

@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diagnostics": ("cq.surfaces.cli.diagnostics", "what is wrong with code: its syntax, and what type checkers say"),
     "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
     "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),
+    "risk": ("cq.surfaces.cli.risk", "where data from outside goes: into commands, queries, pages, paths"),
     "scopes": ("cq.surfaces.cli.scopes", "which names a definition captures, shares and owns"),
     "bytecode": ("cq.surfaces.cli.bytecode", "what a Python definition does with names once compiled"),
     "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),

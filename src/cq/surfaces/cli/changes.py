@@ -15,10 +15,6 @@ def read_changes(args: Namespace, root: Path) -> dict[str, Change]:
     from cq.source.git import find_changes
 
     if args.changed is None:
-        if not args.targets:
-            raise UsageError(
-                "impact of what?", hint="give a TARGET, or --changed for what differs from the last commit"
-            )
         return {}
     try:
         return find_changes(root, args.changed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from cq.model.errors import UsageError
 from cq.questions.impact import ImpactOptions
 from cq.surfaces.cli.changes import read_changes
 from cq.surfaces.cli.edges import add_edge_options, read_edges
@@ -28,6 +29,8 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
+    if args.changed is None and not args.targets:
+        raise UsageError("impact of what?", hint="give a TARGET, or --changed for what differs from the last commit")
     return ask(
         args,
         lambda workspace: workspace.impact(

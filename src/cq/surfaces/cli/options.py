@@ -141,7 +141,7 @@ def _add_size_options(parser: ArgumentParser, *, formats: tuple[str, ...], limit
     parser.add_argument("--format", choices=formats, default=chosen, help=f"{formats[0]} (default), for people; …")
 
 
-_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
+_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg", "sarif")
 
 
 def find_languages(given: list[str] | None) -> tuple[str, ...]:
@@ -266,6 +266,10 @@ def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[A
         sys.stdout.write(render_jsonl(find_rows(answer)))
     elif form == "plain":
         sys.stdout.write(render_plain(answer))
+    elif form == "sarif":
+        from cq.surfaces.render.sarif import render_sarif
+
+        sys.stdout.write(render_sarif(answer))
     elif form in ("mermaid", "dot", "svg"):
         from cq.surfaces.render.picture import draw
 

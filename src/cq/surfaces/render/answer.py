@@ -17,6 +17,7 @@ from cq.model.answer import (
     MatchDetails,
     NodeDetails,
     ReferenceDetails,
+    RiskDetails,
     Section,
     ServerDetails,
     SourceDetails,
@@ -77,7 +78,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails, ServerDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, RiskDetails,
 )  # fmt: skip
 
 
@@ -165,6 +166,13 @@ def render_finding(finding: Finding) -> list[str]:
             at = show_place(step.location.path, step.location.start_line, step.location.start_col)
             rows.append(f"{_INDENT}  {at} {one_line(step.says)}")
         return [*rows, f"{_INDENT}  {details.no_witness}"] if details.no_witness else rows
+    if isinstance(details, RiskDetails):
+        scope = f" ({details.scope})" if details.scope else ""
+        rows = [f"{_INDENT}{place}{scope} {one_line(text)}"]
+        for step in details.witness if finding.category == "steps" else ():
+            at = show_place(step.location.path, step.location.start_line, step.location.start_col)
+            rows.append(f"{_INDENT}  {at} {one_line(step.says)}")
+        return rows + ([f"{_INDENT}  fix: {details.fix}"] if finding.category == "steps" and details.fix else [])
     if isinstance(details, ReferenceDetails):
         scope = f" ({details.scope})" if details.scope else ""
         return [f"{_INDENT}{place} {details.status}, {' '.join(details.sources)}{scope}: {text.strip()}"]

@@ -234,7 +234,7 @@ class Workspace:
         if isinstance(question, str):
             from cq.questions.risk import RiskOptions
 
-            question = RiskOptions(target=question)
+            question = RiskOptions((question,) if question else ())
         return self.ask(question)
 
     def rank(self, question: RankOptions | None = None) -> Answer:
@@ -280,8 +280,8 @@ class Workspace:
             return self.ask(question)
         from cq.questions.table import QUESTIONS
 
-        kind = QUESTIONS[name].load_options()
-        return self.ask(kind() if question is None else kind(question))
+        given = () if question is None else (question,)
+        return self.ask(QUESTIONS[name].make_options(*given))
 
     def facts(
         self, path: str | Path, *, language: str | None = None, text: bytes | None = None

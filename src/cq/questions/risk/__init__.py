@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 
 import msgspec
+from msgspec import Meta
 
+from cq.answers.options import Option, Options, Paged, split
 from cq.answers.page import Page, count_tokens, take
 from cq.language import all_languages, describe
 from cq.model.answer import (
@@ -28,6 +31,7 @@ from cq.model.answer import (
 from cq.model.errors import UsageError
 from cq.model.history import Change
 from cq.model.status import Degraded
+from cq.opening import read_file
 from cq.questions.risk.flows import Analysis, Row, RowStep, analyze
 from cq.questions.risk.program import TextProgram
 from cq.risk.engine import Engine
@@ -38,68 +42,131 @@ from cq.snapshot.target import find_part, find_targets, say_nothing
 if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
 
-__all__ = ["ACTIONS", "KINDS", "MODES", "ORIGINS", "SEVERITIES", "RiskOptions", "ask"]
+__all__ = ["KINDS", "MODES", "ORIGINS", "SEVERITIES", "RiskOptions", "ask"]
 
 Action = Literal["flows", "explain", "rules", "coverage"]
-ACTIONS: tuple[Action, ...] = get_args(Action)
 Mode = Literal["default", "strict"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 _SHOWN = 12  # rows of one list of coverage
 
 
-class RiskOptions(msgspec.Struct, frozen=True):
-    """`target` is a path, a module or a definition that flows pass through, or of `explain` the id of a flow; empty:
-    everything. `changed` is how files differ from a revision; it counts where `by_change` is set."""
+def _read_kinds(text: str) -> tuple[str, ...]:
+    return _check_words("--kind", split(text), KINDS)
 
-    action: Action = "flows"
-    target: str = ""
-    kinds: tuple[str, ...] = ()
-    cwes: tuple[int, ...] = ()
-    severity: str = "low"
-    min_confidence: float = 0.0
-    sources: tuple[str, ...] = ()
-    begin: str = ""
-    end: str = ""
-    changed: dict[str, Change] = {}
-    by_change: bool = False
-    baseline: frozenset[str] | None = None
-    mode: str = "default"
-    test: bool = False
-    page: Page = Page(40)
 
-    def __hash__(self) -> int:
-        return hash((self.action, self.target, self.kinds, self.mode))
+def _read_origins(text: str) -> tuple[str, ...]:
+    return _check_words("--source", split(text), ORIGINS)
+
+
+def _read_weaknesses(text: str) -> tuple[int, ...]:
+    """`89`, `CWE-89`."""
+    words = [word.upper().removeprefix("CWE").removeprefix("-") for word in split(text)]
+    for word in words:
+        if not (word.isascii() and word.isdigit() and len(word) < 7):
+            raise UsageError(f"--cwe cannot be {word!r}", hint="for example --cwe 89")
+    return tuple(map(int, words))
+
+
+class RiskOptions(Options, frozen=True):
+    """`words` name a path, a module or a definition that flows pass through; behind `explain` also the id of a flow.
+    `rules` and `coverage` are about everything."""
+
+    examples: ClassVar[str] = """\
+  cq risk                              of the whole repository, the worst first
+  cq risk src/app --kind sql,command   below a directory, of these kinds
+  cq risk --changed main               what passes lines that differ from a branch
+  cq risk explain 3f9c2ab41d07         every step of one flow
+  cq risk rules --test                 whether each rule finds its own examples
+  cq risk coverage                     what was recognised, and what was not"""
+
+    words: Annotated[
+        tuple[str, ...],
+        Option(
+            "flows below a path or through a definition (default: all), or in full; the rules; what is covered",
+            "target", "[explain|rules|coverage] [PATH|TARGET|ID]", argument=True, place="part",
+        ),
+    ] = ()  # fmt: skip
+    kinds: Annotated[
+        tuple[str, ...], Option(f"only these: {', '.join(KINDS)}", "kind", "KIND,…", parse=_read_kinds)
+    ] = ()
+    cwes: Annotated[
+        tuple[int, ...], Option("only weaknesses of these numbers", "cwe", "N,…", parse=_read_weaknesses)
+    ] = ()
+    severity: Annotated[str, Option("the least that is shown (default: low)", choices=SEVERITIES)] = "low"
+    min_confidence: Annotated[float, Meta(ge=0, le=1), Option("leave out what is less sure, 0 to 1", metavar="X")] = 0.0
+    sources: Annotated[
+        tuple[str, ...],
+        Option("only data that is remote, local, stored (default: all)", "source", "ORIGIN,…", parse=_read_origins),
+    ] = ()
+    begin: Annotated[str, Option("only flows that begin there", "from", "TARGET", place="part")] = ""
+    end: Annotated[str, Option("only flows that end there", "to", "TARGET", place="part")] = ""
+    since: Annotated[
+        str | None,
+        Option("only flows over lines that differ from REV (default: HEAD)", "changed", metavar="REV", bare="HEAD"),
+    ] = None
+    baseline: Annotated[
+        str, Option("only flows that a file of --format jsonl or sarif lacks", metavar="FILE", place="folder")
+    ] = ""
+    mode: Annotated[str, Option("strict: checks of data count for nothing", choices=MODES)] = "default"
+    test: Annotated[bool, Option("of `rules`: run the examples of each")] = False
+    page: Paged = Page(40)
+
+    @property
+    def action(self) -> Action:
+        match self.words[:1]:
+            case ("explain",):
+                return "explain"
+            case ("rules",):
+                return "rules"
+            case ("coverage",):
+                return "coverage"
+            case _:
+                return "flows"
+
+    @property
+    def target(self) -> str:
+        """What the action is about."""
+        rest = self.words if self.action == "flows" else self.words[1:]
+        return rest[0] if rest else ""
 
     def check(self) -> None:
         self.page.check()
-        _check_words("action", (self.action,), ACTIONS)
-        _check_words("--kind", self.kinds, KINDS)
-        _check_words("--source", self.sources, ORIGINS)
+        action, most = self.action, 1 if self.action == "flows" else 2
+        if len(self.words) > most:
+            raise UsageError(f"unexpected argument {self.words[most]!r}", hint="one path or TARGET at a time")
         _check_words("--severity", (self.severity,), SEVERITIES)
         _check_words("--mode", (self.mode,), MODES)
+        _check_words("--kind", self.kinds, KINDS)
+        _check_words("--source", self.sources, ORIGINS)
         if not 0 <= self.min_confidence <= 1:
             raise UsageError(f"--min-confidence {self.min_confidence:g} is out of range", hint="it is 0 to 1")
-        if self.test and self.action != "rules":
+        if action == "explain" and not self.target:
+            raise UsageError("explain what?", hint="give the id of a flow, as `cq risk` lists it, or a TARGET")
+        if self.test and action != "rules":
             raise UsageError("--test is about rules", hint="cq risk rules --test")
-        if self.action in ("rules", "coverage"):
-            given = [
-                name
-                for name, value in (
-                    ("--kind", self.kinds), ("--cwe", self.cwes), ("--source", self.sources), ("--from", self.begin),
-                    ("--to", self.end), ("--changed", self.by_change), ("--baseline", self.baseline is not None),
-                )
-                if value and not (self.action == "rules" and name in ("--kind", "--cwe"))
-            ]  # fmt: skip
-            if given:
-                raise UsageError(f"`cq risk {self.action}` takes no {given[0]}", hint="it is about everything")
+        if action in ("rules", "coverage"):
+            given = {
+                self.target: self.target, "--source": self.sources, "--from": self.begin, "--to": self.end,
+                "--changed": self.since, "--baseline": self.baseline, "--min-confidence": self.min_confidence,
+                "--severity": self.severity != "low", "--kind": self.kinds and action != "rules",
+                "--cwe": self.cwes and action != "rules", "--mode": action == "rules" and self.mode != "default",
+            }  # fmt: skip
+            for name, value in given.items():
+                if value:
+                    raise UsageError(f"`cq risk {action}` takes no {name}", hint="it is about everything")
+        elif action == "explain" and (self.begin or self.end or self.since is not None or self.baseline):
+            raise UsageError(
+                "`cq risk explain` takes no --from, --to, --changed, --baseline", hint="list flows by them"
+            )
 
 
-def _check_words(option: str, given: Sequence[str], known: Sequence[str]) -> None:
+def _check_words(option: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     for word in given:
         if word not in known:
             close = get_close_matches(word, known, n=1)
             hint = (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(known)}"
             raise UsageError(f"{option} cannot be {word!r}", hint=hint)
+    return tuple(given)
 
 
 @linked
@@ -112,13 +179,15 @@ def ask(snapshot: Snapshot, options: RiskOptions) -> Answer:
         return _describe_coverage(snapshot.relations, analysis, options)
     if options.action == "explain":
         return _explain(snapshot.relations, analysis, options)
-    return _list_flows(snapshot.relations, analysis, options)
+    return _list_flows(snapshot, analysis, options)
 
 
 # -- flows -------------------------------------------------------------------------------------------------
 
 
-def _list_flows(relations: Relations, analysis: Analysis, options: RiskOptions) -> Answer:
+def _list_flows(snapshot: Snapshot, analysis: Analysis, options: RiskOptions) -> Answer:
+    relations = snapshot.relations
+    seen = _read_baseline(snapshot, options.baseline) if options.baseline else None
     rows = [row for row in analysis.rows if _fits(row, options)]
     for text, part in ((options.target, "any"), (options.begin, "first"), (options.end, "last")):
         if text:
@@ -126,13 +195,39 @@ def _list_flows(relations: Relations, analysis: Analysis, options: RiskOptions) 
             if inside is None:
                 return say_nothing(relations.files, "risk", text, f"nothing is named {text!r} here")
             rows = [row for row in rows if inside.holds(row, part)]
-    if options.by_change:
-        rows = [row for row in rows if _is_changed(row, options.changed)]
-    known = sum(1 for row in rows if options.baseline is not None and row.fingerprint in options.baseline)
-    if options.baseline is not None:
-        rows = [row for row in rows if row.fingerprint not in options.baseline]
+    if options.since is not None:
+        changed = _find_changes(snapshot, options.since)
+        rows = [row for row in rows if _is_changed(row, changed)]
+    known = 0
+    if seen is not None:
+        known = sum(1 for row in rows if row.fingerprint in seen)
+        rows = [row for row in rows if row.fingerprint not in seen]
     open_rows = [row for row in rows if not row.suppressed]
     return _make_answer(relations, analysis, options, rows, open_rows, known)
+
+
+def _find_changes(snapshot: Snapshot, revision: str) -> dict[str, Change]:
+    from cq.source.checkout import GitError
+    from cq.source.git import find_changes
+
+    try:
+        return find_changes(snapshot.root, revision)
+    except GitError as error:
+        hint = "it needs a git repository and a revision of it"
+        raise UsageError(f"--changed {revision}: {error}", hint=hint) from None
+
+
+def _read_baseline(snapshot: Snapshot, name: str) -> frozenset[str]:
+    """The fingerprints in a file that this question wrote."""
+    try:
+        text = read_file(snapshot.root / name).decode("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"--baseline {name} cannot be read: {error.strerror}", hint="give a file") from None
+    found = frozenset(re.findall(r'"(?:fingerprint|cq/v1)":\s*"([0-9a-f]{12})"', text))
+    if not found and text.strip() and '"results"' not in text:
+        hint = "write one with `cq risk --all --format jsonl`, or sarif"
+        raise UsageError(f"--baseline {name} holds no flows", hint=hint)
+    return found
 
 
 def _make_answer(

@@ -78,7 +78,8 @@ _INNER_DOC = re.compile(rb"\{\s*(?=//!|/\*!)")
 _DOC_ATTRIBUTE = re.compile(r"#\[\s*doc\s*=\s*r?(#*)\"(.*)\"\1\s*\]", re.DOTALL)
 _MACRO_ITEM = re.compile(rb"\bmacro[ \t]+([A-Za-z_]\w*)\s*(\([^(){}]*\)\s*)?\{")
 _MACRO_LEAD = re.compile(rb"[ \t]*(?:(pub\b(?:\s*\([^)]*\))?)\s+)?\Z")
-_BRACE = re.compile(rb"[{}]|//[^\n]*|/\*.*?\*/|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\.)'", re.DOTALL)
+# What is not closed goes to the end: it would be looked for again from everything in it that could open it.
+_BRACE = re.compile(rb"[{}]|//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z)|'(?:[^'\\\n]|\\.)'", re.DOTALL)
 
 _LAST_NAME = re.compile(rb"(?<![\w\x80-\xff])([A-Za-z_\x80-\xff][\w\x80-\xff]*)\Z")
 _RAW_NAME = re.compile(rb"r#(?=[A-Za-z_\x80-\xff])(?<!\w..)")  # what it begins with is searched fast

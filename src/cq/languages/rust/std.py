@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cq.language import load_known
-from cq.languages.rust.code import read_type
+from cq.languages.rust.signatures import read_type
 from cq.model.code import FunctionType, Value
 
 

@@ -11,11 +11,12 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
 from cq.answers import ask_servers
+from cq.answers.options import AskWarmServers, Exclude, Include, Inside, Languages, OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.identity import call_site_id
 from cq.model.answer import (
@@ -68,22 +69,34 @@ _HAZARDS = frozenset({"attrgetter", "eval", "exec", "getattr", "methodcaller", "
 _PLAIN = ("", "operator", "functools", "builtins")
 
 
-class CallsOptions(msgspec.Struct, frozen=True):
+class CallsOptions(Options, frozen=True):
     """A question in full; the filters are about the files that call, never about the target. `family` takes the
     methods that override the target, and those it overrides, for the target."""
 
-    target: str
-    languages: tuple[str, ...] = ()
-    inside: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    family: bool = False
-    certain: bool = False
-    page: Page = Page()
-    servers: bool | None = None  # language servers about the target; None: those that run already
+    examples: ClassVar[str] = """\
+  cq calls get_or_create                     every definition of that name
+  cq calls QuerySet.get_or_create            one of them
+  cq calls django/db/models/query.py:938     what is defined there
+  cq calls save --in django/contrib --all    only these callers, all of them
+  cq calls QuerySet.filter --receiver objects   only those on something called so
+  cq calls Field.clean --why                 by which definitions, imports and calls it got there"""
+
+    target: OneTarget
+    languages: Languages = ()
+    inside: Inside = ()
+    include: Include = ()
+    exclude: Exclude = ()
+    family: Annotated[bool, Option("with the methods that override it, and those it overrides")] = False
+    certain: Annotated[bool, Option("only what resolution is sure of")] = False
+    page: Paged = Page()
+    servers: AskWarmServers = None
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
-    receiver: str = ""  # what it is called on: the last name, `objects`, `using()`, or all of it, `Entry.objects`
-    why: bool = False  # how the target got to each call
+    # The last name, `objects`, `using()`, or all of it, `Entry.objects`.
+    receiver: Annotated[str, Option("only what is called on this: objects, self, using()", metavar="NAME")] = ""
+    why: Annotated[bool, Option("how the target got to each call, place by place")] = False
+
+    def for_lines(self) -> CallsOptions:
+        return msgspec.structs.replace(self, servers=bool(self.servers))
 
     def command(self, page: Page, *more: str) -> str:
         """The same question, of another page or narrowed."""

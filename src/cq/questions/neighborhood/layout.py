@@ -147,7 +147,7 @@ class _Layout:
                 edges.setdefault(end, edge)
         # What words are to a server is for programs; people read the text.
         nodes = [node for node in part.preview if node.kind != "token"]
-        rows = tuple(_tell_node(part, node, edges.get(node.node_id)) for node in nodes)
+        rows = tuple(_tell_family(part, family, edges) for family in _find_families(part, nodes, edges))
         notes: list[str] = []
         if tokens := part.metadata.get("tokens"):
             notes.append("words: " + ", ".join(f"{count} {kind}" for kind, count in tokens.items()))
@@ -157,7 +157,8 @@ class _Layout:
             notes.append(" ".join((f"the rest: cq artifact get {pointer.artifact_id}", *where)))
         if outside := part.metadata.get("external"):
             notes.append(f"from outside: {', '.join(outside[:8])}")
-        return Section(part.title, part.kind, part.total, rows, part.collapsed, "; ".join(notes))
+        total = part.total - len(nodes) + len(rows)  # what shares a line is counted once
+        return Section(part.title, part.kind, total, rows, part.collapsed, "; ".join(notes))
 
     def find_key_findings(self) -> Iterator[Finding]:
         """What a reader wants to know first, in one line each."""
@@ -247,6 +248,23 @@ class _Layout:
             yield Finding(
                 "lsp", f"{server.get('provider')}: {server.get('state')} for {', '.join(server.get('planes', ()))}"
             )
+
+
+def _find_families(part: NeighborhoodSlice, nodes: list[Node], edges: dict[str, BundleEdge]) -> list[list[Node]]:
+    """Nodes in their order, those together of which the same calls may run any."""
+    found: dict[tuple[object, ...], list[Node]] = {}
+    for node in nodes:
+        metadata = edges[node.node_id].metadata if node.node_id in edges else {}
+        is_one_of = part.kind == "callees" and metadata.get("status") == "possible"
+        key = (node.name, *metadata.get("sites", ())) if is_one_of else (node.node_id,)
+        found.setdefault(key, []).append(node)
+    return list(found.values())
+
+
+def _tell_family(part: NeighborhoodSlice, family: list[Node], edges: dict[str, BundleEdge]) -> Finding:
+    told = _tell_node(part, family[0], edges.get(family[0].node_id))
+    others = ", ".join(f"{node.qualname or node.name} {node.file_path}:{node.line}" for node in family[1:])
+    return msgspec.structs.replace(told, message=f"{told.message}, or {others}") if others else told
 
 
 def _tell_node(part: NeighborhoodSlice, node: Node, edge: BundleEdge | None) -> Finding:

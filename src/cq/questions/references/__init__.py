@@ -7,10 +7,11 @@ name fits; one that links say means something else is left out, unless a server 
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
+from cq.answers.options import AskServers, Exclude, Include, Inside, Languages, OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.model.answer import (
     EVIDENCE,
@@ -36,17 +37,22 @@ if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
 
 
-class ReferencesOptions(msgspec.Struct, frozen=True):
+class ReferencesOptions(Options, frozen=True):
     """The filters are about the files that refer. `servers` False: the index alone."""
 
-    target: str
-    languages: tuple[str, ...] = ()
-    inside: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    certain: bool = False
-    page: Page = Page()
-    servers: bool = True
+    examples: ClassVar[str] = """\
+  cq references QuerySet
+  cq references src/app.py:Config.load --certain   only what links or a server are sure of
+  cq references save --in tests --no-lsp           by the index alone"""
+
+    target: OneTarget
+    languages: Languages = ()
+    inside: Inside = ()
+    include: Include = ()
+    exclude: Exclude = ()
+    certain: Annotated[bool, Option("not those of which only the name fits")] = False
+    page: Paged = Page()
+    servers: AskServers = True
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
 
     def next(self) -> str:

@@ -23,7 +23,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from cq.model.errors import CqError
-from cq.surfaces.cli import COMMANDS, _make_parser
+from cq.surfaces.cli import _make_parser, find_command
 from cq.surfaces.mcp.tools import TOOLS, parse_arguments
 from tests.support.agents import environment, make_repository
 
@@ -57,7 +57,7 @@ _arguments = st.one_of(
     st.fixed_dictionaries({"path": _texts}, optional={"severity": st.sampled_from(["error", "hint"])}),
 )
 # What tools may set; the rest, the root first of all, is the server's.
-SET = {"budget", "page", "measure", "inside", "include", "path", "lang", "severity", "to"}
+SET = {"budget", "page", "measure", "in", "include", "path", "lang", "severity", "to"}
 SAID = {"text", "query", "target", "targets", "source", "paths", "to"}
 
 
@@ -87,9 +87,7 @@ def test_no_argument_becomes_an_option(tool: str, arguments: dict[str, Any]):
 
 
 def _parse(name: str, words: list[str]) -> Namespace:
-    from importlib import import_module
-
-    parser: Any = _make_parser(import_module(COMMANDS[name][0]), name, "")  # pyright: ignore[reportArgumentType]
+    parser: Any = _make_parser(find_command(name), name, "")
     args, unknown = parser.parse_known_args(words)
     assert not unknown
     return args

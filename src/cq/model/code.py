@@ -411,6 +411,7 @@ def _list_fields(kind: type[BaseForm], annotation: str) -> tuple[str, ...]:
 _KINDS: tuple[type[BaseForm], ...] = tuple(BaseForm.__subclasses__())
 _VALUE_FIELDS = {kind: _list_fields(kind, "Value") for kind in _KINDS}
 _TUPLE_FIELDS = {kind: _list_fields(kind, "tuple[Value, ...]") for kind in _KINDS}
+HOLDERS = frozenset(kind for kind in _KINDS if _VALUE_FIELDS[kind] or _TUPLE_FIELDS[kind])  # of other values
 
 
 def find_inner(form: Form) -> Iterator[Value]:
@@ -555,8 +556,9 @@ class Branch(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 # How definitions are entered: by their own name (a table language), as a class or interface by the name of what it
-# extends or implements, as an impl of Rust by its type ("*" for any type) and by its trait, as a macro by its name.
-EntryKind = Literal["definition", "heir", "impl of type", "impl of trait", "macro"]
+# extends or implements, as a class by the name of its metaclass, as an impl of Rust by its type ("*" for any type) and
+# by its trait, as a macro by its name.
+EntryKind = Literal["definition", "heir", "instance", "impl of type", "impl of trait", "macro"]
 # For what documents are found by a name: they call it, they store to an attribute of that name, they enter it.
 NamedKind = Literal["called", "stored", EntryKind]
 NAMED_KINDS: tuple[NamedKind, ...] = get_args(NamedKind)

@@ -56,7 +56,7 @@ MAX_ARGS = 8
 ARG_TEXT = 80
 CALLEE_TEXT = 200
 
-_DOC_EDGE = re.compile(r"^[ \t]*(?:/\*\*?!?|///?!?|//|\*+/|\*|#+!?|--+|;+)?[ \t]?|[ \t]*\*+/[ \t]*$")
+_DOC_MARK = re.compile(r"[ \t]*(?:/\*\*?!?|///?!?|//|\*+/|\*|#+!?|--+|;+)?[ \t]?")
 
 
 _Key = TypeVar("_Key")
@@ -406,8 +406,15 @@ class Language:
 
     def clean_doc(self, comment: str) -> str:
         """Comment marks off, text kept; the layout of the lines stays."""
-        lines = [_DOC_EDGE.sub("", line.rstrip()) for line in comment.strip().splitlines()]
+        lines = [_drop_marks(line.rstrip()) for line in comment.strip().splitlines()]
         return "\n".join(lines).strip("\n").rstrip()
+
+
+def _drop_marks(line: str) -> str:
+    """Of one line of a comment. What ends it is cut by hand: a pattern looks for an end from each of many blanks."""
+    start = _DOC_MARK.match(line)
+    line = line[start.end() :] if start else line
+    return line[:-1].rstrip("*").rstrip(" \t") if line.endswith("*/") else line
 
 
 NESTED = frozenset({"call", "array", "object"})

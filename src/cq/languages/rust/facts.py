@@ -744,7 +744,8 @@ class Rust(Language):
                 value = _read_token_value(text, kind, children[start:stop], kinds[start:stop])
                 depth = 0
                 if kind in _NESTED:
-                    depth = 1 + (sum(text.count(mark, begin, end) for mark in (b"(", b"[", b"{")) > 1)
+                    outer = _OPENS.search(text, begin, end)
+                    depth = 2 if outer is not None and _OPENS.search(text, outer.end(), end) is not None else 1
                 args.append(Argument(kind, _excerpt(text, begin, end, ARG_TEXT), name, depth))
             if name:
                 keywords.append((name, value))
@@ -1166,6 +1167,7 @@ _NO_SUMMARY: _Summary = ((), 0, ())
 _NO_ARGUMENTS: _Arguments = (_NO_SUMMARY, (), ())
 _MAX_VALUES = 100  # of one call
 _DERIVED = re.compile(r"proc_macro_derive\s*\(\s*(\w+)")
+_OPENS = re.compile(rb"[(\[{]")
 _BINDS = re.compile(rb"(?<![\w:.'\"])[a-z_]\w*(?!\w*(?:::|!|\())")
 
 
@@ -1179,10 +1181,10 @@ def _read_token_value(text: bytes, kind: str, part: list[Node], kinds: list[int]
         call = CallEnd(end_of(part[last]))
         rest = set(kinds[last + 1 :])
         return call if not rest else Unwrapped(call) if _QUESTION in rest and rest <= _PASSED else None
+    if kind not in ("name", "attribute") and kind not in _LITERAL_KINDS:
+        return None  # a tree in trees, which is not copied once for every level
     piece = text[start_of(part[first]) : end_of(part[-1])]
-    if kind in ("name", "attribute"):
-        return read_callee_path(b"".join(piece.split()))
-    return read_literal(piece) if kind in _LITERAL_KINDS else None
+    return read_literal(piece) if kind in _LITERAL_KINDS else read_callee_path(b"".join(piece.split()))
 
 
 def _path_attribute(draft: Draft) -> str:

@@ -651,6 +651,7 @@ def test_a_pattern_means_what_the_matcher_makes_of_it(tree: Open, language: str,
                 ("case $V := <-$C: $$$", [4]),
                 ("case $C <- $V: $$$", [6]),
                 ("case int: $$$", [10]),
+                ("case int:\n\tg()\n", [10]),  # pasted with the end of its line
                 ("case $A, $B: $$$", [13]),
                 ("default: $$$", [7, 14]),
             )

@@ -18,13 +18,15 @@ from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import msgspec
+
 from cq import __version__
 from cq.query.vocabulary import ATTRIBUTES, METAVARIABLE, TOKENS
-from cq.surfaces.cli import COMMANDS
+from cq.questions.run.steps import find_step, find_step_names
+from cq.surfaces.cli import COMMANDS, find_command
 from cq.surfaces.render import render_block, render_table
 from cq.surfaces.render.languages import render_languages
 from cq.workspace import Workspace
@@ -66,9 +68,9 @@ def _render_options(command: str) -> str:
 
 def _read_options(command: str) -> tuple[list[tuple[str, str]], str]:
     """(option, meaning) as the command's own parser knows them, and its examples."""
-    module, line = COMMANDS[command]
+    _, line = COMMANDS[command]
     parser = ArgumentParser(prog=f"cq {command}", description=line, add_help=False)
-    import_module(module).configure(parser)
+    find_command(command).configure(parser)
     rows: list[tuple[str, str]] = []
     for action in parser._actions:
         if action.help != SUPPRESS:
@@ -111,6 +113,17 @@ def _escape(text: str) -> str:
 
 def _dedent(text: str) -> str:
     return "\n".join(line.removeprefix("  ") for line in text.splitlines())
+
+
+def _render_steps(_: str) -> str:
+    """What a step of a plan needs and may have."""
+    rows: list[list[str]] = []
+    for name in find_step_names():
+        form = find_step(name)
+        fields = [field for field in msgspec.structs.fields(form) if field.name not in ("id", "limit")]
+        needed, other = ([f"`{field.encode_name}`" for field in fields if field.required is on] for on in (True, False))
+        rows.append([f"`{name}`", " ".join(needed), " ".join(other)])
+    return render_table(["type", "needs", "may have"], rows) + "\n"
 
 
 def _render_languages(_: str) -> str:
@@ -170,6 +183,7 @@ def _copy_sample() -> Path:
 GENERATORS: dict[str, Callable[[str], str]] = {
     "options": _render_options,
     "languages": _render_languages,
+    "steps": _render_steps,
     "tokens": _render_tokens,
     "attributes": _render_attributes,
     "run": _render_run,

@@ -271,8 +271,8 @@ class Workspace:
             return self.ask(question)
         from cq.questions.table import QUESTIONS
 
-        kind = QUESTIONS[name].load_options()
-        return self.ask(kind() if question is None else kind(question))
+        given = () if question is None else (question,)
+        return self.ask(QUESTIONS[name].make_options(*given))
 
     def facts(
         self, path: str | Path, *, language: str | None = None, text: bytes | None = None

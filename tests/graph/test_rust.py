@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cq.graph.corpus import WholeCorpus
 from cq.graph.dialect import Dialect
+from cq.languages.linking import make_linker
 from cq.model.code import Name, Text
 from tests.support.checks import check_calls
 
@@ -21,4 +23,4 @@ def test_case(title: str):
 
 
 def test_a_type_without_a_name_has_none():
-    assert Dialect([]).find_type_names([Name(""), Name("Foo"), Text("a")]) == ["Foo"]
+    assert Dialect(make_linker(WholeCorpus([])), []).find_type_names([Name(""), Name("Foo"), Text("a")]) == ["Foo"]

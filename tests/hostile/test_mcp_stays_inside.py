@@ -23,7 +23,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from cq.model.errors import CqError
-from cq.surfaces.cli import COMMANDS, _make_parser
+from cq.surfaces.cli import _make_parser, find_command
 from cq.surfaces.mcp.tools import TOOLS, parse_arguments
 from tests.support.agents import environment, make_repository
 
@@ -57,7 +57,7 @@ _arguments = st.one_of(
     st.fixed_dictionaries({"path": _texts}, optional={"severity": st.sampled_from(["error", "hint"])}),
 )
 # What tools may set; the rest, the root first of all, is the server's.
-SET = {"budget", "page", "measure", "inside", "include", "path", "lang", "severity", "to"}
+SET = {"budget", "page", "measure", "in", "include", "path", "lang", "severity", "to"}
 SAID = {"text", "query", "target", "targets", "source", "paths", "to"}
 
 
@@ -87,9 +87,7 @@ def test_no_argument_becomes_an_option(tool: str, arguments: dict[str, Any]):
 
 
 def _parse(name: str, words: list[str]) -> Namespace:
-    from importlib import import_module
-
-    parser: Any = _make_parser(import_module(COMMANDS[name][0]), name, "")  # pyright: ignore[reportArgumentType]
+    parser: Any = _make_parser(find_command(name), name, "")
     args, unknown = parser.parse_known_args(words)
     assert not unknown
     return args
@@ -242,3 +240,62 @@ def test_what_lies_outside_is_not_even_said_to_be_there(tmp_path: Path):
                     assert texts[0].replace(there, "X") == texts[1].replace(missing, "X")
 
     anyio.run(run)
+
+
+# A line, and the id of its answer; "" is for a line that has none.
+LINES: dict[str, Any] = {
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"index_status","arguments":{"a":"\\ud800"}}}': 1,
+    '{"jsonrpc":"2.0","id":2}': 2,
+    '{"jsonrpc":"1.0","id":3,"method":"ping"}': 3,
+    '{"jsonrpc":"2.0","id":4,"method":["ping"]}': 4,
+    '{"jsonrpc":"2.0","id":1.5,"method":"ping"}': None,
+    '{"jsonrpc":"2.0","id":true,"method":"ping"}': None,
+    '{"jsonrpc":"2.0","id":{},"method":"ping"}': None,
+    "{not json": None,
+    "[" * 50_000: None,
+    "[]": None,
+    '{"jsonrpc":"2.0","id":5,"result":7}': "",
+    " ": "",
+    '{"jsonrpc":"2.0","id":"last","method":"ping"}': "last",
+}
+GREETING = (
+    '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+    '"clientInfo":{"name":"t","version":"1"}}}'
+)
+
+
+INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+
+def talk(root: Path, *lines: str) -> list[dict[str, Any]]:
+    """The answers to lines that are written at once, by a client that then closes its end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cq", "mcp", "--root", str(root)], input="\n".join([*lines, ""]),
+        env=environment(root), capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    return [answer for line in done.stdout.splitlines() if "method" not in (answer := json.loads(line))]
+
+
+@pytest.mark.parametrize("first", [GREETING, GREETING.replace('"id":0,', ""), "[" * 50_000])
+def test_a_line_that_is_no_message_is_answered(first: str, tmp_path: Path):
+    """Else its sender waits for good, and the server for the answer, after the sender has gone."""
+    said = talk(make_repository(tmp_path / "repo"), first, INITIALIZED, *LINES)
+    if first == GREETING:
+        expected = [number for number in LINES.values() if number != ""]
+        assert sorted(repr(each["id"]) for each in said) == sorted(map(repr, [0, *expected]))
+        assert all("error" in each for each in said if each["id"] not in (0, "last"))
+
+
+def test_a_uri_holds_no_more_than_an_argument(tmp_path: Path):
+    uris = ("cq://file/a.py%00", "cq://symbol/%1b[31m", "cq://artifact/a%0A/1", "cq://symbol/" + "a" * 200_000)
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": at, "method": "resources/read", "params": {"uri": uri}})
+        for at, uri in enumerate(uris, 1)
+    ]
+    _, *said = talk(make_repository(tmp_path / "repo"), GREETING, INITIALIZED, *lines)
+    messages = [each["error"]["message"] for each in sorted(said, key=lambda each: each["id"])]
+    assert [message.partition(" (")[0] for message in messages] == [
+        *["uri: a control character"] * 3, "uri: it is longer than 2,000 characters",
+    ]  # fmt: skip
+    assert {each["error"]["data"]["code"] for each in said} == {"INVALID_REQUEST"}

@@ -149,3 +149,17 @@ def test_our_own_index_handed_back_changes_no_references(tmp_path: Path):
         workspace.export_scip(tmp_path / "own.scip")
         workspace.ingest(tmp_path / "own.scip")
         assert count(workspace) == before
+
+
+@pytest.mark.parametrize(("encoding", "size"), [(0, 2), (1, 4), (2, 2), (3, 1)])
+def test_columns_count_what_the_index_says(shop: Workspace, tmp_path: Path, encoding: int, size: int):
+    """Behind a character of four bytes, two units or one; a column within a character, or behind the line, is none."""
+    (shop.root / "app.py").write_text("def f(): ...\n'\U0001f600'; f(); f()\n")
+    index = new_index()
+    app = index.documents.add(relative_path="app.py", position_encoding=encoding)
+    app.occurrences.add(range=[0, 4, 5], symbol="x . . . app/f().", symbol_roles=1)
+    for start in (4 + size, 9 + size):
+        app.occurrences.add(range=[1, start, start + 1], symbol="x . . . app/f().")
+    assert shop.ingest(write(index, tmp_path / "index.scip")).calls == 2
+    app.occurrences.add(range=[1, 4 + size, 14 + size], symbol="x . . . app/f().")
+    assert shop.ingest(write(index, tmp_path / "index.scip")).stale == 1

@@ -14,6 +14,7 @@ from cq.languages.ecmascript.library import Library
 from cq.languages.effects import Effects
 from cq.languages.python.library import KnownFunctions
 from cq.languages.registry import get_language
+from cq.languages.rust.std import Std
 from cq.languages.tables.linking import Rules
 from cq.questions import imports
 from cq.questions.exceptions import handlers
@@ -28,7 +29,7 @@ TABLES: dict[str, type[Any]] = {
     "exceptions": handlers.Table, "linking": Rules, "packages": imports.Packages,
     "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax,
 }  # fmt: skip
-SCHEMAS: dict[str, type[Any]] = {"effects": Effects, "functions": KnownFunctions, "library": Library}
+SCHEMAS: dict[str, type[Any]] = {"effects": Effects, "functions": KnownFunctions, "library": Library, "std": Std}
 
 
 @pytest.mark.parametrize("file", DESCRIPTIONS, ids=lambda file: file.stem)

@@ -651,7 +651,6 @@ def test_a_pattern_means_what_the_matcher_makes_of_it(tree: Open, language: str,
                 ("case $V := <-$C: $$$", [4]),
                 ("case $C <- $V: $$$", [6]),
                 ("case int: $$$", [10]),
-                ("case int:\n\tg()\n", [10]),  # pasted with the end of its line
                 ("case $A, $B: $$$", [13]),
                 ("default: $$$", [7, 14]),
             )
@@ -669,6 +668,12 @@ def test_a_part_of_a_statement_is_found_as_what_it_is(
     answer = workspace.q(f"pattern={pattern!r}")
     found = [f.location for f in answer.sections[0].findings if f.location]
     assert [workspace.text(place.path)[: place.start].count(b"\n") + 1 for place in found] == lines
+
+
+def test_a_part_of_a_statement_may_be_pasted_with_the_end_of_its_line(tree: Open):
+    workspace = tree(a_go="package p\nfunc f() {\n\tswitch x {\n\tcase 1:\n\t\treturn g(2)\n\t}\n}\n")
+    answer = workspace.q("pattern='case 1:\n\t\treturn g($A)\n'")
+    assert [f.location.start_line for f in answer.sections[0].findings if f.location] == [4]
 
 
 def test_every_example_of_the_docs_is_taken(tree: Open, tmp_path: Path):

@@ -151,3 +151,14 @@ def test_what_others_write_is_read(shop: Index, tmp_path: Path):
 def test_descriptors(name: str, kind: str, text: str):
     assert descriptor(name, kind) == text
     assert last_name("s . . . a/" + text) == name
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("", ""), ("local 1", ""), ("s . . . ", ""), (".", ""), ("``.", ""), ("a(+1).", "a"), ("a(+é).", ""),
+        ("`a b`(+1).", "a b"), ("a/````.", "`"), ("a/``````.", "``"), ("a/```b`.", "`b"), ("`a`#(x)", "x"), ("é.", ""),
+    ],
+)  # fmt: skip
+def test_names_of_symbols_that_nobody_writes(symbol: str, name: str):
+    assert last_name(symbol) == name

@@ -21,10 +21,10 @@ from mcp.client.stdio import StdioServerParameters
 
 from cq.indexing import location
 from cq.providers import documents
+from cq.snapshot import places
 from cq.source import program, repository
 from cq.source.read import read_bytes
 from cq.store import database, prefix
-from cq.surfaces.cli import options
 from tests.support.agents import environment, make_repository
 
 pytestmark = pytest.mark.slow
@@ -196,12 +196,13 @@ def test_drives_and_backslashes(monkeypatch: pytest.MonkeyPatch):
     uri = documents.make_uri(r"C:\work\a b\x.py")
     assert uri == "file:///C%3A/work/a%20b/x.py"
     assert documents.read_uri(uri) == documents.read_uri("file:///c:/work/a%20b/x.py") == r"C:\work\a b\x.py"
-    monkeypatch.setattr(options, "os", SimpleNamespace(sep="\\", path=ntpath))
+    monkeypatch.setattr(places, "os", SimpleNamespace(sep="\\", path=ntpath))
     root: Any = PureWindowsPath(r"C:\work")
-    monkeypatch.setattr(options, "Path", Windows)
-    assert options.find_target(r"C:\work\src\db.py:3", root) == "src/db.py:3"
-    assert options.find_target(r"src\db.py:3:1", root) == "src/db.py:3:1"
-    assert options.find_target("a::b", root) == "a::b"
+    monkeypatch.setattr(places, "Path", Windows)
+    read = places.Places(root).read
+    assert read(r"C:\work\src\db.py:3", "target", "TARGET") == "src/db.py:3"
+    assert read(r"src\db.py:3:1", "target", "TARGET") == "src/db.py:3:1"
+    assert read("a::b", "target", "TARGET") == "a::b"
 
 
 class Windows(PureWindowsPath):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from cq.graph.unit import Unit
-from cq.model.code import Code
+from cq.model.code import Code, EntryKind, NamedKind
 
 MAX_EMBEDDED = 255  # documents of one file that are linked
 MAX_DOCUMENTS = 12  # that call or store a name: with more, nobody is asked
@@ -31,8 +31,8 @@ class Corpus(Protocol):
         """Documents that assign to an attribute of that name."""
         ...
 
-    def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
-        """Documents that have a definition so entered: see ENTRY_KINDS of cq.model.code."""
+    def entering(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+        """Documents that have a definition so entered: see EntryKind in cq.model.code."""
         ...
 
 
@@ -64,7 +64,7 @@ class WholeCorpus:
         found = self._storing.get(name, ())
         return found if len(found) <= most else None
 
-    def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+    def entering(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         found = self._entering.get((kind, name), ())
         return found if len(found) <= most else None
 
@@ -77,7 +77,7 @@ class StoredCorpus:
         self,
         paths: Iterable[str],
         load: Callable[[str], Sequence[Code | None]],
-        find_named: Callable[[str, str, int], Sequence[str]],
+        find_named: Callable[[str, NamedKind, int], Sequence[str]],
     ) -> None:
         self.paths, self._load, self.find_paths = paths, load, find_named
         self._units: dict[str, list[Unit]] = {}
@@ -99,10 +99,10 @@ class StoredCorpus:
     def storing(self, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         return self._find(name, "stored", most)
 
-    def entering(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+    def entering(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         return self._find(name, kind, most)
 
-    def _find(self, name: str, kind: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+    def _find(self, name: str, kind: NamedKind, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         key = (name, kind, most)
         if key not in self._named:
             paths = self.find_paths(name, kind, most + 1)

@@ -81,8 +81,8 @@ class Dialect:
     # `find_member`, `find_method`, `give`, `find_parameter`), and an unknown beside a known type is that type.
     is_static: ClassVar[bool] = False
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        """`paths` are those of all files of the repository."""
+    def __init__(self, linker: Linker, paths: Iterable[str]) -> None:
+        """For one linker; `paths` are those of all files of the repository."""
 
     def resolve_import(self, linker: Linker, unit: View, level: int, module: str, name: str) -> Values:
         """What an import binds; `name` "*" is the module itself."""
@@ -266,15 +266,15 @@ class Dialect:
 class Dialects(dict[str, Dialect]):
     """By language, made when first asked for: each looks at the paths of all files."""
 
-    def __init__(self, find_kind: Callable[[str], type[Dialect]], paths: Iterable[str]) -> None:
+    def __init__(self, find_kind: Callable[[str], type[Dialect]], linker: Linker, paths: Iterable[str]) -> None:
         super().__init__()
-        self._find_kind, self._paths = find_kind, sorted(paths)
+        self._find_kind, self._linker, self._paths = find_kind, linker, sorted(paths)
         self._made: dict[type[Dialect], Dialect] = {}
 
     def __missing__(self, language: str) -> Dialect:
         kind = self._find_kind(language)
         if kind not in self._made:
-            self._made[kind] = kind(self._paths)
+            self._made[kind] = kind(self._linker, self._paths)
         self[language] = self._made[kind]
         return self[language]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from cq.graph.callers import Callers
 from cq.graph.calls import Calls
@@ -42,10 +42,10 @@ MAX_BINDS = 100  # of one name, at one place
 class Linker(Cells):
     """Over the documents of one repository. Only what a question leads to is looked at."""
 
-    def __init__(self, corpus: Corpus, dialects: Dialects) -> None:
+    def __init__(self, corpus: Corpus, find_dialect: Callable[[str], type[Dialect]]) -> None:
         super().__init__()
         self.documents = Documents(corpus, self)
-        self.dialects = dialects
+        self.dialects = Dialects(find_dialect, self, corpus.paths)
         self.unknown: Values = {UNKNOWN: SCOPE}
         self._binds: dict[int, Cell] = {}  # by id of the Bind, which the unit keeps alive
         self._stores: dict[int, Cell] = {}
@@ -357,7 +357,8 @@ class Linker(Cells):
             return EVERYTHING
         if isinstance(thing, Instance):
             if name == "__class__":
-                return {thing.type.self_class if thing.own else thing.type: level}
+                kind = thing.type
+                return {kind.self_class if thing.own else kind.declared_class if thing.declared else kind: level}
             return self.members.of_class(thing.type, name, thing, level, on_class=False)
         if isinstance(thing, External):
             if thing.name.count(".") > MAX_PATH or thing.name.count("(") > 3:
@@ -424,7 +425,7 @@ class Linker(Cells):
             if isinstance(thing, Class):
                 found[thing.instance] = max(level, CONSTRUCTOR)
             elif isinstance(thing, OwnClass):
-                found[thing.type.self_instance] = level
+                found[thing.type.declared if thing.declared else thing.type.self_instance] = level
             elif isinstance(thing, External):
                 found[self.external(f"{thing.name}()")] = level
             elif isinstance(thing, Container):

@@ -15,9 +15,11 @@ from cq.model.code import (
     Attribute,
     Code,
     Definition,
+    EntryKind,
     Imported,
     Lambda,
     Named,
+    NamedKind,
     Site,
     Store,
     split_receiver,
@@ -54,8 +56,10 @@ def find_handed(site: Site) -> Iterator[tuple[str | int, int | str]]:
 
 def find_named(code: Code) -> set[Named]:
     """All names by which a document is found: see `Unit.has_name`."""
-    entered = {(entry.name, entry.kind) for entry in code.entries}
-    return entered | {(name, "called") for name in find_called(code)} | {(name, "stored") for name in find_stored(code)}
+    found: set[Named] = {(entry.name, entry.kind) for entry in code.entries}
+    found.update((name, "called") for name in find_called(code))
+    found.update((name, "stored") for name in find_stored(code))
+    return found
 
 
 def find_called(code: Code) -> set[str]:
@@ -132,7 +136,7 @@ class Unit(Items):
 
     # -- by name ---------------------------------------------------------------------------------
 
-    def has_name(self, name: str, kind: str) -> bool:
+    def has_name(self, name: str, kind: NamedKind) -> bool:
         match kind:
             case "called":
                 return name in self.sites_by_name
@@ -162,9 +166,9 @@ class Unit(Items):
         return found
 
     @cached_property
-    def entries(self) -> dict[tuple[str, str], list[Definition]]:
-        """Definitions by how they are entered (see ENTRY_KINDS)."""
-        found: dict[tuple[str, str], list[Definition]] = {}
+    def entries(self) -> dict[tuple[EntryKind, str], list[Definition]]:
+        """Definitions by how they are entered."""
+        found: dict[tuple[EntryKind, str], list[Definition]] = {}
         for entry in self.code.entries:
             if entry.start in self.definitions:
                 found.setdefault((entry.kind, entry.name), []).append(self.definitions[entry.start])
@@ -172,15 +176,12 @@ class Unit(Items):
 
     @cached_property
     def heirs(self) -> dict[str, list[Definition]]:
-        """Classes by the names of their bases; under `metaclass M` those that have M for one."""
+        """Classes by the names of their bases."""
         found: dict[str, list[Definition]] = {}
         for definition in self.code.definitions:
             is_class = definition.kind in ("class", "prototype")
             for base in dict.fromkeys(b for b in definition.bases if isinstance(b, str)) if is_class else ():
                 found.setdefault(base, []).append(definition)
-            for word, value in definition.keywords:
-                if word == "metaclass" and isinstance(value, str):
-                    found.setdefault(f"metaclass {value}", []).append(definition)
         return found
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cq.graph.calls import Calls
 from cq.graph.corpus import Corpus
-from cq.graph.dialect import Dialects
+from cq.graph.dialect import Dialect
 from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.link import Linker
@@ -61,8 +61,8 @@ class _TracedCalls(Calls):
 class Tracer(Linker):
     """A linker that notes who gave a value, while it is told to."""
 
-    def __init__(self, corpus: Corpus, dialects: Dialects) -> None:
-        super().__init__(corpus, dialects)
+    def __init__(self, corpus: Corpus, find_dialect: Callable[[str], type[Dialect]]) -> None:
+        super().__init__(corpus, find_dialect)
         self.calls = _TracedCalls(self)
         self._events: list[_Event] | None = None
 

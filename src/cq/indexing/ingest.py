@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -194,6 +195,8 @@ class _Positions:
 
     def __init__(self, text: bytes, encoding: int) -> None:
         self._text, self._encoding, self._starts = text, encoding, LineTable(text).starts
+        # A line is counted once, however many occurrences an index lays into it.
+        self._columns: dict[int, array[int] | None] = {}
 
     def find(self, occurrence: Occurrence) -> tuple[int, int] | None:
         """None for a span that the text does not have."""
@@ -206,13 +209,24 @@ class _Positions:
             return None
         start = self._starts[line]
         end = self._starts[line + 1] if line + 1 < len(self._starts) else len(self._text)
-        piece = self._text[start:end]
-        if self._encoding == BYTES or piece.isascii():
-            return start + column if column <= len(piece) else None
-        shown = piece.decode("utf-8", "replace")
-        if self._encoding == CHARACTERS:
-            return start + len(shown[:column].encode()) if column <= len(shown) else None
+        if line not in self._columns:
+            self._columns[line] = self._find_columns(self._text[start:end])
+        columns = self._columns[line]
+        if columns is None:
+            return start + column if column <= end - start else None
+        return start + columns[column] if column < len(columns) else None
+
+    def _find_columns(self, line: bytes) -> array[int] | None:
+        """The byte where each column begins, the end of the line included; None where columns are bytes."""
+        if self._encoding == BYTES or line.isascii():
+            return None
         # What says nothing was made by an indexer of JavaScript or Python that counts as its language server does.
-        units = shown.encode("utf-16-le")
-        taken = units[: 2 * column].decode("utf-16-le", "ignore")
-        return start + len(taken.encode()) if 2 * column <= len(units) else None
+        pairs = self._encoding != CHARACTERS
+        columns, at = array("I"), 0
+        for char in line.decode("utf-8", "replace"):
+            columns.append(at)
+            if pairs and char > "\uffff":
+                columns.append(at)
+            at += len(char.encode())
+        columns.append(at)
+        return columns

@@ -22,7 +22,7 @@ from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit, find_named
 from cq.indexing.pool import COST, FORKS, make_pool
 from cq.languages.linking import find_dialect, make_linker
-from cq.model.code import NAMED_KINDS, Code, Imported, Name, Named, Value
+from cq.model.code import NAMED_KINDS, Code, Imported, Name, Named, NamedKind, Value
 from cq.model.edge import Links, Mistake, find_mistake
 from cq.model.errors import StoreError
 from cq.store.codec import decode_part, encode_homes, encode_links
@@ -60,7 +60,7 @@ class _Tree:
         found = self.code.get(path)
         return [] if found is None else _share_names(decode_part("code", found[1]))
 
-    def find_named(self, name: str, kind: str, limit: int) -> list[str]:
+    def find_named(self, name: str, kind: NamedKind, limit: int) -> list[str]:
         contents = self._named.get((name, kind), ())
         return [] if not contents else sorted(path for each in contents[:limit] for path in self._owners[each])
 
@@ -274,7 +274,7 @@ def _find_same(
         for path, codes in before.items()
     }
 
-    def find_paths(name: str, kind: str, limit: int) -> list[str]:
+    def find_paths(name: str, kind: NamedKind, limit: int) -> list[str]:
         others = [path for path in corpus.find_paths(name, kind, limit + len(before)) if path not in before]
         return sorted([*others, *(path for path in before if (name, kind) in names[path])])[:limit]
 
@@ -290,7 +290,7 @@ def _find_document(corpus: StoredCorpus, path: str, document: int) -> Unit:
     return next(unit for unit in corpus.units(path) if unit.document == document)
 
 
-def _is_crowd(corpus: StoredCorpus, name: str, kind: str, changed: int) -> bool:
+def _is_crowd(corpus: StoredCorpus, name: str, kind: NamedKind, changed: int) -> bool:
     """Whether so many files are found by a name, also before these changed, that nobody asks about it."""
     most = MAX_DOCUMENTS if kind == "called" else MAX_HOLDERS
     return len(corpus.find_paths(name, kind, most + changed + 1)) > most + changed

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 
 from cq.graph.corpus import Corpus, WholeCorpus
-from cq.graph.dialect import Dialect, Dialects
+from cq.graph.dialect import Dialect
 from cq.graph.link import Linker
 from cq.graph.links import make_links
 from cq.graph.names import Method, find_by_name, find_imported, find_methods, fits
@@ -25,11 +25,7 @@ def find_dialect(language: str) -> type[Dialect]:
 
 def make_linker(corpus: Corpus) -> Linker:
     """One that knows every language."""
-    return Linker(corpus, make_dialects(corpus.paths))
-
-
-def make_dialects(paths: Iterable[str]) -> Dialects:
-    return Dialects(find_dialect, paths)
+    return Linker(corpus, find_dialect)
 
 
 def link_units(units: Sequence[Unit], paths: Iterable[str] = ()) -> dict[Unit, Links]:

@@ -10,7 +10,7 @@ shared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal, NewType
+from typing import Literal, NewType, get_args
 
 import msgspec
 
@@ -554,20 +554,22 @@ class Branch(msgspec.Struct, frozen=True, gc=False, array_like=True):
     is_empty: bool = False  # of an `except`: nothing stands in it but `pass`, texts and comments
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A definition as others find it, wherever it stands: see ENTRY_KINDS."""
+# How definitions are entered: by their own name (a table language), as a class or interface by the name of what it
+# extends or implements, as a class by the name of its metaclass, as an impl of Rust by its type ("*" for any type) and
+# by its trait, as a macro by its name.
+EntryKind = Literal["definition", "heir", "instance", "impl of type", "impl of trait", "macro"]
+# For what documents are found by a name: they call it, they store to an attribute of that name, they enter it.
+NamedKind = Literal["called", "stored", EntryKind]
+NAMED_KINDS: tuple[NamedKind, ...] = get_args(NamedKind)
+Named = tuple[str, NamedKind]  # with the name
 
-    kind: str
+
+class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A definition as others find it, wherever it stands."""
+
+    kind: EntryKind
     name: str
     start: int  # of the Definition
-
-
-# How definitions are entered: by their own name (a table language), as a class or interface by the name of what it
-# extends or implements, as an impl of Rust by its type ("*" for any type) and by its trait, as a macro by its name.
-ENTRY_KINDS = ("definition", "heir", "impl of type", "impl of trait", "macro")
-# For what documents are found by a name: they call it, they store to an attribute of that name, they enter it.
-NAMED_KINDS = ("called", "stored", *ENTRY_KINDS)
-Named = tuple[str, str]  # a name, one of NAMED_KINDS
 
 
 class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -6,22 +6,26 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from cq.model.errors import UsageError
 
 if TYPE_CHECKING:
+    import msgspec
+
+    from cq.answers.options import Options
     from cq.indexing.index import Index
     from cq.model.answer import Answer
     from cq.snapshot.snapshot import Snapshot
 
 
 class Question(NamedTuple):
-    """`package` offers the class called `options`, a frozen struct, and `ask(snapshot, options) -> Answer`."""
+    """A package that offers the class called `options`, which declares what may be asked, and
+    `ask(snapshot, options) -> Answer`."""
 
     name: str
-    package: str
     options: str
+    line: str  # what it answers, for lists of questions
+    formats: tuple[str, ...] = ("md", "json", "jsonl", "plain")  # of the answer, the usual one first
+    package: str = ""  # where it is not named like the question
     # What else the package may have:
     begins: bool = False  # `begin(index, options)`
     vectors: bool = False  # `wants_vectors(options)`
@@ -37,49 +41,96 @@ class Question(NamedTuple):
     def wants_vectors(self, options: msgspec.Struct) -> bool:
         return self.vectors and self._load("wants_vectors")(options)
 
-    def load_options(self) -> type[msgspec.Struct]:
+    def make_options(self, *given: Any) -> Options:
+        """With the values of the first of them, and what is usual for the rest."""
+        return self._load(self.options)(*given)
+
+    def load_options(self) -> type[Options]:
         return self._load(self.options)
 
-    def _load(self, name: str) -> Any:
-        return getattr(import_module(self.package), name)
+    @property
+    def module(self) -> str:
+        return self.package or f"cq.questions.{self.name.replace('-', '_')}"
 
+    def _load(self, name: str) -> Any:
+        return getattr(import_module(self.module), name)
+
+
+PICTURES = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
 
 QUESTIONS = {
     question.name: question
     for question in (
-        Question("search", "cq.questions.search", "SearchOptions"),
-        Question("find", "cq.questions.find", "FindOptions", begins=True, vectors=True),
-        Question("calls", "cq.questions.calls", "CallsOptions"),
-        Question("neighborhood", "cq.questions.neighborhood", "NeighborhoodOptions"),
-        Question("graph", "cq.questions.graph", "GraphOptions"),
-        Question("path", "cq.questions.path", "PathOptions"),
-        Question("impact", "cq.questions.impact", "ImpactOptions"),
-        Question("sig-impact", "cq.questions.sig_impact", "SignatureOptions"),
-        Question("imports", "cq.questions.imports", "ImportsOptions"),
-        Question("types", "cq.questions.types", "TypesOptions"),
-        Question("references", "cq.questions.references", "ReferencesOptions"),
-        Question("hover", "cq.questions.hover", "HoverOptions"),
-        Question("lsp", "cq.questions.lsp", "LspOptions"),
-        Question("diagnostics", "cq.questions.diagnostics", "DiagnosticsOptions"),
-        Question("exceptions", "cq.questions.exceptions", "ExceptionsOptions"),
-        Question("side-effects", "cq.questions.side_effects", "EffectsOptions"),
-        Question("scopes", "cq.questions.scopes", "ScopesOptions"),
-        Question("bytecode", "cq.questions.bytecode", "BytecodeOptions"),
-        Question("rank", "cq.questions.rank", "RankOptions"),
-        Question("run", "cq.questions.run", "RunOptions", vectors=True),
-        Question("report", "cq.questions.run", "ReportOptions", begins=True),
-        Question("q", "cq.questions.q", "QueryOptions", begins=True),
-        Question("read", "cq.questions.read", "ReadOptions"),
+        Question("search", "SearchOptions", "where a name or text is: defined, called, used, mentioned"),
+        Question(
+            "find",
+            "FindOptions",
+            "code about an idea, or one symbol: connected, and in full, within a budget",
+            formats=("md", "json", "plain", "mcp"),
+            begins=True,
+            vectors=True,
+        ),
+        Question("calls", "CallsOptions", "every call site of a function: what is passed, and from where"),
+        Question(
+            "neighborhood",
+            "NeighborhoodOptions",
+            "everything around one symbol (nb)",
+            formats=("md", "json", "mermaid", "dot", "svg"),
+        ),
+        Question("graph", "GraphOptions", "what a definition depends on, and what depends on it", formats=PICTURES),
+        Question("path", "PathOptions", "how one definition reaches another", formats=PICTURES),
+        Question("impact", "ImpactOptions", "what may break when something changes", formats=PICTURES),
+        Question("sig-impact", "SignatureOptions", "which call sites a new signature would break"),
+        Question(
+            "imports",
+            "ImportsOptions",
+            "which file imports which, cycles, and what comes from outside",
+            formats=PICTURES,
+        ),
+        Question("types", "TypesOptions", "supertypes, subtypes and members of a type"),
+        Question(
+            "references", "ReferencesOptions", "every mention that means a definition, by links and language servers"
+        ),
+        Question("hover", "HoverOptions", "the signature, type and documentation of a name"),
+        Question("lsp", "LspOptions", "what else a language server says: actions, macros, signatures, symbols, …"),
+        Question(
+            "diagnostics", "DiagnosticsOptions", "what is wrong with code: its syntax, and what type checkers say"
+        ),
+        Question("exceptions", "ExceptionsOptions", "what is raised, what catches it, and what nobody catches"),
+        Question("side-effects", "EffectsOptions", "what happens when modules are loaded"),
+        Question("scopes", "ScopesOptions", "which names a definition captures, shares and owns"),
+        Question("bytecode", "BytecodeOptions", "what a Python definition does with names once compiled"),
+        Question("rank", "RankOptions", "the definitions that most of the repository depends on"),
+        Question("run", "RunOptions", "several questions of a plan, answered together", vectors=True),
+        Question(
+            "report",
+            "ReportOptions",
+            "a plan by its name: refactor-impact, safety-reliability, …",
+            begins=True,
+            package="cq.questions.run",
+        ),
+        Question(
+            "q",
+            "QueryOptions",
+            "entities and code that match a query",
+            formats=("md", "json", "jsonl", "plain", "mermaid", "dot"),
+            begins=True,
+        ),
+        Question(
+            "read",
+            "ReadOptions",
+            "the exact source of a symbol or of lines, or the outline of a file",
+            formats=("md", "json", "plain"),
+        ),
     )
 }
 
 
 def find_question(options: msgspec.Struct) -> Question:
     """The question that these options ask, by their type; UsageError for a struct that asks none."""
-    question = _BY_OPTIONS.get(type(options).__name__)
-    if question is None:
-        raise UsageError(f"{type(options).__name__} asks no question", hint=f"there are {', '.join(_BY_OPTIONS)}")
-    return question
-
-
-_BY_OPTIONS = {question.options: question for question in QUESTIONS.values()}
+    kind = type(options)
+    for question in QUESTIONS.values():
+        if question.options == kind.__name__ and kind.__module__.startswith(question.module):
+            return question
+    names = ", ".join(question.options for question in QUESTIONS.values())
+    raise UsageError(f"{kind.__name__} asks no question", hint=f"there are {names}")

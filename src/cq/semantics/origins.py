@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cq.graph.corpus import StoredCorpus
 from cq.graph.witness import Step, Tracer, Witnesses
-from cq.languages.linking import make_dialects
+from cq.languages.linking import find_dialect
 from cq.model.edge import Candidate
 from cq.semantics.documents import Documents
 
@@ -30,7 +30,7 @@ class Origins:
         index = documents.index
         corpus = StoredCorpus(index.paths(), documents.codes, index.find_named)
         self._corpus = corpus
-        self._tracer = Tracer(corpus, make_dialects(corpus.paths))
+        self._tracer = Tracer(corpus, find_dialect)
         self._witnesses = Witnesses(self._tracer)
 
     def find(self, path: str, document: int, number: int, target: Candidate) -> list[Passed]:

@@ -115,8 +115,8 @@ def _is_for_checkers(file: HeldFile, symbols: Sequence[Symbol], number: int) -> 
 
 def rank_twins(files: Files, rows: Iterable[Definition]) -> list[Definition]:
     """Definitions that a TARGET may all mean, the one that is meant most likely first, for every question the same:
-    code before values, what most links surely lead to, what does a thing before what only declares it, sources before
-    tests, outer before inner. Of hundreds of twins links are counted for those that are first without."""
+    code before values, sources before tests, what most links surely lead to, what does a thing before what only
+    declares it, outer before inner. Of hundreds of twins links are counted for those that are first without."""
     twins = sorted(rows, key=lambda row: row.order)
     if len(twins) < 2:
         return twins
@@ -137,7 +137,9 @@ def rank_twins(files: Files, rows: Iterable[Definition]) -> list[Definition]:
     def order(row: Definition) -> tuple[object, ...]:
         certain, possible = counts[row.key]
         rank = 2 if row.symbol.kind in _VALUES else row.symbol.kind == "impl"  # a block of Rust is not the type itself
-        return rank, -certain, -possible, row.key in stubs, *row.order
+        # Who asks for a name means what the tests are about, not what they define, however often they call it.
+        aside = ROLE_ORDER.get(row.file.role, 2) >= ROLE_ORDER["test"]
+        return rank, aside, -certain, -possible, row.key in stubs, *row.order
 
     return sorted(twins, key=order)
 

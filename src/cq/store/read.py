@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
-from cq.model.code import NAMED_KINDS, Code, Parameter
+from cq.model.code import NAMED_KINDS, Code, NamedKind, Parameter
 from cq.model.edge import Candidate, Links, Mistake
 from cq.model.evidence import Conflict, Statement, merge_evidence
 from cq.model.facts import Call, Chunk, FileFacts, References, Symbol
@@ -518,7 +518,7 @@ class Reader:
         )
         return [(path, *method) for path, methods in rows for method in _METHODS.decode(methods)]
 
-    def find_named(self, tree: int, name: str, kind: str, limit: int) -> list[str]:
+    def find_named(self, tree: int, name: str, kind: NamedKind, limit: int) -> list[str]:
         """Paths of files that are found by a name (see NAMED_KINDS of cq.model.code): any `limit`."""
         rows = self._db.execute(
             "SELECT f.path FROM named n CROSS JOIN file f ON f.content=n.content"
@@ -685,7 +685,7 @@ class LinkedTree:
         found = self._reader.paths(self._tree, self._reader.find_names(name, "called used"))
         return sorted(path for paths in found.values() for path in paths)
 
-    def find_named(self, name: str, kind: str, limit: int) -> list[str]:
+    def find_named(self, name: str, kind: NamedKind, limit: int) -> list[str]:
         return self._reader.find_named(self._tree, name, kind, limit)
 
     def find_referrers(self, key: int) -> list[tuple[str, array[int]]]:

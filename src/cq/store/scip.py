@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from string import ascii_letters, digits
 from typing import NamedTuple
 
 import msgspec
@@ -80,12 +81,25 @@ def descriptor(name: str, kind: str, number: int = 0) -> str:
 
 
 def last_name(symbol: str) -> str:
-    """The name in the last step of a symbol, "" where there is none."""
-    found = _LAST.search(symbol)
-    return (found[1].replace("``", "`") if found[1] is not None else found[2]) if found else ""
+    """The name in the last step of a symbol, "" where there is none. Costs as much as the symbol is long."""
+    if not symbol.endswith(_ENDS):
+        return ""
+    steps = symbol[:-1]
+    if steps.endswith(")"):  # `run(+1).` is the second that is called so
+        start = steps.rfind("(")
+        if start < 0 or steps[start + 1 : -1].strip(_PLAIN):
+            return ""
+        steps = steps[:start]
+    if not steps.endswith("`"):
+        return steps[len(steps.rstrip(_PLAIN)) :]
+    at = end = len(steps) - 1
+    while (at := steps.rfind("`", 0, at)) > 0 and steps[at - 1] == "`":
+        at -= 1  # two of them are one that belongs to the name
+    return steps[at + 1 : end].replace("``", "`") if at >= 0 else ""
 
 
-_LAST = re.compile(r"[\[(]?(?:`((?:[^`]|``)*)`|([\w+$-]+))(?:\([\w+$-]*\))?[/#.:!\])]\Z", re.ASCII)
+_ENDS = tuple("/#.:!])")
+_PLAIN = f"{ascii_letters}{digits}_+$-"  # what a name holds that stands in no backticks
 
 
 def encode_index(documents: Iterable[ScipDocument], *, version: str, root: str) -> Iterator[bytes]:

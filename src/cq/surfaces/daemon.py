@@ -546,10 +546,12 @@ def _preload() -> None:
     """What most commands need; the rest a worker loads when it first meets it."""
     from importlib import import_module
 
+    from cq.questions.table import QUESTIONS
     from cq.surfaces.cli import COMMANDS
     from cq.surfaces.client import AT_HOME
 
     names = [module for name, (module, _) in COMMANDS.items() if name not in AT_HOME]
+    names += [question.module for question in QUESTIONS.values()]
     for name in (*names, "cq.workspace", "cq.indexing.config", "cq.snapshot.snapshot", "cq.snapshot.files",
                  "cq.store.read", "cq.store.overflow", "cq.surfaces.render.answer"):  # fmt: skip
         import_module(name)

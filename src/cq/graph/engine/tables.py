@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from cq.graph.scopes import Star
 from cq.graph.unit import Unit, part_key
-from cq.model.code import Bind, Definition, Store, Text
+from cq.model.code import Bind, Definition, Named, NamedKind, Store, Text
 
 Arg = str | int | Text | tuple[int, str]  # a name, a symbol, a constant key, a name in a scope
 _Arg = TypeVar("_Arg", bound=Arg)
@@ -71,7 +71,7 @@ def _spell(unit: Unit, arg: Arg) -> tuple[str, ...]:
             return unit.qualified_names.get(scope, ""), name
 
 
-def named_key(name: str, kind: str) -> int:
+def named_key(name: str, kind: NamedKind) -> int:
     """Stands for what any document has under a name; see NAMED_KINDS of cq.model.code."""
     return part_key("named", kind, name)
 
@@ -153,7 +153,7 @@ TABLES: tuple[Rows, ...] = (
 )  # fmt: skip
 
 
-def list_named(unit: Unit) -> Iterator[tuple[tuple[str, str], Iterable[Item]]]:
+def list_named(unit: Unit) -> Iterator[tuple[Named, Iterable[Item]]]:
     """What a document has under the names by which all documents are asked at once."""
     for name, numbers in unit.sites_by_name.items():
         yield (name, "called"), _as_calls(numbers)

@@ -13,7 +13,7 @@ from cq.graph.engine.tables import Arg, Table, named_key
 from cq.graph.scopes import ROOT, Star
 from cq.graph.things import Class, Function
 from cq.graph.unit import Unit
-from cq.model.code import Bind, Definition, Site, Store, Text, Value
+from cq.model.code import Bind, Definition, EntryKind, Site, Store, Text, Value
 
 _Arg = TypeVar("_Arg", bound=Arg)
 _Row = TypeVar("_Row")
@@ -107,7 +107,7 @@ class View:
         return self._ask(tables.DEFINED, name)
 
     def heirs(self, name: str) -> Sequence[Definition]:
-        """Classes by the name of a base; under `metaclass M` those that have M for one."""
+        """Classes by the name of a base."""
         return self._ask(tables.HEIRS, name)
 
     def is_raised(self, name: str) -> bool:
@@ -240,8 +240,8 @@ class Documents:
         self._cells.note(known[0])
         return known[1]
 
-    def entries(self, kind: str, name: str, most: int = MAX_DOCUMENTS) -> list[tuple[View, Definition]] | None:
-        """The definitions that are so entered (see ENTRY_KINDS of cq.model.code); None where there are too many."""
+    def entries(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> list[tuple[View, Definition]] | None:
+        """The definitions that are so entered (see EntryKind in cq.model.code); None where there are too many."""
         self._cells.note(named_key(name, kind))
         units = self._corpus.entering(kind, name, most)
         if units is None:

@@ -58,7 +58,7 @@ class TypeScriptDialect(Dialect):
     builtins = LIBRARY.globals
     own_kinds: ClassVar[dict[str, str]] = LIBRARY.kinds
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, linker: Linker, paths: Iterable[str]) -> None:
         self._exports = Exports(paths)
         # Of tuple types what their elements may be: made once each, since values are known by their identity.
         self._unions: dict[tuple[View, int], Choice] = {}

@@ -55,7 +55,7 @@ class PythonDialect(Dialect):
     root_members = frozenset(dir(object))
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, linker: Linker, paths: Iterable[str]) -> None:
         self._modules = Modules(paths)
         self._declarations = Declarations(self._modules, self.builtins)
         self._library = LibraryCalls(self._modules, self._declarations)
@@ -155,7 +155,8 @@ class PythonDialect(Dialect):
             return {function: 0}
         if "class" in modifiers:
             if isinstance(receiver, Instance):
-                receiver = receiver.type.self_class if receiver.own else receiver.type
+                kind = receiver.type
+                receiver = kind.self_class if receiver.own else kind.declared_class if receiver.declared else kind
             return {linker.bind(function, receiver): 0}
         return {function: 0} if on_class else {linker.bind(function, receiver): 0}
 

@@ -61,7 +61,7 @@ _SEPARATORS = re.compile(r"[.\\/:]+")
 class TablesDialect(Dialect):
     is_static = True
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, linker: Linker, paths: Iterable[str]) -> None:
         self._files: dict[str, list[str]] = {}  # last name without extension -> paths
         self._folders: dict[str, set[str]] = {}
         self._in_folder: dict[str, list[str]] = {}

@@ -4,10 +4,11 @@ run."""
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
+from cq.answers.options import CodeTarget, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.language import describe
 from cq.model.answer import SCHEMA_VERSION, Answer, FactDetails, Finding, Insight, Run, Section, Slice, Truncation
@@ -33,11 +34,15 @@ _LISTS = {
 _SHOWN = ("calls", "globals", "stores_global", "captures", "stores_attribute", "imports")
 
 
-class BytecodeOptions(msgspec.Struct, frozen=True):
+class BytecodeOptions(Options, frozen=True):
     """Of a definition with all inside it, or of a file."""
 
-    target: str
-    page: Page = Page(40)
+    examples: ClassVar[str] = """\
+  cq bytecode QuerySet.get                names, calls, and what handlers protect
+  cq bytecode src/app.py --format json    every code object of a file"""
+
+    target: CodeTarget
+    page: Paged = Page(40)
 
 
 def ask(snapshot: Snapshot, options: BytecodeOptions) -> Answer:

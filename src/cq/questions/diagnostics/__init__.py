@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
+from cq.answers.options import AskServers, Languages, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.model.answer import (
     SCHEMA_VERSION,
@@ -35,14 +36,22 @@ SEVERITIES = ("error", "warning", "info", "hint")
 MAX_ASKED = 200  # files that servers are asked about in one question
 
 
-class DiagnosticsOptions(msgspec.Struct, frozen=True):
+class DiagnosticsOptions(Options, frozen=True):
     """`inside` are files and directories, all of the repository where none is named. `severity` is the least."""
 
-    inside: tuple[str, ...] = ()
-    severity: str = "warning"
-    languages: tuple[str, ...] = ()
-    page: Page = Page()
-    servers: bool = True
+    examples: ClassVar[str] = """\
+  cq diagnostics src/app.py
+  cq diagnostics src tests --severity error
+  cq diagnostics --no-lsp                      syntax errors of the whole repository"""
+
+    inside: Annotated[
+        tuple[str, ...],
+        Option("files or directories (default: the repository)", "paths", "PATH", argument=True, place="folder"),
+    ] = ()
+    severity: Annotated[str, Option("the least that is shown (default: warning)", choices=SEVERITIES)] = "warning"
+    languages: Languages = ()
+    page: Paged = Page(50)
+    servers: AskServers = True
 
 
 @linked
@@ -103,7 +112,7 @@ def ask(snapshot: Snapshot, options: DiagnosticsOptions) -> Answer:
         cut.append(Truncation("providers", "files", MAX_ASKED, len(todo), len(todo) - MAX_ASKED))
     sections = (
         Section("Diagnostics", "diagnostics", len(ranked), tuple(shown)),
-        Section("Asked", "sources", findings=tuple(_describe_sources(servers, replies))),
+        Section("Asked", "sources", findings=tuple(_describe_sources(servers, replies)), aside=True),
     )
     counts = {name: sum(finding.category == name for finding in ranked) for name in SEVERITIES}
     insight = Insight(

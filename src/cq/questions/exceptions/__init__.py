@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import msgspec
 
+from cq.answers.options import Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.model.answer import (
     SCHEMA_VERSION,
@@ -34,12 +35,20 @@ MAX_DEPTH = 12
 _STATUSES = ("uncaught", "leaves", "open", "caught", "handled", "again", "value")
 
 
-class ExceptionsOptions(msgspec.Struct, frozen=True):
+class ExceptionsOptions(Options, frozen=True):
     """Of a definition, of a path or module, or (`target` empty) of the whole tree. `depth` counts calls, both ways."""
 
-    target: str = ""
-    depth: int = 6
-    page: Page = Page(40)
+    examples: ClassVar[str] = """\
+  cq exceptions                        of the whole repository
+  cq exceptions src/app                of the files below a directory
+  cq exceptions django.db.models       of a module or package
+  cq exceptions QuerySet.get           what may leave a function, and who catches it"""
+
+    target: Annotated[
+        str, Option("a definition, a path or a module (default: all)", "", "TARGET|PATH", argument=True, place="part")
+    ] = ""
+    depth: Annotated[int, Option("how many calls are followed (default: 6)", metavar="N")] = 6
+    page: Paged = Page(40)
 
     def check(self) -> None:
         self.page.check()

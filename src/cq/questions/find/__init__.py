@@ -8,10 +8,12 @@ in the same shape.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 import msgspec
+from msgspec import Meta
 
+from cq.answers.options import Languages, Option, Options, split
 from cq.embed import find_blends
 from cq.model.answer import SCHEMA_VERSION, Run, Truncation
 from cq.model.config import FindConfig
@@ -49,37 +51,77 @@ SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first quest
 COLLAPSE = 0.5  # a definition longer than this share of the budget is shown by the headers of what it holds
 
 
-class FindOptions(msgspec.Struct, frozen=True):
+def _read_weights(text: str) -> tuple[float, float]:
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"--weights: {text!r} is not two numbers", hint="e.g. 0.65,0.35") from None
+    if min(first, second) < 0 or first + second <= 0:
+        raise UsageError(f"--weights: {text!r} weighs nothing", hint="e.g. 0.65,0.35")
+    return first, second
+
+
+class FindOptions(Options, frozen=True):
     """A question in full. What is None is as configured; a `limit` or `budget` of 0 is none."""
 
-    query: str
-    paths: tuple[str, ...] = ()  # globs, files or folders
-    languages: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    limit: int = 10
-    budget: int | None = None
-    threshold: float | None = None
-    candidates: int | None = None
-    weights: tuple[float, float] | None = None  # of the reranker and of the first stage
-    call_depth: int | None = None
-    type_depth: int | None = None
-    mode: str = "auto"
+    examples: ClassVar[str] = """\
+  cq find 'how are passwords hashed'                 code about an idea
+  cq find 'retry a request' --path 'src/' --lang py  only there
+  cq find 'symbol = QuerySet > get_or_create'        one symbol, as exactly named
+  cq find 'parse the header' --explain --limit 5     with what scores are made of"""
+    least_tokens: ClassVar[int] = 3000
+
+    query: Annotated[
+        str,
+        Option(
+            "a question in words, a name, or `symbol = [path >] [Parent >] name`", metavar="WORDS", argument=True,
+            joined=True,
+        ),
+    ]  # fmt: skip
+    paths: Annotated[
+        tuple[str, ...], Option("only these files or folders, as in .gitignore", "path", "GLOB", group="files")
+    ] = ()
+    languages: Languages = ()
+    kinds: Annotated[
+        tuple[str, ...], Option("only these: function, class, method, type, …", "kind", "KIND,…", parse=split)
+    ] = ()
+    limit: Annotated[int, Meta(ge=1), Option("results at most (default: 10)", metavar="N", group="answer")] = 10
+    budget: Annotated[
+        int | None,
+        Meta(ge=1),
+        Option("how long the answer may be (default: 8000)", metavar="TOKENS", group="answer"),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        Meta(ge=0, le=1),
+        Option("least score, 0 to 1 (default: 0.005 with vectors, else 0.5)", metavar="SCORE"),
+    ] = None
+    candidates: Annotated[int | None, Meta(ge=1), Option("how many are ranked (default: 40)", metavar="N")] = None
+    weights: Annotated[
+        tuple[float, float] | None,
+        Option("of the reranker and of the first stage", metavar="R,V", parse=_read_weights),
+    ] = None
+    call_depth: Annotated[int | None, Option("steps of the call trees; -1: all (default: 1)", metavar="N")] = None
+    type_depth: Annotated[int | None, Option("steps from types to their types (default: 1)", metavar="N")] = None
+    mode: Annotated[str, Option("auto (default): names by words, else both", choices=MODES)] = "auto"
     background: bool = False  # vectors that are missing, and a first index that takes long, are made by another process
+    everything: Annotated[bool, Option("everything that is relevant, however long", "all", group="answer")] = False
 
     def settle(self, config: FindConfig) -> FindOptions:
         """With everything that was left to the configuration; UsageError for what cannot be."""
         settled = msgspec.structs.replace(
             self,
-            budget=_or(self.budget, config.max_token_budget),
+            limit=0 if self.everything else self.limit,
+            budget=0 if self.everything else _or(self.budget, config.max_token_budget),
             threshold=self.threshold if self.threshold is not None else config.minimum_relevance_threshold,
             candidates=_or(self.candidates, config.max_vector_candidates),
             call_depth=_or(self.call_depth, config.call_depth),
             type_depth=_or(self.type_depth, config.type_depth),
         )
-        settled.check(config)
+        settled._check(config)
         return settled
 
-    def check(self, config: FindConfig) -> None:
+    def _check(self, config: FindConfig) -> None:
         if not self.query.strip():
             raise UsageError("there is nothing to find", hint="give words, or `symbol = Parent > name`")
         bounds = {

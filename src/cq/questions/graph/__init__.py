@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
+from cq.answers.edges import Edges, Least
+from cq.answers.options import OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.graph.walk import Reached, Walk
 from cq.model.answer import SCHEMA_VERSION, Answer, Confidence, Insight, Run, Section, Slice, bucket
@@ -22,15 +24,20 @@ if TYPE_CHECKING:
 DIRECTIONS = ("dependents", "dependencies", "both")
 
 
-class GraphOptions(msgspec.Struct, frozen=True):
+class GraphOptions(Options, frozen=True):
     """A walk in full. `least` is the confidence a link must have; above .3 nothing is only possible."""
 
-    target: str
-    depth: int = 1
-    direction: str = "both"
-    edges: tuple[str, ...] = KINDS
-    least: float = 0.0
-    page: Page = Page(40)
+    examples: ClassVar[str] = """\
+  cq graph QuerySet.get --depth 2                         both ways, two steps
+  cq graph save --direction dependents --edges calls      who calls it
+  cq graph Parser --format mermaid                        a picture"""
+
+    target: OneTarget
+    depth: Annotated[int, Option("how many steps (default: 1)", metavar="N")] = 1
+    direction: Annotated[str, Option("both (default), or one way", choices=DIRECTIONS)] = "both"
+    edges: Edges = KINDS
+    least: Least = 0.0
+    page: Paged = Page(40)
 
     def check(self) -> None:
         self.page.check()

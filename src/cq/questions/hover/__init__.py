@@ -3,10 +3,11 @@ nobody wrote down; without one the index tells what is written."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from cq.answers.options import AskServers, OneTarget, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.model.answer import (
     SCHEMA_VERSION,
@@ -33,12 +34,17 @@ MAX_TARGETS = 20  # asked about, however many share a name
 MAX_DOC = 2000
 
 
-class HoverOptions(msgspec.Struct, frozen=True):
+class HoverOptions(Options, frozen=True):
     """`servers` False: the index alone."""
 
-    target: str
-    page: Page = Page(5)
-    servers: bool = True
+    examples: ClassVar[str] = """\
+  cq hover QuerySet.get_or_create
+  cq hover django/db/models/query.py:938:9     what stands there, a use as well
+  cq hover QuerySet --no-lsp                   as it is written, without a language server"""
+
+    target: OneTarget
+    page: Paged = Page(5)
+    servers: AskServers = True
 
 
 @linked
@@ -73,7 +79,12 @@ def ask(snapshot: Snapshot, options: HoverOptions) -> Answer:
     shown, budget, cut = take(found, options.page, lambda finding: finding)
     sections = (
         Section("Contracts", "contracts", len(found), tuple(shown)),
-        Section("Asked", "sources", findings=tuple(dict.fromkeys(servers.describe(r, "contracts") for r in replies))),
+        Section(
+            "Asked",
+            "sources",
+            findings=tuple(dict.fromkeys(servers.describe(r, "contracts") for r in replies)),
+            aside=True,
+        ),
     )
     rows = [row for _, row in subjects if row is not None]
     return Answer(

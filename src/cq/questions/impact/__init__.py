@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from posixpath import normpath
 from textwrap import dedent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
+from cq.answers.edges import Edges, Least
+from cq.answers.options import Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.words import count
 from cq.graph.walk import Link, Reached
 from cq.languages.facts import extract_facts
 from cq.model.answer import (
@@ -27,6 +30,7 @@ from cq.model.answer import (
     Truncation,
 )
 from cq.model.edge import CONFIDENCE, Candidate
+from cq.model.errors import UsageError
 from cq.model.facts import Import, is_looked_up
 from cq.model.history import Change
 from cq.model.status import Degraded
@@ -45,24 +49,41 @@ from cq.source.language import detect_language
 from cq.source.role import find_role
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cq.snapshot.snapshot import Snapshot
 
 MAX_DEFINED = 50  # definitions of a path or module that are followed
 MAX_VALUES = 100  # constants and fields of changed lines: who names one is looked for in all files with its name
 
 
-class ImpactOptions(msgspec.Struct, frozen=True):
+class ImpactOptions(Options, frozen=True):
     """Of targets (a path or module is all that it defines), or of the definitions that changed lines belong to, and
-    those that are gone (`changed`: by path)."""
+    those that are gone (`changed`: by path, or `since`: what differs from a revision)."""
 
-    targets: tuple[str, ...] = ()
-    changed: dict[str, Change] = {}
-    depth: int = 3
-    edges: tuple[str, ...] = KINDS
-    least: float = 0.0
-    page: Page = Page(40)
+    examples: ClassVar[str] = """\
+  cq impact QuerySet.get               who depends on it, three steps far
+  cq impact --changed                  of what differs from the last commit
+  cq impact --changed main --depth 5   of what differs from a branch"""
+
+    targets: Annotated[
+        tuple[str, ...],
+        Option("a definition, a path or a module", "target", "TARGET", argument=True, place="part"),
+    ] = ()
+    changed: dict[str, Change] | None = None
+    depth: Annotated[int, Option("how many steps (default: 3)", metavar="N")] = 3
+    edges: Edges = KINDS
+    least: Least = 0.0
+    page: Paged = Page(40)
+    since: Annotated[
+        str | None, Option("what differs from REV (default: HEAD)", "changed", metavar="REV", bare="HEAD")
+    ] = None
 
     def check(self) -> None:
+        if not self.targets and self.changed is None and self.since is None:
+            raise UsageError(
+                "impact of what?", hint="give a TARGET, or --changed for what differs from the last commit"
+            )
         self.page.check()
         check_walk(self.depth, self.edges, self.least)
 
@@ -72,10 +93,11 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
     """By distance, then confidence, with one witness path each; tests apart, since they are to be run."""
     relations = snapshot.relations
     options.check()
-    rows, loose = _find_changed(relations, options.changed)
+    changed = _find_changes(snapshot.root, options)
+    rows, loose = _find_changed(relations, changed)
     values = [row for row in rows if row.symbol.body_start < 0]
     rows = [row for row in rows if row.symbol.body_start >= 0] + values[:MAX_VALUES]
-    removed = _find_removed(relations, options.changed)
+    removed = _find_removed(relations, changed)
     left = [place for name in removed for place in _find_left(relations, name)]
     parts: list[str] = []  # files that are targets as a whole
     twins: list[Definition] = []
@@ -89,9 +111,9 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
         parts += part
     defined = _find_defined(relations, parts)
     rows += defined[:MAX_DEFINED]
-    events = _note_changes(loose, removed, [change.note for change in options.changed.values() if change.note])
+    events = _note_changes(loose, removed, [change.note for change in changed.values() if change.note])
     if not rows and not parts and not left:
-        said = "changed lines" if options.changed else "nothing changed"
+        said = "changed lines" if changed else "nothing changed"
         return Answer(
             SCHEMA_VERSION, "impact", Run(generation=relations.files.generation), {"query": said}, degraded=events
         )
@@ -116,7 +138,13 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
     sections = tuple(
         section
         for section in (
-            Section("Changed", "changed", len(rows), tuple(map(_describe_row, rows[:10]))),
+            Section(
+                "Changed",
+                "changed",
+                len(rows),
+                tuple(map(_describe_row, rows[:10])),
+                aside=len(rows) == 1 and not parts,
+            ),
             Section("Removed, Still Named", "left", len(left), tuple(broken)),
             Section("Dependents", "dependents", len(reached) - in_tests, tuple(code)),
             Section("Tests", "tests", in_tests, tuple(tests)),
@@ -140,7 +168,7 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
         insight=Insight(
             describe_target(twins or rows) if len(rows) == 1 and not parts else None,
             {
-                "dependents": Slice(len(reached), f"definitions within {options.depth}"),
+                "dependents": Slice(len(reached), f"definitions within {count(options.depth, 'step')}"),
                 "files": Slice(len(files), "files"),
             },
             Risk(level, tuple(drivers), {"direct": direct, "dependents": len(reached), "tests": in_tests}),
@@ -162,6 +190,20 @@ def _rate(item: Reached[Candidate]) -> tuple[bool, int, float, bool, Candidate]:
     """Tests apart, at last; of the same distance and confidence code before documents."""
     role = find_role(item.node.path)
     return role == "test", item.distance, -item.confidence, role == "doc", item.node
+
+
+def _find_changes(root: Path, options: ImpactOptions) -> dict[str, Change]:
+    """By path; UsageError where git cannot say what differs from a revision."""
+    if options.since is None:
+        return options.changed or {}
+    from cq.source.checkout import GitError
+    from cq.source.git import find_changes
+
+    try:
+        return find_changes(root, options.since)
+    except GitError as error:
+        hint = "it needs a git repository and a revision of it"
+        raise UsageError(f"--changed {options.since}: {error}", hint=hint) from None
 
 
 def _find_changed(relations: Relations, changed: dict[str, Change]) -> tuple[list[Definition], int]:

@@ -7,10 +7,11 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
+from cq.answers.options import Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.graph.walk import find_cycles
 from cq.language import describe, load_table
@@ -27,12 +28,17 @@ if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
 
 
-class ImportsOptions(msgspec.Struct, frozen=True):
+class ImportsOptions(Options, frozen=True):
     """Of the whole tree, or of one module (`module`: a path, or its dotted name)."""
 
-    module: str = ""
-    cycles: bool = False
-    page: Page = Page(40)
+    examples: ClassVar[str] = """\
+  cq imports                      the most imported files, cycles, packages from outside
+  cq imports --cycles             only the cycles; nothing found is exit 1
+  cq imports --module django.db   what one module imports, and who imports it"""
+
+    module: Annotated[str, Option("of one module: a path, or its dotted name", metavar="M")] = ""
+    cycles: Annotated[bool, Option("only files that import each other")] = False
+    page: Paged = Page(40)
 
 
 class _Arrow(msgspec.Struct, frozen=True):

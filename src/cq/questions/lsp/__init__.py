@@ -6,10 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
+from cq.answers.options import AskServers, Option, Options, Paged, find_languages
 from cq.answers.page import Page, count_tokens, take
 from cq.model.answer import SCHEMA_VERSION, Answer, Degradation, Finding, Insight, Run, Section, ServerDetails, Target
 from cq.model.errors import UsageError
@@ -55,15 +56,25 @@ _LONGEST_NAME = 500
 _MOST_TEXT = 4000
 
 
-class LspOptions(msgspec.Struct, frozen=True):
+class LspOptions(Options, frozen=True):
     """`target` is a TARGET; of `document-symbols` and `runnables` a file as well, of `workspace-symbols` words, of
     `workspace-diagnostics` nothing. `languages` are whose servers are asked about the whole workspace."""
 
-    plane: str
-    target: str = ""
-    languages: tuple[str, ...] = ()
-    page: Page = Page(50)
-    servers: bool = True
+    examples: ClassVar[str] = """\
+  cq lsp signature-help src/app.py:12:20       what the call there may be given
+  cq lsp type-definition src/app.py:12:8       where the type of a value is defined
+  cq lsp actions src/app.py:12                 changes that are offered; none is made
+  cq lsp document-symbols src/app.py
+  cq lsp workspace-symbols Store --lang python"""
+
+    plane: Annotated[str, Option(", ".join(ABOUT), metavar="PLANE", argument=True)]
+    target: Annotated[str, Option("a TARGET, a file, or words", metavar="TARGET", argument=True, place="target")] = ""
+    languages: Annotated[
+        tuple[str, ...],
+        Option("whose servers are asked about everything", "lang", "LANG,…", parse=find_languages, group="files"),
+    ] = ()
+    page: Paged = Page(50)
+    servers: AskServers = True
 
     def check(self) -> None:
         self.page.check()
@@ -111,7 +122,9 @@ def ask(snapshot: Snapshot, options: LspOptions) -> Answer:
     title = options.plane.replace("-", " ").title()
     sections = (
         Section(title, "lsp", len(found), tuple(shown)),
-        Section("Asked", "sources", findings=tuple(dict.fromkeys(servers.describe(r, "items") for r in replies))),
+        Section(
+            "Asked", "sources", findings=tuple(dict.fromkeys(servers.describe(r, "items") for r in replies)), aside=True
+        ),
     )
     about: Target | None = describe_target(rows) if rows else None
     return Answer(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
+from cq.answers.options import AskWarmServers, Budgeted, Option, Options, Positive, find_languages
 from cq.answers.page import Page
 from cq.model.answer import Truncation
 from cq.model.edge import Candidate
@@ -68,18 +69,56 @@ _AROUND = {"text": 1200, "json": 2600}
 _MAX_OTHERS = 10
 
 
-class NeighborhoodOptions(msgspec.Struct, frozen=True):
+def parse_expand(text: str) -> tuple[tuple[str, int], ...]:
+    """`callers(depth=2),callees(depth=3)`; UsageError for anything else."""
+    found: list[tuple[str, int]] = []
+    for part in re.split(r",(?![^()]*\))", text):
+        match = _EXPAND.match(part)
+        if match is None:
+            raise UsageError(f"--expand cannot read {part.strip()!r}", hint="e.g. --expand 'callers(depth=2)'")
+        found.append((match["kind"], int(match["depth"])))
+    return tuple(found)
+
+
+def _parse_slices(text: str) -> tuple[str, ...]:
+    slices = [name.strip() for name in text.split(",")]
+    if not all(slices):
+        raise UsageError("--slices names an empty kind", hint="e.g. --slices callers,tests")
+    return tuple(dict.fromkeys(slices))
+
+
+class NeighborhoodOptions(Options, frozen=True):
     """`slices` () is all of them; `expand` are (kind, depth), which outrank `depth`. `languages` are those of the
     definitions that the target may mean."""
 
-    target: str
-    top_k: int = TOP_K
-    languages: tuple[str, ...] = ()
-    lsp: bool | None = None  # None: only where a server runs already
-    slices: tuple[str, ...] = ()
-    depth: int = 1
-    expand: tuple[tuple[str, int], ...] = ()
-    page: Page = Page()
+    examples: ClassVar[str] = """\
+  cq neighborhood QuerySet.get_or_create                   everything around it
+  cq nb django/db/models/query.py:938:9 --no-lsp           what is defined there, without language servers
+  cq nb save --slices callers,tests --top-k 30             only these
+  cq nb Parser --expand 'callers(depth=2)' --format dot    a picture, two steps far"""
+    in_plans: ClassVar[Mapping[str, Any]] = {"top_k": 5, "lsp": True}
+    least_tokens: ClassVar[int] = 3000
+
+    target: Annotated[
+        str,
+        Option(
+            "Name, Class.method, path:Name, path:line[:col], pkg.mod.Name, or a module",
+            metavar="TARGET", argument=True, place="target",
+        ),
+    ]  # fmt: skip
+    top_k: Annotated[Positive, Option(f"nodes per slice (default: {TOP_K})", metavar="N")] = TOP_K
+    languages: Annotated[
+        tuple[str, ...], Option("languages of what TARGET may mean", "lang", "LANG,…", parse=find_languages)
+    ] = ()
+    lsp: AskWarmServers = None
+    slices: Annotated[
+        tuple[str, ...], Option("only these: callers, callees, tests, …", metavar="KIND,…", parse=_parse_slices)
+    ] = ()
+    depth: Annotated[Positive, Option("steps of callers and callees (1)", metavar="N")] = 1
+    expand: Annotated[
+        tuple[tuple[str, int], ...], Option("steps of one of them", metavar="KIND(depth=N),…", parse=parse_expand)
+    ] = ()
+    page: Budgeted = Page(0)
     order: tuple[str, ...] = ()  # of the sections, as configured
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
 
@@ -107,17 +146,6 @@ class NeighborhoodOptions(msgspec.Struct, frozen=True):
 
     def find_depth(self, kind: str) -> int:
         return dict(self.expand).get(kind, self.depth)
-
-
-def parse_expand(text: str) -> tuple[tuple[str, int], ...]:
-    """`callers(depth=2),callees(depth=3)`; UsageError for anything else."""
-    found: list[tuple[str, int]] = []
-    for part in re.split(r",(?![^()]*\))", text):
-        match = _EXPAND.match(part)
-        if match is None:
-            raise UsageError(f"--expand cannot read {part.strip()!r}", hint="e.g. --expand 'callers(depth=2)'")
-        found.append((match["kind"], int(match["depth"])))
-    return tuple(found)
 
 
 class Sources(msgspec.Struct, frozen=True):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
+from cq.answers.edges import Least, edges_option
+from cq.answers.options import Option, Options, Positive
 from cq.graph.walk import Link, Reached, find_paths
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section
 from cq.model.edge import Candidate
@@ -19,12 +21,21 @@ if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
 
 
-class PathOptions(msgspec.Struct, frozen=True):
-    source: str
-    target: str
-    edges: tuple[str, ...] = ("calls", "instantiates", "decorates")
-    least: float = 0.0
-    limit: int = 3
+_USUAL = ("calls", "instantiates", "decorates")
+
+
+class PathOptions(Options, frozen=True):
+    examples: ClassVar[str] = """\
+  cq path main save                         the shortest chains of calls
+  cq path main save --min-confidence 0.5    over certain links only"""
+
+    source: Annotated[
+        str, Option("where the way begins: a TARGET as for cq graph", metavar="A", argument=True, place="target")
+    ]
+    target: Annotated[str, Option("where it ends", metavar="B", argument=True, place="target")]
+    edges: Annotated[tuple[str, ...], edges_option(",".join(_USUAL))] = _USUAL
+    least: Least = 0.0
+    limit: Annotated[Positive, Option("how many ways are shown (default: 3)", metavar="N", group="answer")] = 3
 
 
 @linked

@@ -55,6 +55,6 @@ def _search(snapshot: Snapshot, words: str) -> Answer:
     from cq.questions.table import QUESTIONS
 
     search = QUESTIONS["search"]
-    answer = search.ask(snapshot, search.load_options()(words))
+    answer = search.ask(snapshot, search.make_options(words))
     event = Degraded("query", "info", "plain_words", "no part of this is key=value: it was searched for", words)
     return msgspec.structs.replace(answer, degraded=(event, *answer.degraded))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
+from cq.answers.options import Exclude, Include, Inside, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.graph.walk import Reached, rank
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, Run, Section, Slice
@@ -18,14 +19,19 @@ if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
 
 
-class RankOptions(msgspec.Struct, frozen=True):
+class RankOptions(Options, frozen=True):
     """`tests` counts what tests depend on too."""
 
-    inside: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    tests: bool = False
-    page: Page = Page(20)
+    examples: ClassVar[str] = """\
+  cq rank                     where to start in a repository
+  cq rank --in src/db         of one part of it
+  cq rank --tests             what tests depend on counts too"""
+
+    inside: Inside = ()
+    include: Include = ()
+    exclude: Exclude = ()
+    tests: Annotated[bool, Option("count what tests depend on too")] = False
+    page: Paged = Page(20)
 
 
 @linked

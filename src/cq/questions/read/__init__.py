@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import msgspec
-
+from cq.answers.options import Option, Options, Whole
 from cq.answers.page import Page, take
+from cq.answers.words import cut_signature
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -36,11 +36,22 @@ _RANGE = re.compile(r"(?P<path>.+):(?P<first>\d+)-(?P<last>\d*)\Z")
 _INNER = frozenset({"parameter", "type_parameter"})
 
 
-class ReadOptions(msgspec.Struct, frozen=True):
+class ReadOptions(Options, frozen=True):
     """`target` is a TARGET, `path:first-last`, `path:first-` to the end, or a path for its outline."""
 
-    target: str
-    page: Page = Page(0)
+    examples: ClassVar[str] = """\
+  cq read QuerySet.get_or_create         a definition, as it stands
+  cq read src/app.py                     the outline of a file
+  cq read src/app.py:10-40               lines; `10-` reads to the end
+  cq read main --format plain            nothing but the source"""
+
+    target: Annotated[
+        str,
+        Option(
+            "Name, Class.method, path:Name, path:first-last, or a path", metavar="TARGET", argument=True, place="file"
+        ),
+    ]
+    page: Whole = Page(0)
 
 
 def ask(snapshot: Snapshot, options: ReadOptions) -> Answer:
@@ -109,7 +120,7 @@ def _outline(files: Files, options: ReadOptions, file: HeldFile) -> Answer:
     rows.sort(key=lambda symbol: symbol.start)
 
     def make(symbol: Symbol) -> Finding:
-        text = "  " * symbol.depth + (symbol.signature or f"{symbol.kind} {symbol.name}")
+        text = "  " * symbol.depth + (cut_signature(symbol.signature) or f"{symbol.kind} {symbol.name}")
         return Finding("outline", text, file.locate(symbol.name_start, symbol.name_end))
 
     findings, _, cut = take(rows, options.page, make)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.model.errors import UsageError
 from cq.questions.run.options import ReportOptions, RunOptions
 
 if TYPE_CHECKING:
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     from cq.answers.page import Page
     from cq.indexing.index import Index
     from cq.model.answer import Answer
-    from cq.model.plan import AnyStep
+    from cq.model.plan import Step
     from cq.snapshot.snapshot import Snapshot
 
 __all__ = ["ReportOptions", "RunOptions", "ask", "begin", "wants_vectors"]
@@ -39,10 +36,10 @@ def ask(snapshot: Snapshot, options: RunOptions | ReportOptions) -> Answer:
 
 def wants_vectors(options: RunOptions | ReportOptions) -> bool:
     """Whether a step asks them."""
-    from cq.model.plan import FindStep
+    from cq.questions.run.steps import type_of
 
     steps = options.plan.steps if isinstance(options, RunOptions) else ()
-    return any(step.mode != "lexical" for step in steps if isinstance(step, FindStep))
+    return any(type_of(step) == "find" and getattr(step, "mode", "") != "lexical" for step in steps)
 
 
 def _run(snapshot: Snapshot, options: RunOptions) -> Answer:
@@ -70,22 +67,17 @@ def _report(snapshot: Snapshot, options: ReportOptions) -> Answer:
     return run_plan(plan, ask, command="report", measure=options.measure, place=place, target=target)
 
 
-def _ask_step(snapshot: Snapshot, place: tuple[str, ...]) -> Callable[[AnyStep, Page], Answer | str]:
-    """What answers the steps of a plan; for a question that is not there, why."""
+def _ask_step(snapshot: Snapshot, place: tuple[str, ...]) -> Callable[[Step, Page], Answer]:
+    """What answers the steps of a plan; their paths are named from the root."""
     from cq.questions.run.steps import list_results, make_question
     from cq.questions.table import find_question
-    from cq.source.language import get_language_id
+    from cq.snapshot.places import Places
 
-    def ask(step: AnyStep, page: Page) -> Answer | str:
+    places = Places(snapshot.root, snapshot.root)
+
+    def ask(step: Step, page: Page) -> Answer:
         started = time.perf_counter()
-        for folder in getattr(step, "inside", ()):
-            if not Path(os.path.normpath(snapshot.root / folder)).is_relative_to(snapshot.root):
-                raise UsageError(f"in {folder} lies outside the root", hint="paths are named from the root")
-            if not (snapshot.root / folder).exists():
-                raise UsageError(f"in {folder} does not exist", hint="paths are named from the root")
-        options = make_question(step, page, place, get_language_id)
-        if options is None:
-            return "this version of cq cannot do it yet"
+        options = make_question(step, page, places, {"place": place})
         answer = find_question(options).ask(snapshot, options)
         elapsed = round((time.perf_counter() - started) * 1000, 1)
         answer = msgspec.structs.replace(answer, run=msgspec.structs.replace(answer.run, elapsed_ms=elapsed))

@@ -25,8 +25,9 @@ from cq.model.answer import (
     Target,
 )
 from cq.model.errors import CqError, UsageError
-from cq.model.plan import STEPS, AnyStep, Plan, Step
+from cq.model.plan import Plan, Step
 from cq.model.status import Degraded
+from cq.questions.run.steps import find_plan, find_step, find_step_names, get_subject, list_written, type_of
 
 MAX_BYTES = 256 * 1024
 FIELDS = ("top", "target", "path", "name", "line", "found")
@@ -53,7 +54,7 @@ _LEAST = 600  # tokens for a step, however many there are
 class Outcome(msgspec.Struct, frozen=True):
     """One step: `done`, `skipped` or `failed` and why."""
 
-    step: AnyStep
+    step: Step
     status: str
     reason: str = ""
     answer: Answer | None = None
@@ -78,7 +79,7 @@ def parse_plan(text: bytes, name: str = "the plan") -> Plan:
 def make_plan(data: Any, name: str = "the plan", source: str = "") -> Plan:
     """A plan from plain data, checked: keys, values, names of steps and what they refer to."""
     try:
-        plan = msgspec.convert(_list_single_words(data), Plan)
+        plan = msgspec.convert(_list_single_words(data), find_plan(_find_types(data)))
     except msgspec.ValidationError as error:
         raise _explain(str(error), data, name, source) from None
     except RecursionError:
@@ -94,7 +95,21 @@ def make_plan(data: Any, name: str = "the plan", source: str = "") -> Plan:
         for key, value in _texts(step):
             _check_references(value, f"{where}.{key}{line}", known)
         known.append(step.id)
-    return msgspec.structs.replace(plan, steps=tuple(steps))
+    return Plan(tuple(steps), plan.title, plan.stop_on_error, plan.budget)
+
+
+def _find_types(data: Any) -> tuple[str, ...]:
+    """The types of steps that the plan names, so that no other question is imported. Never fewer than two: where there
+    is but one, a step need not say its type."""
+    steps = cast("dict[str, Any]", data).get("steps") if isinstance(data, dict) else None
+    named = {_find_type(step) for step in cast("list[Any]", steps)} if isinstance(steps, list | tuple) else set[str]()
+    names = find_step_names()
+    known = [name for name in names if name in named]
+    return tuple(known if len(known) > 1 else dict.fromkeys([*known, *names[-2:]]))
+
+
+def _find_type(step: Any) -> str:
+    return str(cast("dict[str, Any]", step).get("type")) if isinstance(step, dict) else ""
 
 
 def _list_single_words(data: Any) -> Any:
@@ -105,35 +120,32 @@ def _list_single_words(data: Any) -> Any:
 
 
 def _list_single_word(step: Any) -> Any:
-    kind = STEPS.get(str(cast("dict[str, Any]", step).get("type"))) if isinstance(step, dict) else None
-    if kind is None:
+    name = _find_type(step)
+    if name not in find_step_names():
         return step
-    several = {field.encode_name for field in msgspec.structs.fields(kind) if field.default == ()}
+    several = {field.encode_name for field in msgspec.structs.fields(find_step(name)) if field.default == ()}
     return {key: [value] if key in several and isinstance(value, str) else value for key, value in step.items()}
 
 
-def command_of(step: AnyStep, place: tuple[str, ...] = ()) -> str:
+def command_of(step: Step, place: tuple[str, ...] = ()) -> str:
     """The step as a command line that shows all of it."""
-    words = ["cq", _type_of(step)]
-    behind: list[str] = []
-    for field in msgspec.structs.fields(step):
-        value = getattr(step, field.name)
-        if field.name == step.positional:
-            behind += [shlex.quote(value)] if value and not str(value).startswith("-") else ["--", shlex.quote(value)]
-        elif field.name in ("id", "limit") or value == field.default:
-            continue
+    words = ["cq", type_of(step)]
+    arguments: list[str] = []
+    for one, value in list_written(step):
+        values = value if isinstance(value, tuple) else (value,)
+        if one.option.argument:
+            arguments += map(str, values)
         elif value is True:
-            words.append(_flag(field.encode_name))
-        elif isinstance(value, tuple):
-            words += [f"{_flag(field.encode_name)} {shlex.quote(str(item))}" for item in value]
+            words.append(f"--{one.name}")
         else:
-            words.append(f"{_flag(field.encode_name)} {shlex.quote(str(value))}")
-    return " ".join([*words, *place, *([] if behind == ["--", "''"] else behind)])
+            words += [f"--{one.name} {shlex.quote(str(each))}" for each in values]
+    mark = ["--"] if any(not word or word.startswith("-") for word in arguments) else []
+    return " ".join([*words, *place, *mark, *map(shlex.quote, arguments)])
 
 
 def run_plan(
     plan: Plan,
-    ask: Callable[[AnyStep, Page], Answer | str],
+    ask: Callable[[Step, Page], Answer | str],
     *,
     command: str = "run",
     measure: str = "text",
@@ -152,8 +164,8 @@ def run_plan(
 
 
 def _run_step(
-    step: AnyStep,
-    ask: Callable[[AnyStep, Page], Answer | str],
+    step: Step,
+    ask: Callable[[Step, Page], Answer | str],
     outcomes: Mapping[str, Outcome],
     stopped: str,
     page: Page,
@@ -175,7 +187,7 @@ class _Missing(Exception):
     """An input that an earlier step does not give, and why."""
 
 
-def _fill(step: AnyStep, outcomes: Mapping[str, Outcome]) -> AnyStep:
+def _fill(step: Step, outcomes: Mapping[str, Outcome]) -> Step:
     def give(match: re.Match[str]) -> str:
         found = _REFERENCE.match(match[1])
         assert found is not None  # checked with the plan
@@ -242,7 +254,7 @@ def _merge(
         step, answer = outcome.step, outcome.answer
         if outcome.status != "done":
             severity = "error" if outcome.status == "failed" else "warning"
-            message = f"{step.id} ({_type_of(step)}) {outcome.status}: {outcome.reason}"
+            message = f"{step.id} ({type_of(step)}) {outcome.status}: {outcome.reason}"
             events.append(Degraded("plan", severity, outcome.status, message, step.id))
         if answer is not None:
             sections += [
@@ -257,7 +269,7 @@ def _merge(
     follow = [
         Finding("follow_up", command_of(o.step, place)) for o in outcomes if o.answer is not None and o.answer.found
     ]
-    sections += [Section("In Full", "followups", 0, tuple(follow))] if follow else []
+    sections += [Section("In Full", "followups", 0, tuple(follow), aside=True)] if follow else []
     states = {status: sum(1 for o in outcomes if o.status == status) for status in ("done", "skipped", "failed")}
     fruitful = sum(1 for _, answer in answers if answer.found)
     slices = {
@@ -280,7 +292,7 @@ def _merge(
             "steps": [
                 {
                     "id": o.step.id,
-                    "type": _type_of(o.step),
+                    "type": type_of(o.step),
                     "status": o.status,
                     **({"reason": o.reason} if o.reason else {}),
                     **({"found": o.answer.found, "summary": o.answer.summary} if o.answer is not None else {}),
@@ -311,7 +323,7 @@ def _find_sections(answer: Answer) -> list[Section]:
 def _summarize(outcome: Outcome) -> Finding:
     """What came of a step, in one line of true counts."""
     step, answer = outcome.step, outcome.answer
-    kind, asked = _type_of(step), getattr(step, step.positional, "") if step.positional else ""
+    kind, asked = type_of(step), get_subject(step)
     head = (step.id if step.id == kind else f"{step.id} ({kind})") + (f" {asked}" if asked else "")
     if answer is None:
         return Finding("step", f"{head}: {outcome.status}: {outcome.reason}")
@@ -321,14 +333,6 @@ def _summarize(outcome: Outcome) -> Finding:
     risk = answer.insight.risk if answer.insight else None
     parts += [f"risk {risk.level} ({', '.join(risk.drivers)})"] if risk and risk.drivers else []
     return Finding("step", f"{head}: {'; '.join(parts)}", details=CountDetails(answer.found), count=answer.found)
-
-
-def _type_of(step: Step) -> str:
-    return str(step.__struct_config__.tag)
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def _texts(step: Step) -> Iterator[tuple[str, str]]:
@@ -357,17 +361,18 @@ def _explain(message: str, data: Any, name: str, source: str) -> UsageError:
     at = _STEP_AT.match(where)
     number = int(at[1]) if at else -1
     step = data["steps"][number] if at else {}
-    kind = str(cast("dict[str, Any]", step).get("type")) if isinstance(step, dict) else ""
-    known = [field.encode_name for field in msgspec.structs.fields(STEPS.get(kind, Plan))]
+    kind = _find_type(step)
+    names = find_step_names()
+    known = [field.encode_name for field in msgspec.structs.fields(find_step(kind) if kind in names else Plan)]
     place = f"{name}{', ' + where.lstrip('.') if where else ''}{_line_of(source, number)}"
     word = next((a or b for a, b in _QUOTED.findall(what)), "")
     if "unknown field" in what:
         return UsageError(f"{place}: there is no key {word!r}", hint=_suggest(word, [*known, "type"] if at else known))
     if "missing required field" in what:
-        keys = f"one of {', '.join(STEPS)}" if word == "type" else f"{kind if at else 'a plan'} needs it"
+        keys = f"one of {', '.join(names)}" if word == "type" else f"{kind if at else 'a plan'} needs it"
         return UsageError(f"{place}: the key {word!r} is missing", hint=keys)
     if where.endswith(".type") and not what.startswith("Expected"):
-        return UsageError(f"{place}: there is no step {word!r}", hint=_suggest(word, STEPS))
+        return UsageError(f"{place}: there is no step {word!r}", hint=_suggest(word, names))
     return UsageError(f"{place}: {what[:1].lower()}{what[1:]}", hint="see docs/run.md")
 
 

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from cq.model.errors import UsageError
-from cq.model.plan import (
-    AnyStep,
-    BytecodeStep,
-    CallsStep,
-    EffectsStep,
-    ExceptionsStep,
-    ImpactStep,
-    ImportsStep,
-    NeighborhoodStep,
-    Plan,
-    QueryStep,
-    ScopesStep,
-)
+from cq.model.plan import Plan, Step
 from cq.snapshot.target import Definition, find_part, find_targets
 
 if TYPE_CHECKING:
@@ -64,21 +52,27 @@ def find_subject(relations: Relations, kind: str, name: str) -> Subject | None:
     return Subject(kind, name, name) if find_part(relations.files, relations.paths(), name) else None
 
 
-def _refactor_impact(about: Subject) -> list[AnyStep]:
+def _step(name: str, **given: Any) -> Step:
+    from cq.questions.run.steps import find_step
+
+    return msgspec.convert({"type": name, **given}, find_step(name))
+
+
+def _refactor_impact(about: Subject) -> list[Step]:
     if not about.is_definition:
         return [
-            ImpactStep(id="impact", target=about.name),
-            ImportsStep(id="imports", module=about.module),
-            ExceptionsStep(id="exceptions", target=about.name),
-            EffectsStep(id="effects", path=about.module),
+            _step("impact", id="impact", target=[about.name]),
+            _step("imports", id="imports", module=about.module),
+            _step("exceptions", id="exceptions", target=about.name),
+            _step("side-effects", id="effects", path=about.module),
         ]
-    steps: list[AnyStep] = [CallsStep(id="calls", target=about.name)] if about.kind == "function" else []
+    steps: list[Step] = [_step("calls", id="calls", target=about.name)] if about.kind == "function" else []
     return [
         *steps,
-        ImpactStep(id="impact", target=about.name),
-        NeighborhoodStep(id="around", target=about.name, no_lsp=True, slices=_AROUND[about.kind]),
-        ExceptionsStep(id="exceptions", target=about.name),
-        ScopesStep(id="scopes", target=about.name),
+        _step("impact", id="impact", target=[about.name]),
+        _step("neighborhood", id="around", target=about.name, no_lsp=True, slices=_AROUND[about.kind]),
+        _step("exceptions", id="exceptions", target=about.name),
+        _step("scopes", id="scopes", target=about.name),
     ]
 
 
@@ -88,39 +82,43 @@ _AROUND = {
 }
 
 
-def _safety(about: Subject) -> list[AnyStep]:
-    steps: list[AnyStep] = [
-        ExceptionsStep(id="exceptions", target=about.name, limit=15),
-        EffectsStep(id="effects", path=about.module),
+def _safety(about: Subject) -> list[Step]:
+    steps: list[Step] = [
+        _step("exceptions", id="exceptions", target=about.name, limit=15),
+        _step("side-effects", id="effects", path=about.module),
     ]
     if about.is_definition:
-        steps += [ScopesStep(id="scopes", target=about.name)]
-        steps += [BytecodeStep(id="bytecode", target=about.name)] if about.module.endswith((".py", ".pyi")) else []
+        steps += [_step("scopes", id="scopes", target=about.name)]
+        steps += [_step("bytecode", id="bytecode", target=about.name)] if about.module.endswith((".py", ".pyi")) else []
     elif about.kind == "path" and "'" not in about.module:
         query = f"entity=callsite name=~^(eval|exec)$ in='{about.module.rstrip('/')}'"
-        steps.append(QueryStep(id="dynamic", query=query))
+        steps.append(_step("q", id="dynamic", query=query))
     return steps
 
 
-def _propagation(about: Subject) -> list[AnyStep]:
-    steps: list[AnyStep] = [ImpactStep(id="impact", target=about.name, depth=5, limit=20)]
+def _propagation(about: Subject) -> list[Step]:
+    steps: list[Step] = [_step("impact", id="impact", target=[about.name], depth=5, limit=20)]
     if about.kind == "function":
-        steps.append(CallsStep(id="calls", target=about.name, family=True))
+        steps.append(_step("calls", id="calls", target=about.name, family=True))
     if about.is_definition:
-        steps.append(NeighborhoodStep(id="around", target=about.name, no_lsp=True, slices=("importers", "tests")))
-    return [*steps, ImportsStep(id="imports", module=about.module), ExceptionsStep(id="exceptions", target=about.name)]
-
-
-def _dependencies(about: Subject) -> list[AnyStep]:
+        steps.append(_step("neighborhood", id="around", target=about.name, no_lsp=True, slices=("importers", "tests")))
     return [
-        ImportsStep(id="imports", module=about.module, limit=20),
-        ImportsStep(id="cycles", cycles=True),
-        EffectsStep(id="effects", path=about.module),
-        ImpactStep(id="impact", target=about.name, depth=2),
+        *steps,
+        _step("imports", id="imports", module=about.module),
+        _step("exceptions", id="exceptions", target=about.name),
     ]
 
 
-PRESETS: dict[str, tuple[Callable[[Subject], list[AnyStep]], str]] = {
+def _dependencies(about: Subject) -> list[Step]:
+    return [
+        _step("imports", id="imports", module=about.module, limit=20),
+        _step("imports", id="cycles", cycles=True),
+        _step("side-effects", id="effects", path=about.module),
+        _step("impact", id="impact", target=[about.name], depth=2),
+    ]
+
+
+PRESETS: dict[str, tuple[Callable[[Subject], list[Step]], str]] = {
     "refactor-impact": (_refactor_impact, "who calls it, what depends on it, what is around it, what may leave it"),
     "safety-reliability": (_safety, "what is raised and not caught, what loading does, what names it reaches"),
     "change-propagation": (_propagation, "how far a change goes: dependents, importers, tests"),

@@ -1,36 +1,27 @@
-"""A step of a plan as the question it stands for: which one is asked, and with what options."""
+"""A step of a plan and the question it stands for: what may be written of it, and what is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any, Union
 
 import msgspec
 
+from cq.answers.options import Options, find_written, make_form, read_form
 from cq.answers.page import Page
 from cq.model.answer import Answer, Finding, NodeDetails, Section
 from cq.model.find import FindAnswer
-from cq.model.plan import (
-    AnyStep,
-    BytecodeStep,
-    CallsStep,
-    ContextStep,
-    EffectsStep,
-    ExceptionsStep,
-    FindStep,
-    ImpactStep,
-    ImportsStep,
-    NeighborhoodStep,
-    QueryStep,
-    ScopesStep,
-    SearchStep,
-    SignatureStep,
-)
+from cq.model.plan import Plan, Step, take_steps
+from cq.questions.table import QUESTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cq.answers.options import Places, Written
     from cq.snapshot.relations import Relations
 
-_AROUND = 3000  # tokens without which a neighborhood shows next to nothing of its slices, a search by idea no source
+# What the plan says for all its steps: `limit` is every step's own.
+_OF_PLAN = ("limit", "budget", "page", "all")
 
 
 def list_results(answer: Answer, relations: Relations) -> Answer:
@@ -48,78 +39,56 @@ def list_results(answer: Answer, relations: Relations) -> Answer:
     return msgspec.structs.replace(answer, sections=(section, *answer.sections))
 
 
-def make_question(
-    step: AnyStep, page: Page, place: tuple[str, ...], get_language: Callable[[str], str]
-) -> msgspec.Struct | None:
-    """The options of the question, None for one that is not there yet. Imports what the question needs and no more."""
-    languages = tuple(map(get_language, getattr(step, "lang", ())))
-    match step:
-        case SearchStep():
-            from cq.questions.search import SearchOptions
+def find_step_names() -> tuple[str, ...]:
+    """Every question but `run`: a plan has no plans."""
+    return tuple(name for name in QUESTIONS if name != "run")
 
-            options = SearchOptions(
-                step.text, step.mode, languages=languages, inside=step.inside, include=step.include,
-                exclude=step.exclude, kinds=step.kind, include_strings=step.include_strings, page=page,
-                servers=False, place=place,
-            )  # fmt: skip
-            options.check()
-            return options
-        case QueryStep():
-            from cq.questions.q import QueryOptions
 
-            return QueryOptions(step.query, step.include, step.exclude, languages, step.limit, budget=page.budget)
-        case CallsStep():
-            from cq.questions.calls import CallsOptions
+@cache
+def find_step(name: str) -> type[Step]:
+    """Imports the question and no other."""
+    form = make_form(name, QUESTIONS[name].load_options(), Step, without=_OF_PLAN, tag=name)
+    assert issubclass(form, Step)
+    return form
 
-            return CallsOptions(
-                step.target, languages, step.inside, step.include, step.exclude, step.family, step.certain, page,
-                servers=False, place=place, receiver=step.receiver, why=step.why,
-            )  # fmt: skip
-        case NeighborhoodStep():
-            from cq.questions.neighborhood import NeighborhoodOptions
-            from cq.questions.neighborhood.bundle import parse_expand
 
-            expand = parse_expand(",".join(step.expand)) if step.expand else ()
-            page = Page(0, max(page.budget, _AROUND), measure=page.measure)
-            return NeighborhoodOptions(
-                step.target, step.top_k, languages, not step.no_lsp, step.slices, step.depth, expand, page, place=place
-            )  # fmt: skip
-        case ImpactStep():
-            from cq.questions.impact import ImpactOptions
-            from cq.snapshot.relations import KINDS
+@cache
+def find_plan(names: tuple[str, ...]) -> type[Plan]:
+    """What reads a plan of such steps."""
+    return take_steps(Union[*(find_step(name) for name in names)])
 
-            edges = step.edges or KINDS
-            return ImpactOptions((step.target,), {}, step.depth, edges, step.min_confidence, page)
-        case SignatureStep():
-            from cq.questions.sig_impact import SignatureOptions
 
-            return SignatureOptions(step.target, step.to, page)
-        case ImportsStep():
-            from cq.questions.imports import ImportsOptions
+def type_of(step: Step) -> str:
+    return str(step.__struct_config__.tag)
 
-            return ImportsOptions(step.module, step.cycles, page)
-        case ExceptionsStep():
-            from cq.questions.exceptions import ExceptionsOptions
 
-            return ExceptionsOptions(step.target, step.depth, page)
-        case EffectsStep():
-            from cq.questions.side_effects import EffectsOptions
+def list_written(step: Step) -> Iterable[tuple[Written, Any]]:
+    """What the step says, each with how it is written: arguments first."""
+    for one in find_written(QUESTIONS[type_of(step)].load_options()):
+        value = getattr(step, one.attribute, None) if one.key not in _OF_PLAN else None
+        if value not in (None, False, (), "") or (value == "" and one.required):
+            yield one, value
 
-            return EffectsOptions(step.path, step.pure, page)
-        case ScopesStep():
-            from cq.questions.scopes import ScopesOptions
 
-            return ScopesOptions(step.target, page)
-        case BytecodeStep():
-            from cq.questions.bytecode import BytecodeOptions
+def get_subject(step: Step) -> str:
+    """What the step is about."""
+    value = next((value for one, value in list_written(step) if one.option.argument), "")
+    return value if isinstance(value, str) else " ".join(value)
 
-            return BytecodeOptions(step.target, page)
-        case FindStep():
-            from cq.questions.find import FindOptions
 
-            budget = max(page.budget, _AROUND)
-            return FindOptions(
-                step.query, step.path, languages, step.kind, step.limit, budget, mode=step.mode
-            )  # fmt: skip
-        case ContextStep():
-            return None
+def make_question(step: Step, page: Page, places: Places, own: dict[str, Any]) -> Options:
+    """The options of the question; what the plan leaves open is as in a plan of that question."""
+    kind = QUESTIONS[type_of(step)].load_options()
+    given = {one.key: value for one, value in list_written(step)}
+    # Servers that run already are not the same at the next step.
+    if any(field.name == "servers" and field.default is None for field in msgspec.structs.fields(kind)):
+        own = {"servers": False, **own}
+    options = read_form(kind, given, places, own={**own, **kind.in_plans})
+    budget = max(page.budget, kind.least_tokens) if page.budget else 0
+    changes: dict[str, Any] = {"limit": step.limit, "budget": budget}
+    usual = getattr(options, "page", None)
+    if isinstance(usual, Page):
+        limit = step.limit if usual.limit else 0
+        changes["page"] = Page(limit, budget, measure=page.measure)
+    known = {name: value for name, value in changes.items() if name in kind.__struct_fields__}
+    return msgspec.structs.replace(options, **known)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
+from cq.answers.options import CodeTarget, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.language import describe
 from cq.model.answer import SCHEMA_VERSION, Answer, FactDetails, Finding, Insight, Run, Section, Slice
@@ -29,11 +30,16 @@ if TYPE_CHECKING:
 _SHOWN = ("captures", "nonlocals", "cells", "declared_globals", "globals")
 
 
-class ScopesOptions(msgspec.Struct, frozen=True):
+class ScopesOptions(Options, frozen=True):
     """Of a definition with all inside it, or of a file."""
 
-    target: str
-    page: Page = Page(40)
+    examples: ClassVar[str] = """\
+  cq scopes QuerySet.get_or_create        a method, with the functions inside it
+  cq scopes src/app.py                    every scope of a file
+  cq scopes make_handler --format json    all names, by what they are to it"""
+
+    target: CodeTarget
+    page: Paged = Page(40)
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
+from cq.answers.options import AskWarmServers, Exclude, Flag, Include, Inside, Languages, Option, Options, Paged, split
 from cq.answers.page import Page
 from cq.language import all_languages
 from cq.model.answer import Truncation
@@ -42,25 +44,77 @@ PROFILES: dict[str, Limits] = {
 }
 
 
-class SearchOptions(msgspec.Struct, frozen=True):
+# Words people use for kinds.
+_KINDS = {
+    "call": ("callsite",), "calls": ("callsite",), "definitions": ("definition",), "def": ("definition",),
+    "import": ("import", "from_import"), "imports": ("import", "from_import"), "references": ("reference",),
+    "type": ("type_use", "annotation"), "keyword": ("keyword_argument",), "comments": ("comment",),
+    "strings": ("string",),
+}  # fmt: skip
+
+
+def _read_kinds(text: str) -> tuple[str, ...]:
+    kinds: list[str] = []
+    for word in split(text):
+        if word not in WEIGHTS and word not in _KINDS:
+            close = get_close_matches(word, [*WEIGHTS, *_KINDS], n=1)
+            hint = (f"did you mean {close[0]!r}? " if close else "") + f"kinds: {', '.join(WEIGHTS)}"
+            raise UsageError(f"unknown kind {word!r}", hint=hint)
+        kinds += _KINDS.get(word, (word,))
+    if not kinds:
+        raise UsageError("--kind names no kind", hint=f"kinds: {', '.join(WEIGHTS)}")
+    return tuple(dict.fromkeys(kinds))
+
+
+class SearchOptions(Options, frozen=True):
     """A question in full. `inside`, `include` and `exclude` name files."""
 
-    text: str
-    mode: str = "auto"
-    case: str = "smart"
-    languages: tuple[str, ...] = ()
-    inside: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    include_strings: bool = False
-    page: Page = Page()
-    context: int = 0
-    profile: str = "interactive"
-    enrich: bool = True
+    examples: ClassVar[str] = """\
+  cq search get_or_create                                 a name: where it is defined, called, used
+  cq search QuerySet.get_or_create                        of one class
+  cq search 'handle_(request|response)' --mode regex      an expression, as Python writes them
+  cq search "can't" --mode literal --include-strings      a text, strings and comments listed too
+  cq search save --kind definition,call --in django/db    some kinds, in one directory
+  cq search save --format plain | head                    path:line:col: text, best first"""
+
+    text: Annotated[str, Option("a name, a dotted name, or any text", metavar="TEXT", argument=True)]
+    mode: Annotated[str, Option("auto (default): a name whole, else as text", choices=MODES)] = "auto"
+    case: Annotated[
+        str,
+        Option(
+            flags=(
+                Flag("ignore-case", "ignore", "any case (default: only without capitals)", "-i"),
+                Flag("case-sensitive", "respect", "case as given", "-s"),
+            )
+        ),
+    ] = "smart"
+    languages: Languages = ()
+    inside: Inside = ()
+    include: Include = ()
+    exclude: Exclude = ()
+    kinds: Annotated[
+        tuple[str, ...], Option(f"only these: {', '.join(WEIGHTS)}", "kind", "KIND,…", parse=_read_kinds)
+    ] = ()
+    include_strings: Annotated[bool, Option("list comments, strings and text as well")] = False
+    page: Paged = Page()
+    context: Annotated[int, Option("N lines before and after each mention", metavar="N")] = 0
+    # None: interactive, or audit for bare lines.
+    profile: Annotated[
+        str | None,
+        Option("how much is classed (default: interactive; audit for plain)", choices=tuple(PROFILES)),
+    ] = None
+    enrich: Annotated[bool, Option(flags=(Flag("no-enrich", False, "places and kinds only"),))] = True
     crosscheck: bool = False
-    servers: bool | None = None  # language servers about the target; None: those that run already
+    servers: AskWarmServers = None
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
+
+    def for_lines(self) -> SearchOptions:
+        if self.context:
+            raise UsageError("--format plain has one line per mention, --context more", hint="give one or the other")
+        return msgspec.structs.replace(
+            self, include_strings=not self.kinds, profile=self.profile or "audit", enrich=False,
+            servers=bool(self.servers),
+        )  # fmt: skip
 
     def command(self, **changes: Any) -> str:
         """This question as a command line, with some of it changed."""
@@ -68,7 +122,8 @@ class SearchOptions(msgspec.Struct, frozen=True):
         text = shlex.quote(asked.text)
         words = [] if not asked.text.startswith("-") else ["--", text]
         flags = {"mode": asked.mode, "profile": asked.profile, "context": str(asked.context)}
-        given = [f"--{name} {value}" for name, value in flags.items() if value != str(getattr(_DEFAULT, name))]
+        usual = {name: str(getattr(_DEFAULT, name)) for name in flags}
+        given = [f"--{name} {value}" for name, value in flags.items() if value and value != usual[name]]
         given += {"ignore": ["-i"], "respect": ["-s"]}.get(asked.case, [])
         lists = {"in": asked.inside, "include": asked.include, "exclude": asked.exclude}
         given += [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
@@ -84,11 +139,15 @@ class SearchOptions(msgspec.Struct, frozen=True):
         for name, value, known in (
             ("mode", self.mode, MODES),
             ("case", self.case, CASES),
-            ("profile", self.profile, tuple(PROFILES)),
+            *((("profile", self.profile, tuple(PROFILES)),) if self.profile else ()),
             *(("kind", kind, tuple(WEIGHTS)) for kind in self.kinds),
         ):
             if value not in known:
                 raise UsageError(f"{name} {value!r} is not one of {', '.join(known)}", hint=_near(value, known))
+        if self.kinds and self.include_strings:
+            raise UsageError(
+                "--kind says what is listed, and so does --include-strings", hint="add string,comment to --kind"
+            )
         self.page.check()
         if not 0 <= self.context <= MAX_CONTEXT:
             raise UsageError(f"--context {self.context} is out of range", hint=f"it is 0 to {MAX_CONTEXT}")
@@ -130,7 +189,7 @@ class Scan:
 
 
 def scan(files: Files, options: SearchOptions) -> Scan:
-    limits = PROFILES[options.profile]
+    limits = PROFILES[options.profile or "interactive"]
     found = Scan()
     pattern = make_pattern(options.text, options.mode, options.case, limits.timeout_seconds)
     found.mode_chain.append(pattern.mode)

@@ -7,10 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import msgspec
 
+from cq.answers.options import Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.language import describe
 from cq.languages.effects import find_effect, load_effects
@@ -53,12 +54,19 @@ _REGISTERING = re.compile(
 _OWN = frozenset({"module", "exports", "self", "this", "cls"})
 
 
-class EffectsOptions(msgspec.Struct, frozen=True):
+class EffectsOptions(Options, frozen=True):
     """Of a path, a directory or a module; empty: of the whole tree. `pure` lists pure-looking calls as well."""
 
-    path: str = ""
-    pure: bool = False
-    page: Page = Page(40)
+    examples: ClassVar[str] = """\
+  cq side-effects                     of the whole repository, the strongest first
+  cq side-effects src/app/config.py   of one file
+  cq side-effects django.conf --pure  of a package, with calls that look pure"""
+
+    path: Annotated[
+        str, Option("a file, a directory or a module (default: all)", "", "PATH|MODULE", argument=True, place="part")
+    ] = ""
+    pure: Annotated[bool, Option("list what looks pure as well")] = False
+    page: Paged = Page(40)
 
 
 class _Effect(NamedTuple):

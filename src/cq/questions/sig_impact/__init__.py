@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
+from cq.answers.options import OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.language import describe
 from cq.languages.facts import extract_facts
@@ -26,10 +27,14 @@ if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
 
 
-class SignatureOptions(msgspec.Struct, frozen=True):
-    target: str
-    to: str
-    page: Page = Page(40)
+class SignatureOptions(Options, frozen=True):
+    examples: ClassVar[str] = """\
+  cq sig-impact save --to 'save(row, *, deep=False)'
+  cq sig-impact Store.save --to 'save(self, row)' --format json"""
+
+    target: OneTarget
+    to: Annotated[str, Option("the new one, as it would be written", metavar="SIGNATURE")]
+    page: Paged = Page(40)
 
 
 class _Verdict(msgspec.Struct, frozen=True):

@@ -3,10 +3,11 @@ it overrides and what overrides it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
+from cq.answers.options import OneTarget, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.graph.walk import Reached, walk
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section, Slice, Truncation
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
 MAX_DEPTH = 20
 
 
-class TypesOptions(msgspec.Struct, frozen=True):
-    target: str
-    page: Page = Page(60)
+class TypesOptions(Options, frozen=True):
+    examples: ClassVar[str] = """\
+  cq types QuerySet
+  cq types django/db/models/query.py:QuerySet --format json"""
+
+    target: OneTarget
+    page: Paged = Page(60)
 
 
 @linked

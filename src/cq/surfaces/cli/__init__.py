@@ -10,9 +10,11 @@ import os
 import sys
 import time
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from cq.model.errors import CqError, UsageError
+from cq.questions.table import QUESTIONS
 from cq.surfaces.printer import Printer
 
 if TYPE_CHECKING:
@@ -22,34 +24,9 @@ if TYPE_CHECKING:
 
     from cq.indexing.resident import Resident
 
-# name -> (module, one line of help)
+# name -> (module, one line of help). The commands of questions are all made by one module, from their options.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "search": ("cq.surfaces.cli.search", "where a name or text is: defined, called, used, mentioned"),
-    "find": ("cq.surfaces.cli.find", "code about an idea, or one symbol: connected, and in full, within a budget"),
-    "calls": ("cq.surfaces.cli.calls", "every call site of a function: what is passed, and from where"),
-    "neighborhood": ("cq.surfaces.cli.neighborhood", "everything around one symbol (nb)"),
-    "graph": ("cq.surfaces.cli.graph", "what a definition depends on, and what depends on it"),
-    "path": ("cq.surfaces.cli.path", "how one definition reaches another"),
-    "impact": ("cq.surfaces.cli.impact", "what may break when something changes"),
-    "sig-impact": ("cq.surfaces.cli.sig_impact", "which call sites a new signature would break"),
-    "imports": ("cq.surfaces.cli.imports", "which file imports which, cycles, and what comes from outside"),
-    "types": ("cq.surfaces.cli.types", "supertypes, subtypes and members of a type"),
-    "references": (
-        "cq.surfaces.cli.references",
-        "every mention that means a definition, by links and language servers",
-    ),
-    "hover": ("cq.surfaces.cli.hover", "the signature, type and documentation of a name"),
-    "lsp": ("cq.surfaces.cli.lsp", "what else a language server says: actions, macros, signatures, symbols, …"),
-    "diagnostics": ("cq.surfaces.cli.diagnostics", "what is wrong with code: its syntax, and what type checkers say"),
-    "exceptions": ("cq.surfaces.cli.exceptions", "what is raised, what catches it, and what nobody catches"),
-    "side-effects": ("cq.surfaces.cli.side_effects", "what happens when modules are loaded"),
-    "scopes": ("cq.surfaces.cli.scopes", "which names a definition captures, shares and owns"),
-    "bytecode": ("cq.surfaces.cli.bytecode", "what a Python definition does with names once compiled"),
-    "rank": ("cq.surfaces.cli.rank", "the definitions that most of the repository depends on"),
-    "run": ("cq.surfaces.cli.run", "several questions of a plan, answered together"),
-    "report": ("cq.surfaces.cli.report", "a plan by its name: refactor-impact, safety-reliability, …"),
-    "q": ("cq.surfaces.cli.q", "entities and code that match a query"),
-    "read": ("cq.surfaces.cli.read", "the exact source of a symbol or of lines, or the outline of a file"),
+    **{name: ("cq.surfaces.cli.question", question.line) for name, question in QUESTIONS.items()},
     "index": ("cq.surfaces.cli.index", "bring the index of a repository up to date"),
     "status": ("cq.surfaces.cli.status", "what is indexed, how fresh, where, and what is degraded"),
     "watch": ("cq.surfaces.cli.watch", "keep the index fresh while files change"),
@@ -94,7 +71,7 @@ EXAMPLES = """\
 
 
 class Command(Protocol):
-    """What a module named in COMMANDS offers. `configure` may set the parser's epilog to examples."""
+    """What answers a command. `configure` may set the parser's epilog to examples."""
 
     def configure(self, parser: ArgumentParser) -> None: ...
     def run(self, args: Namespace) -> int: ...
@@ -219,11 +196,9 @@ def _print_query_help() -> int:
 
 
 def _run_command(name: str, argv: list[str]) -> int:
-    from importlib import import_module
-
-    module, line = COMMANDS[name] if name else ("cq.surfaces.cli.welcome", "what is here, and what to ask next")
-    command = cast("Command", cast("object", import_module(module)))
-    key = command, os.environ.get("CQ_FORMAT", "")  # which is among the defaults
+    line = COMMANDS[name][1] if name else "what is here, and what to ask next"
+    command = find_command(name)
+    key = name, os.environ.get("CQ_FORMAT", "")  # which is among the defaults
     parser = _parsers.get(key)
     if parser is None:
         parser = _parsers[key] = _make_parser(command, name, line)
@@ -253,6 +228,16 @@ def _run_command(name: str, argv: list[str]) -> int:
     return command.run(args)
 
 
+def find_command(name: str) -> Command:
+    """By its name; the welcome page has none. Imports what the command needs and no more."""
+    if name in QUESTIONS:
+        from cq.surfaces.cli.question import QuestionCommand
+
+        return QuestionCommand(QUESTIONS[name])
+    module = COMMANDS[name][0] if name else "cq.surfaces.cli.welcome"
+    return cast("Command", cast("object", import_module(module)))
+
+
 def _make_parser(command: Command, name: str, line: str) -> ArgumentParser:
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
@@ -269,11 +254,14 @@ def _make_parser(command: Command, name: str, line: str) -> ArgumentParser:
 
 
 # A process of the daemon runs the same command again and again.
-_parsers: dict[tuple[Command, str], ArgumentParser] = {}
+_parsers: dict[tuple[str, str], ArgumentParser] = {}
 
 # What is asked about; the others are names of files, which may be anything.
 _TEXTS = ("text", "query", "target", "targets", "source", "to")
-_FILTERS = ("inside", "include", "exclude", "paths", "lang", "kind", "id")
+_FILTERS = (
+    "in", "include", "exclude", "paths", "lang", "kind", "id", "edges", "expand", "module", "plane", "receiver",
+    "slices",
+)  # fmt: skip
 
 
 def find_controls(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import sys
 from argparse import REMAINDER, SUPPRESS, ArgumentParser, Namespace
 
 from cq.surfaces import cli
-from cq.surfaces.cli import COMMANDS
+from cq.surfaces.cli import COMMANDS, find_command
 from cq.surfaces.names import MOST, choose_names
 
 _EXAMPLES = """\
@@ -74,10 +74,8 @@ def _find_words(words: list[str]) -> list[str]:
 
 
 def _find_options(command: str) -> tuple[list[str], dict[str, tuple[str, ...]]]:
-    from importlib import import_module
-
     parser = ArgumentParser(add_help=True)
-    import_module(COMMANDS[command][0]).configure(parser)
+    find_command(command).configure(parser)
     options: list[str] = []
     choices: dict[str, tuple[str, ...]] = {}
     for action in parser._actions:

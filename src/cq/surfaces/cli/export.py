@@ -7,10 +7,10 @@ from argparse import ArgumentParser, Namespace
 
 from cq.model.errors import UsageError
 from cq.questions.export import select_artifacts
-from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace
+from cq.surfaces.cli.options import add_freshness_options, add_place_options, add_progress_option, open_workspace
 from cq.surfaces.render import render_json
 from cq.surfaces.render.export import render_export
-from cq.surfaces.render.progress import MODES, ProgressLine
+from cq.surfaces.render.progress import ProgressLine
 
 _EXAMPLES = """\
 examples:
@@ -28,7 +28,7 @@ def configure(parser: ArgumentParser) -> None:
     target.add_argument("--scip", metavar="FILE", help="write definitions and certain references as a SCIP index")
     parser.add_argument("--only", metavar="NAME,…", default="", help="some artifacts, by comma; see `cq schema`")
     parser.add_argument("--compress", choices=("zstd",), help="compress the rows")
-    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    add_progress_option(parser)
     parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
     add_freshness_options(parser)
     add_place_options(parser)

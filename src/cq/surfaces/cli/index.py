@@ -10,13 +10,14 @@ from cq.model.errors import UsageError
 from cq.surfaces.cli.options import (
     add_file_options,
     add_place_options,
+    add_progress_option,
     add_worker_options,
     open_workspace,
     read_count,
     read_seconds,
 )
 from cq.surfaces.render import render_json
-from cq.surfaces.render.progress import MODES, ProgressLine
+from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.status import Cost, render_precise, render_summary
 
 _EXAMPLES = """\
@@ -52,7 +53,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     add_worker_options(parser)
     add_file_options(parser)
-    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    add_progress_option(parser)
     parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
     add_place_options(parser)
 

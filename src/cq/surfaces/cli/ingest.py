@@ -6,10 +6,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from cq.model.errors import UsageError
-from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace
+from cq.surfaces.cli.options import add_freshness_options, add_place_options, add_progress_option, open_workspace
 from cq.surfaces.render import render_json
 from cq.surfaces.render.ingest import render_ingest
-from cq.surfaces.render.progress import MODES, ProgressLine
+from cq.surfaces.render.progress import ProgressLine
 
 _EXAMPLES = """\
 examples:
@@ -22,7 +22,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("format_name", metavar="scip", nargs="?", choices=("scip",), help="the kind of index")
     parser.add_argument("file", metavar="FILE", nargs="?", help="what the indexer wrote")
     parser.add_argument("--clear", action="store_true", help="forget what was taken")
-    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    add_progress_option(parser)
     parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
     add_freshness_options(parser)
     add_place_options(parser)

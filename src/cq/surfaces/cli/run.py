@@ -1,64 +1,44 @@
-"""`cq run PLAN.toml`: several questions over one generation of the index, answered together."""
+"""How `cq run` takes its plan: from a file, or step by step from the command line."""
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
 import msgspec
 
+from cq.model.answer import Answer
 from cq.model.errors import UsageError
 from cq.model.plan import Plan
 from cq.opening import read_file
 from cq.questions.run import RunOptions
 from cq.questions.run.plan import MAX_BYTES, make_plan, parse_plan
-from cq.surfaces.cli.options import (
-    add_freshness_options,
-    add_place_options,
-    add_report_options,
-    open_workspace,
-    print_answer,
-    repeat_place,
-)
-from cq.surfaces.render.progress import ProgressLine
-
-_EXAMPLES = """\
-examples:
-  cq run review.toml                                             the steps of a file
-  cq run --step '{"type": "calls", "target": "save"}' \\
-         --step '{"type": "impact", "target": "{{s1.target}}"}'    of the command line
-  cq run --steps '[{"type": "imports", "cycles": true}]'         the same, as one list
-  cq schema plan                                                 what a plan may say"""
+from cq.surfaces.cli.options import print_answer, read_count
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.epilog = _EXAMPLES
     parser.add_argument("plan", metavar="PLAN.toml", nargs="?", help="a file of steps; - is standard input")
     parser.add_argument("--step", metavar="JSON", action="append", default=[], help="one more step; repeatable")
     parser.add_argument("--steps", metavar="JSON", help="a list of steps")
     parser.add_argument("--stop-on-error", action="store_true", help="leave out what stands behind a step that fails")
-    add_report_options(parser)
-    add_freshness_options(parser)
-    add_place_options(parser)
+    parser.add_argument("--budget", metavar="TOKENS", type=_read_budget, help="of the whole answer (default: 8000)")
 
 
-def run(args: Namespace) -> int:
-    """2 where a step failed and that was to stop it."""
+def make_options(args: Namespace, own: dict[str, Any]) -> RunOptions:
     plan = _read(args)
     if args.budget:
         plan = msgspec.structs.replace(plan, budget=args.budget)
     if args.stop_on_error:
         plan = msgspec.structs.replace(plan, stop_on_error=True)
-    progress = ProgressLine(args.progress)
-    measure = "json" if args.format in ("json", "jsonl") else "text"
-    with open_workspace(args, progress) as workspace:
-        try:
-            answer = workspace.run(RunOptions(plan, measure, repeat_place(args)))
-        finally:
-            progress.clear()
-    status = print_answer(answer, args.format, sys.argv[1:])
-    return 2 if plan.stop_on_error and answer.summary["failed"] else status
+    args.stop_on_error = plan.stop_on_error
+    return RunOptions(plan, own["measure"], own["place"])
+
+
+def write(answer: Answer, args: Namespace) -> int:
+    """2 where a step failed and that was to stop it."""
+    status = print_answer(answer, args)
+    return 2 if args.stop_on_error and answer.summary["failed"] else status
 
 
 def _read(args: Namespace) -> Plan:
@@ -97,3 +77,10 @@ def _decode(text: str, option: str) -> Any:
         raise UsageError(
             f"{option} is not JSON: {error}", hint="""e.g. '{"type": "calls", "target": "save"}'"""
         ) from None
+
+
+def _read_budget(text: str) -> int:
+    value = read_count(text)
+    if not 500 <= value <= 1_000_000:
+        raise ArgumentTypeError(f"{text!r} is not a number from 500 to 1,000,000")
+    return value

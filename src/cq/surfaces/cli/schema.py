@@ -18,8 +18,8 @@ from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
 from cq.model.find import FindAnswer
 from cq.model.neighborhood import Bundle
-from cq.model.plan import Plan
 from cq.model.status import Check, Status
+from cq.questions.run.steps import find_plan, find_step_names
 from cq.surfaces.daemon import DaemonStatus
 from cq.surfaces.render import render_json, render_table
 from cq.surfaces.render.status import Cost
@@ -52,7 +52,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "index": (Indexed, "the answer of cq index"),
     "ingest": (IngestReport, "the answer of cq ingest"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
-    "plan": (Plan, "a plan of cq run"),
+    "plan": (None, "a plan of cq run"),
     "q": (Answer, "the answer of cq q"),
     "snb": (Bundle, "the bundle in the answer of cq neighborhood, schema cq.snb.v1"),
     "status": (Status, "the answer of cq status"),
@@ -76,5 +76,6 @@ def run(args: Namespace) -> int:
         close = get_close_matches(args.name, SCHEMAS, n=1)
         hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq schema` lists them"
         raise UsageError(f"there is no schema {args.name!r}", hint=hint)
-    sys.stdout.write(render_json({"$schema": _DIALECT, **msgspec.json.schema(SCHEMAS[args.name][0])}))
+    kind = SCHEMAS[args.name][0] or find_plan(find_step_names())
+    sys.stdout.write(render_json({"$schema": _DIALECT, **msgspec.json.schema(kind)}))
     return 0

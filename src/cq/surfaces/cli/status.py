@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace
+from cq.surfaces.cli.options import add_freshness_options, add_place_options, add_progress_option, open_workspace
 from cq.surfaces.render import render_json
-from cq.surfaces.render.progress import MODES, ProgressLine
+from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.status import render_config, render_status
 
 _EXAMPLES = """\
@@ -21,7 +21,7 @@ examples:
 def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument("--config", action="store_true", help="the settings with their sources, instead of the status")
-    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    add_progress_option(parser)
     parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
     add_freshness_options(parser)
     add_place_options(parser)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from cq.surfaces.cli.options import add_freshness_options, add_place_options, open_workspace
+from cq.surfaces.cli.options import add_freshness_options, add_place_options, add_progress_option, open_workspace
 from cq.surfaces.render import render_json
-from cq.surfaces.render.progress import MODES, ProgressLine
+from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.validate import render_validation
 
 _EXAMPLES = """\
@@ -22,7 +22,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument("--strict", action="store_true", help="definitions of unknown kind and missing identity too")
     parser.add_argument("--artifacts", metavar="DIR", help="check the export in DIR instead of the index")
-    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    add_progress_option(parser)
     parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
     add_freshness_options(parser)
     add_place_options(parser)

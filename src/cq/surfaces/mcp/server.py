@@ -23,7 +23,15 @@ from cq.model.errors import REGISTRY, CqError
 from cq.model.status import Degraded
 from cq.surfaces.mcp.content import make_content, render_pieces
 from cq.surfaces.mcp.process import Done, run_command
-from cq.surfaces.mcp.tools import DEFAULT_BUDGET, INSTRUCTIONS, TOOLS, WIDER, describe_tools, parse_arguments
+from cq.surfaces.mcp.tools import (
+    DEFAULT_BUDGET,
+    INSTRUCTIONS,
+    TOOLS,
+    WIDER,
+    check_word,
+    describe_tools,
+    parse_arguments,
+)
 from cq.workspace import Workspace, find_root
 
 Context = ServerRequestContext[Any, Any]
@@ -230,6 +238,10 @@ class _Surface:
         if not found:
             raise MCPError(INVALID, f"there is no resource {uri!r}", {"uri": uri, "code": "NOT_FOUND"})
         kind, name = found[1], unquote(found[2])
+        try:
+            check_word("uri", name)
+        except ValueError as error:
+            raise MCPError(INVALID, str(error), {"code": "INVALID_REQUEST"}) from None
         artifact, page = name.partition("/")[::2]
         command = {
             "file": ["read", "--format=plain", "--all", "--", f"{name}:1-"],

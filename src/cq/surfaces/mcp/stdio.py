@@ -46,8 +46,8 @@ def serve_stdio(root: str) -> None:
     async def run() -> None:
         with os.fdopen(wire_in, encoding="utf-8", errors="replace") as source, os.fdopen(wire_out, "wb") as sink:
             open_requests = _Requests(wire_out)
-            lines = _Lines(first, anyio.wrap_file(source), open_requests)
             wire = _Wire(anyio.wrap_file(sink), None if greeting is None else greeting["id"], open_requests)
+            lines = _Lines(first, anyio.wrap_file(source), open_requests, wire)
             async with stdio_server(lines, wire) as (read, write):  # pyright: ignore
                 await server.run(read, write, server.create_initialization_options())
 
@@ -58,12 +58,15 @@ def greet(line: bytes) -> dict[str, Any] | None:
     """The answer to `initialize`, as the SDK gives it; None for anything else."""
     try:
         request = json.loads(line)
+        number = request["id"]
         version = request["params"]["protocolVersion"]
         if request["method"] != "initialize" or request["jsonrpc"] != "2.0" or not isinstance(version, str):
             return None
         if not isinstance(request["params"]["capabilities"], dict) or not request["params"]["clientInfo"]["name"]:
             return None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if not _is_number(number):
         return None
     result = {
         "protocolVersion": version if version in _VERSIONS else _VERSIONS[-1],
@@ -71,7 +74,7 @@ def greet(line: bytes) -> dict[str, Any] | None:
         "serverInfo": {"name": "cq", "version": __version__},
         "instructions": INSTRUCTIONS,
     }
-    return {"jsonrpc": "2.0", "id": request["id"], "result": result}
+    return {"jsonrpc": "2.0", "id": number, "result": result}
 
 
 def _read_line(source: int) -> bytes:
@@ -93,8 +96,7 @@ class _Requests:
         self._wire_out = wire_out
         self._ids: set[str] = set()
 
-    def note(self, line: str) -> None:
-        message = _parse(line)
+    def note(self, message: dict[str, Any]) -> None:
         if "method" in message and "id" in message:
             self._ids.add(repr(message["id"]))
         elif message.get("method") == "notifications/cancelled" and isinstance(message.get("params"), dict):
@@ -116,21 +118,58 @@ class _Requests:
 
 
 class _Lines:
-    """The first line again, then the others; they end when all is answered."""
+    """The first line again, then the others; they end when all is answered. The SDK says nothing to a line that is no
+    message, and its sender would wait for good: such a line is answered here and does not reach the SDK."""
 
-    def __init__(self, first: bytes, rest: Any, requests: _Requests) -> None:
+    def __init__(self, first: bytes, rest: Any, requests: _Requests, wire: _Wire) -> None:
         self._first = first
         self._rest = rest
         self._requests = requests
+        self._wire = wire
 
     async def __aiter__(self) -> AsyncIterator[str]:
         first = self._first.decode("utf-8", "replace")
-        self._requests.note(first)
-        yield first
+        if await self._is_message(first):
+            yield first
         async for line in self._rest:
-            self._requests.note(line)
-            yield line
+            if await self._is_message(line):
+                yield line
         await self._requests.wait()
+
+    async def _is_message(self, line: str) -> bool:
+        message, refusal = _parse(line), _find_refusal(line)
+        if refusal is None:
+            self._requests.note(message)
+        elif line.strip() and not {"result", "error"} & message.keys():  # what answers us is not answered
+            number = message.get("id")
+            error = {"code": refusal[0], "message": refusal[1]}
+            said = {"jsonrpc": "2.0", "id": number if _is_number(number) else None, "error": error}
+            await self._wire.write(json.dumps(said, separators=(",", ":")) + "\n")
+            await self._wire.flush()
+        return refusal is None
+
+
+def _find_refusal(line: str) -> tuple[int, str] | None:
+    """The code of JSON-RPC and a sentence, for what the SDK does not take for a message."""
+    from mcp_types import jsonrpc_message_adapter
+    from pydantic import ValidationError
+
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        if first["type"] == "json_invalid":
+            return -32700, first["msg"]
+        return -32600, "this is no message of JSON-RPC 2.0"
+    message = _parse(line)
+    if "method" in message and "id" in message and not _is_number(message["id"]):
+        return -32600, "the id of a request is a string or a whole number"
+    return None
+
+
+def _is_number(value: object) -> bool:
+    """What may number a request: the SDK takes one with any other id for no request."""
+    return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 
 class _Wire:

@@ -22,7 +22,8 @@ SCHEMA_VERSION = 6
 DEFAULT_BUDGET = 8000
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
-Text = Annotated[str, Meta(min_length=1, max_length=2000)]
+LONGEST_WORD = 2000
+Text = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORD)]
 Names = Annotated[list[Annotated[str, Meta(min_length=1, max_length=500)]], Meta(max_length=20)]
 
 
@@ -69,7 +70,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     what: Literal[
         "neighborhood", "calls", "references", "impact", "sig-impact", "graph", "types", "path", "hover", "lsp"
     ] = "neighborhood"
-    to: Annotated[str, Meta(max_length=2000)] = ""
+    to: Annotated[str, Meta(max_length=LONGEST_WORD)] = ""
     path: Names = []
     languages: Names = []
     budget: Budget = DEFAULT_BUDGET
@@ -191,18 +192,22 @@ def parse_arguments(name: str, arguments: dict[str, Any]) -> list[str]:
 
 
 def _check_text(given: Tool) -> None:
-    """ValueError for what can be in no text and no name of a file that is indexed."""
     for name in given.__struct_fields__:
         value = getattr(given, name)
         words: list[str] = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         for word in words:
-            controls = find_controls(word) or [char for char in word if char < " " and isinstance(value, list)]
-            if controls:
-                raise ValueError(
-                    f"{name}: a control character (U+{ord(controls[0]):04X}) is no part of a name or a text"
-                )
-            if any("\ud800" <= char <= "\udfff" for char in word):
-                raise ValueError(f"{name}: half of a surrogate pair is no text")
+            check_word(name, word, lines=isinstance(value, str))
+
+
+def check_word(name: str, word: str, *, lines: bool = False) -> None:
+    """ValueError for what can be in no text and no name of a file that is indexed; `lines` allows for several."""
+    controls = find_controls(word) or [char for char in word if char < " " and not lines]
+    if controls:
+        raise ValueError(f"{name}: a control character (U+{ord(controls[0]):04X}) is no part of a name or a text")
+    if any("\ud800" <= char <= "\udfff" for char in word):
+        raise ValueError(f"{name}: half of a surrogate pair is no text")
+    if len(word) > LONGEST_WORD:
+        raise ValueError(f"{name}: it is longer than {LONGEST_WORD:,} characters")
 
 
 def describe_tools() -> list[dict[str, Any]]:

@@ -1,0 +1,175 @@
+"""The command of a question, made from its options: what it takes, how its words are read, and how its answer is
+written. A question whose command is more than that has a module of its own beside this one, named in SPECIAL."""
+
+from __future__ import annotations
+
+import os
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from cq.answers.options import find_written, read_form
+from cq.model.errors import UsageError
+from cq.surfaces.cli.options import (
+    add_freshness_options,
+    add_look_options,
+    add_place_options,
+    add_progress_option,
+    note_servers,
+    open_workspace,
+    print_answer,
+    repeat_place,
+)
+from cq.surfaces.render.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from cq.answers.options import Options, Written
+    from cq.model.answer import Answer
+    from cq.questions.table import Question
+    from cq.workspace import Workspace
+
+SPECIAL = ("find", "neighborhood", "q", "read", "run")
+_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
+
+
+class Special(Protocol):
+    """What a module named in SPECIAL may offer, each with what happens otherwise."""
+
+    def configure(self, parser: ArgumentParser) -> None:
+        """Adds options that are about how the answer is shown: none."""
+
+    def check(self, args: Namespace) -> None:
+        """UsageError for options that contradict each other: nothing is wrong."""
+
+    def make_options(self, args: Namespace, own: dict[str, Any]) -> Options:
+        """By the words of the command line: by the declarations of the question."""
+        ...
+
+    def write(self, answer: Answer, args: Namespace) -> int:
+        """The answer; returns the exit status: `print_answer`."""
+        ...
+
+
+class QuestionCommand:
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        name = f"cq.surfaces.cli.{question.name}"
+        self._special = cast("Special", import_module(name)) if question.name in SPECIAL else None
+
+    def configure(self, parser: ArgumentParser) -> None:
+        kind = self._question.load_options()
+        written = find_written(kind)
+        parser.epilog = f"examples:\n{kind.examples}" if kind.examples else None
+        exclusive: dict[str, Any] = {}
+        several = {one.field for one in written for other in written if one.field == other.field and one != other}
+        for one in written:
+            if one.option.json is not None:
+                continue
+            into = parser
+            if one.option.flags and one.field in several:
+                into = exclusive.get(one.field) or parser.add_mutually_exclusive_group()
+                exclusive[one.field] = into
+            _add(into, one)
+        if any(one.option.group == "servers" for one in written):
+            parser.add_argument(
+                "--trust", action="store_true", help="let the repository say how servers run: that can run its code"
+            )
+        # For a program that shows an answer as text, which it takes as JSON to have all of it: the MCP server.
+        parser.add_argument("--measure", choices=("text", "json"), help=SUPPRESS)
+        self._offer("configure", lambda _: None)(parser)
+        _add_format(parser, self._question.formats)
+        if self._question.name not in ("find", "q"):  # which have pages of their own
+            add_look_options(parser)
+        add_progress_option(parser)
+        add_freshness_options(parser)
+        add_place_options(parser)
+
+    def run(self, args: Namespace) -> int:
+        self._offer("check", lambda _: None)(args)
+        progress = ProgressLine(args.progress)
+        with open_workspace(args, progress) as workspace:
+            try:
+                answer = workspace.ask(self._make_options(args, workspace))
+                note_servers(args, workspace)
+            finally:
+                progress.clear()
+        return self._offer("write", _write)(answer, args)
+
+    def _make_options(self, args: Namespace, workspace: Workspace) -> Options:
+        from cq.snapshot.places import Places
+
+        kind, given = self._question.load_options(), vars(args)
+        measure = args.measure or ("json" if args.format in ("json", "jsonl") else "text")
+        crosscheck = os.environ.get("CQ_PY_ENRICHMENT_CROSSCHECK") == "1"
+        own = {"place": repeat_place(args), "background": True, "crosscheck": crosscheck, "measure": measure}
+        if self._special is not None and hasattr(self._special, "make_options"):
+            return self._special.make_options(args, own)
+        words = {one.key: _join(one, given.get(one.key)) for one in find_written(kind)}
+        lines = args.format == "plain"
+        options = read_form(kind, words, Places(workspace.root), lines=lines, measure=measure, own=own)
+        options.check()
+        return options
+
+    def _offer(self, name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        return getattr(self._special, name, otherwise)
+
+
+def _write(answer: Answer, args: Namespace) -> int:
+    return print_answer(answer, args)
+
+
+def _join(one: Written, value: Any) -> Any:
+    return " ".join(value) if one.option.joined and isinstance(value, list) else value
+
+
+def _add(parser: Any, one: Written) -> None:
+    option = one.option
+    if one.shape == "flag":
+        names = [one.short, f"--{one.name}"] if one.short else [f"--{one.name}"]
+        parser.add_argument(*names, action="store_true", dest=one.key, help=one.help)
+        return
+    more: dict[str, Any] = {"metavar": option.metavar or None, "help": one.help}
+    if option.choices:
+        more["choices"] = option.choices
+    if one.shape in ("count", "share"):
+        more["type"] = _make_reader(one)
+    if option.argument:
+        several = "+" if option.joined else "*" if one.shape == "texts" else None if one.required else "?"
+        parser.add_argument(one.key, nargs=several, **more)
+    elif one.shape == "texts":
+        parser.add_argument(f"--{one.name}", action="append", dest=one.key, **more)
+    else:
+        bare = {"nargs": "?", "const": option.bare} if option.bare is not None else {}
+        parser.add_argument(f"--{one.name}", dest=one.key, required=one.required, **bare, **more)
+
+
+def _make_reader(one: Written) -> Callable[[str], float]:
+    """What reads a number for argparse, whose own words name its type in errors."""
+    kind = int if one.shape == "count" else float
+    if one.least is None:
+        return kind
+    least, most = one.least, one.most
+    if most is None:
+        bounds = "above 0" if least == 1 else f"from {least:g}"
+    else:
+        bounds = f"from {least:g} to {most:,g}" if most < 1e6 else f"from {least:g} to {int(most):,}"
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = least - 1
+        if not least <= value or (most is not None and value > most):
+            raise ArgumentTypeError(f"{text!r} is not a number {bounds}")
+        return value
+
+    return read
+
+
+def _add_format(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
+    given = os.environ.get("CQ_FORMAT", "")
+    if given and given not in _FORMATS:
+        raise UsageError(f"CQ_FORMAT={given} is no format", hint=f"formats: {', '.join(formats)}")
+    chosen = given if given in formats else formats[0]
+    parser.add_argument("--format", choices=formats, default=chosen, help=f"{formats[0]} (default), for people; …")

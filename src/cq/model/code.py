@@ -411,6 +411,7 @@ def _list_fields(kind: type[BaseForm], annotation: str) -> tuple[str, ...]:
 _KINDS: tuple[type[BaseForm], ...] = tuple(BaseForm.__subclasses__())
 _VALUE_FIELDS = {kind: _list_fields(kind, "Value") for kind in _KINDS}
 _TUPLE_FIELDS = {kind: _list_fields(kind, "tuple[Value, ...]") for kind in _KINDS}
+HOLDERS = frozenset(kind for kind in _KINDS if _VALUE_FIELDS[kind] or _TUPLE_FIELDS[kind])  # of other values
 
 
 def find_inner(form: Form) -> Iterator[Value]:

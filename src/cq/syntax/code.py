@@ -13,6 +13,7 @@ import msgspec
 
 from cq.language import describe
 from cq.model.code import (
+    HOLDERS,
     BaseForm,
     Bind,
     Branch,
@@ -152,12 +153,13 @@ class CodeDraft:
         """Values name definitions by where those start. One that goes by another place is called that; of one that
         broken code keeps from being there nothing is known, nor of what stands too deep to be written down."""
         known = {definition.start for definition in code.definitions}
-        level, is_settled = find_outer(code), True
+        level, is_settled = [form for form in find_outer(code) if type(form) in _LOOKED_AT], True
         for _ in range(MAX_LEVELS):
             if not level:
                 break
             is_settled = is_settled and all(form.start in known for form in level if isinstance(form, _PLACED))
-            level = [inner for form in level for inner in find_inner(form) if isinstance(inner, BaseForm)]
+            inside = [inner for form in level for inner in find_inner(form)]
+            level = [inner for inner in inside if isinstance(inner, BaseForm) and type(inner) in _LOOKED_AT]
         if is_settled and not level:
             return code
 
@@ -461,6 +463,7 @@ def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
 _SELF = ("self", "this")
 _UNKNOWN = Choice((None,))
 _PLACED = (Defined, Lambda, ParameterOf)  # by where a definition starts
+_LOOKED_AT = HOLDERS | {*_PLACED}
 _BY_ITSELF = (Defined, Lambda, Imported, ParameterOf, Listing, Dictionary, Each)  # the same, whoever asks
 Keywords = tuple[tuple[str, Value], ...]
 _SIGNATURE_TEXT = 80

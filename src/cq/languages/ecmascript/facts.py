@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
 
-_DOC_MARK = re.compile(r"(?m)^[ \t]*\*[ \t]?|[ \t\r]+$")
+_DOC_MARK = re.compile(r"^[ \t]*\*[ \t]?")
 
 
 class EcmaScript(ImportReader, CallReader):
@@ -58,7 +58,9 @@ class EcmaScript(ImportReader, CallReader):
         return end_of(node) if kind_of(node) == "statement_block" else 0
 
     def clean_doc(self, comment: str) -> str:
-        return _DOC_MARK.sub("", comment.strip().removeprefix("/**").removesuffix("*/")).strip("\n \t")
+        lines = comment.strip().removeprefix("/**").removesuffix("*/").split("\n")
+        # Not by the pattern: it would look for the end of the line from each of many blanks.
+        return "\n".join(_DOC_MARK.sub("", line.rstrip(" \t\r")) for line in lines).strip("\n \t")
 
     def finish(self, collector: Collector) -> None:
         collector.symbols = [draft for draft in collector.symbols if _widen(collector, draft)]

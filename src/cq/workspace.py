@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from cq.questions.rank import RankOptions
     from cq.questions.read import ReadOptions
     from cq.questions.references import ReferencesOptions
+    from cq.questions.risk import RiskOptions
     from cq.questions.run import ReportOptions, RunOptions
     from cq.questions.scopes import ScopesOptions
     from cq.questions.search import SearchOptions
@@ -227,6 +228,14 @@ class Workspace:
     def side_effects(self, question: str | EffectsOptions = "") -> Answer:
         """What happens when modules are loaded. See EffectsOptions."""
         return self._ask("side-effects", question)
+
+    def risk(self, question: str | RiskOptions = "") -> Answer:
+        """Where data from outside goes, step by step, and what is weak without it. See RiskOptions."""
+        if isinstance(question, str):
+            from cq.questions.risk import RiskOptions
+
+            question = RiskOptions((question,) if question else ())
+        return self.ask(question)
 
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""

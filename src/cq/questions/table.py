@@ -98,6 +98,12 @@ QUESTIONS = {
         ),
         Question("exceptions", "ExceptionsOptions", "what is raised, what catches it, and what nobody catches"),
         Question("side-effects", "EffectsOptions", "what happens when modules are loaded"),
+        Question(
+            "risk",
+            "RiskOptions",
+            "where data from outside goes: into commands, queries, pages, paths, …",
+            formats=("md", "json", "jsonl", "plain", "sarif", "mermaid", "dot"),
+        ),
         Question("scopes", "ScopesOptions", "which names a definition captures, shares and owns"),
         Question("bytecode", "BytecodeOptions", "what a Python definition does with names once compiled"),
         Question("rank", "RankOptions", "the definitions that most of the repository depends on"),

@@ -101,6 +101,10 @@ def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | N
         sys.stdout.write(render_jsonl(find_rows(answer)))
     elif form == "plain":
         sys.stdout.write(render_plain(answer))
+    elif form == "sarif":
+        from cq.surfaces.render.sarif import render_sarif
+
+        sys.stdout.write(render_sarif(answer))
     elif form in ("mermaid", "dot", "svg"):
         from cq.surfaces.render.picture import draw
 

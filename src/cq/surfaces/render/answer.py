@@ -19,6 +19,7 @@ from cq.model.answer import (
     MatchDetails,
     NodeDetails,
     ReferenceDetails,
+    RiskDetails,
     Section,
     ServerDetails,
     SourceDetails,
@@ -105,7 +106,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails, ServerDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, RiskDetails,
 )  # fmt: skip
 
 
@@ -222,6 +223,13 @@ def render_finding(finding: Finding, place: str, indent: str, status: str = "") 
             at = show_place(step.location.path, step.location.start_line, step.location.start_col)
             rows.append(f"{indent}{_INDENT}{at} {one_line(step.says)}")
         return [*rows, f"{indent}{_INDENT}{details.no_witness}"] if details.no_witness else rows
+    if isinstance(details, RiskDetails):
+        scope = f" ({details.scope})" if details.scope else ""
+        rows = [f"{indent}{place}{scope}: {one_line(text)}"]
+        for step in details.witness if finding.category == "steps" else ():
+            at = show_place(step.location.path, step.location.start_line, step.location.start_col)
+            rows.append(f"{indent}{_INDENT}{at} {one_line(step.says)}")
+        return rows + ([f"{indent}{_INDENT}fix: {details.fix}"] if finding.category == "steps" else [])
     if isinstance(details, ReferenceDetails):
         doubt = f" {details.status}" if details.status not in ("certain", status) else ""
         scope = f" ({details.scope})" if details.scope else ""

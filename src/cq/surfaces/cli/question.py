@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cq.workspace import Workspace
 
 SPECIAL = ("find", "neighborhood", "q", "read", "run")
-_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
+_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg", "sarif")
 
 
 class Special(Protocol):
@@ -107,7 +107,7 @@ class QuestionCommand:
         if self._special is not None and hasattr(self._special, "make_options"):
             return [self._special.make_options(args, own)]
         words = {one.key: _join(one, given.get(one.key)) for one in find_written(kind)}
-        lines = args.format == "plain"
+        lines = args.format in ("plain", "sarif")
         target = next((one.key for one in find_written(kind) if one.option.several), "")
         every = [words | {target: word} for word in dict.fromkeys(words[target])] if target else [words]
         places = Places(workspace.root)

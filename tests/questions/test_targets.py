@@ -204,6 +204,23 @@ def test_functions_in_calls_and_on_members_can_be_named(workspace: Workspace, ta
     assert {"Row", "Module.addOnPreMain", "inst._zod.check"} <= set(listed)
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda workspace: workspace.exceptions("send"),
+        lambda workspace: workspace.side_effects("send"),
+        lambda workspace: workspace.bytecode("web/row.ts:pick"),
+        lambda workspace: workspace.path(PathOptions("send", "helper")),
+    ],
+)
+def test_an_answer_of_nothing_says_what_it_is_about(workspace: Workspace, ask: Callable[[Workspace], Answer]):
+    answer = ask(workspace)
+    assert answer.found == 0
+    assert answer.insight is not None
+    assert answer.insight.target is not None
+    assert answer.insight.target.name in ("send", "pick")
+
+
 def test_others_are_listed(workspace: Workspace):
     target = workspace.impact("send").insight
     assert target is not None

@@ -156,6 +156,7 @@ class Language:
     once_kinds: frozenset[str] = frozenset()  # a scope defines such a name once; later ones are assignments
     constructor_names: frozenset[str] = frozenset()
     has_code: bool = False  # fills collector.code
+    is_detailed = False  # whether it is read for those who follow values along the statements
     straight_kinds: frozenset[str] = frozenset()  # nodes that always run with what holds them
     type_kinds: frozenset[str] = frozenset()  # definitions that only types can name, bound under `<name>`
     dot_attributes: bool = False  # an identifier after a dot is an attribute, whatever its node is called
@@ -172,6 +173,7 @@ class Language:
 
     def __init__(self, id: str) -> None:
         self.id = id
+        self._respelled = b"", b""
         for name, value in load_table(id, "syntax", Syntax).list_attributes():
             setattr(self, name, value)
 
@@ -232,6 +234,17 @@ class Language:
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
         """As Grammar.parse."""
         return self.grammar.parse(text, ranges)
+
+    def respell(self, text: bytes) -> bytes:
+        """What no grammar sees through is written so that it does; offsets stay."""
+        return text
+
+    def respelled(self, text: bytes) -> bytes:
+        """`respell`, once for all documents that stand in one text: a page may have a thousand fences."""
+        known = self._respelled
+        if known[0] is not text:
+            known = self._respelled = text, self.respell(text)
+        return known[1]
 
     # -- what each kind of match means -----------------------------------------------------------
 

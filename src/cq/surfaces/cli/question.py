@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cq.workspace import Workspace
 
 SPECIAL = ("find", "neighborhood", "q", "read", "run")
-_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
+_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg", "sarif")
 
 
 class Special(Protocol):
@@ -106,7 +106,7 @@ class QuestionCommand:
         if self._special is not None and hasattr(self._special, "make_options"):
             return self._special.make_options(args, own)
         words = {one.key: _join(one, given.get(one.key)) for one in find_written(kind)}
-        lines = args.format == "plain"
+        lines = args.format in ("plain", "sarif")
         options = read_form(kind, words, Places(workspace.root), lines=lines, measure=measure, own=own)
         options.check()
         return options

@@ -63,8 +63,11 @@ def render_head(answer: Answer) -> list[str]:
         more = [f"{rest} more"] if rest > 0 else []
         others = ", ".join([*(f"{show_path(o.path)}:{o.line} {one_line(o.name)}" for o in target.others), *more])
         rows.append(f"{target.index} of {target.of}, {target.reason}; others: {others}")
-    said = insight.headline or "; ".join(count_first(part.total, part.what) for part in insight.neighborhood.values())
-    return [*rows, one_line(said)] if said else rows
+    counts = [count_first(part.total, part.what) for part in insight.neighborhood.values() if part.total]
+    counts = counts or [count_first(part.total, part.what) for part in [*insight.neighborhood.values()][:1]]
+    if said := insight.headline or "; ".join(counts):
+        return [*rows, one_line(said)]
+    return rows if answer.found else [*rows, *render_nothing(answer)]
 
 
 def render_body(answer: Answer, *, card: bool = False) -> list[list[str]]:

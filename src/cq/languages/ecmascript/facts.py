@@ -98,9 +98,12 @@ class TypeScript(EcmaScript):
         tree = super().parse(text, ranges)
         if tree is None or not has_error(root_of(tree)):
             return tree
-        plain = _NEXT_SIGNATURE.sub(b";", _UNKNOWN.sub(_blank, text))
-        other = super().parse(plain, ranges) if plain != text else None
+        plain = self.respelled(text)
+        other = super().parse(plain, ranges) if _differ(plain, text, ranges) else None
         return other if other is not None and _measure_errors(other) < _measure_errors(tree) else tree
+
+    def respell(self, text: bytes) -> bytes:
+        return _NEXT_SIGNATURE.sub(b";", _UNKNOWN.sub(_blank, text))
 
 
 class JavaScript(EcmaScript):
@@ -124,6 +127,10 @@ _MAX_BROKEN = 10_000  # nodes with an error inside that are looked at
 
 def _blank(match: re.Match[bytes]) -> bytes:
     return b" " * len(match[0])
+
+
+def _differ(plain: bytes, text: bytes, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return any(plain[start:end] != text[start:end] for start, end in ranges or ((0, len(text)),))
 
 
 def _measure_errors(tree: Tree) -> int:

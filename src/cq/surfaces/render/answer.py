@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from cq.answers.words import count_first
@@ -9,6 +10,7 @@ from cq.model.answer import (
     READS,
     Answer,
     CallDetails,
+    CountDetails,
     DiagnosticDetails,
     EffectDetails,
     ExceptionDetails,
@@ -19,9 +21,11 @@ from cq.model.answer import (
     MatchDetails,
     NodeDetails,
     ReferenceDetails,
+    RiskDetails,
     Section,
     ServerDetails,
     SourceDetails,
+    TestDetails,
 )
 from cq.questions.find.layout import show_query
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
@@ -34,7 +38,15 @@ _SHOWN_EVENTS = 6
 def render_answer(answer: Answer, *, card: bool = False) -> str:
     """The answer first: what it is about in a line or two, then the findings, each file once. What is known beside it
     follows with `card`; what was left out or not done always."""
-    return join_blocks([render_head(answer), *render_body(answer, card=card), *render_end(answer, card=card)])
+    return join_blocks(
+        [block for part in answer.parts for block in render_part(part, card=card)]
+        + ([] if answer.parts == (answer,) else [render_notes(answer)])
+    )
+
+
+def render_part(answer: Answer, *, card: bool = False) -> list[list[str]]:
+    """What one target has for an answer."""
+    return [render_head(answer), *render_body(answer, card=card), *render_end(answer, card=card)]
 
 
 def join_blocks(blocks: Iterable[list[str]]) -> str:
@@ -60,8 +72,11 @@ def render_head(answer: Answer) -> list[str]:
         more = [f"{rest} more"] if rest > 0 else []
         others = ", ".join([*(f"{show_path(o.path)}:{o.line} {one_line(o.name)}" for o in target.others), *more])
         rows.append(f"{target.index} of {target.of}, {target.reason}; others: {others}")
-    said = insight.headline or "; ".join(count_first(part.total, part.what) for part in insight.neighborhood.values())
-    return [*rows, one_line(said)] if said else rows
+    counts = [count_first(part.total, part.what) for part in insight.neighborhood.values() if part.total]
+    counts = counts or [count_first(part.total, part.what) for part in [*insight.neighborhood.values()][:1]]
+    if said := insight.headline or "; ".join(counts):
+        return [*rows, one_line(said)]
+    return rows if answer.found else [*rows, *render_nothing(answer)]
 
 
 def render_body(answer: Answer, *, card: bool = False) -> list[list[str]]:
@@ -78,19 +93,48 @@ def render_end(answer: Answer, *, card: bool = False) -> list[list[str]]:
 
 
 def render_plain(answer: Answer) -> str:
-    """`path:line:col: text`, one per line, for pipes and editors."""
+    """`path:line:col: text`, one per line, for pipes and editors; counts as they are."""
     return "".join(
         f"{show_path(where.path)}:{where.start_line}:{where.start_col}: {finding.message}\n"
+        if (where := finding.location) is not None
+        else f"{finding.message}\n"
+        for finding in find_rows(answer)
+        if finding.location is not None or isinstance(finding.details, CountDetails)
+    )
+
+
+def render_arguments(answer: Answer, runner: str) -> str:
+    """What a program that runs tests is given to run these, a word a line."""
+    tests = [
+        finding.details
         for section in answer.sections
         for finding in section.findings
-        if (where := finding.location) is not None and isinstance(finding.details, _SITES)
-    )
+        if isinstance(finding.details, TestDetails)
+    ]
+    own = "jest" if runner == "vitest" else runner  # the same files, for either
+    words = [test.argument for test in tests if test.runner == own]
+    if own == "jest" and words:
+        files = [
+            finding.location.path
+            for section in answer.sections
+            for finding in section.findings
+            if isinstance(finding.details, TestDetails) and finding.details.runner == own and finding.location
+        ]
+        # `%s` in a title stands for what a table of cases says.
+        escaped = [re.sub(r"([.*+?^$()|{}\[\]\\])", r"\\\1", title) for title in dict.fromkeys(words)]
+        titles = "|".join(re.sub(r"%[sdifjop#]|\\\$[A-Za-z_]\w*", ".*", title) for title in escaped)
+        words = [*files, "-t", f"^(?:{titles})$"]
+    return "".join(f"{word}\n" for word in dict.fromkeys(words))
 
 
 def find_rows(answer: Answer) -> list[Finding]:
     """The findings themselves, without counts and commands: the rows of jsonl."""
     return [
-        finding for section in answer.sections for finding in section.findings if isinstance(finding.details, _SITES)
+        finding
+        for part in answer.parts
+        for section in part.sections
+        for finding in section.findings
+        if isinstance(finding.details, _SITES) or section.kind == "counts"
     ]
 
 
@@ -98,14 +142,15 @@ def render_source(answer: Answer) -> str:
     """Nothing but the source, or the lines of the outline."""
     return "".join(
         finding.details.source if isinstance(finding.details, SourceDetails) else f"{finding.message}\n"
-        for section in answer.sections
+        for part in answer.parts
+        for section in part.sections
         for finding in section.findings
     )
 
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails, ServerDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails,
 )  # fmt: skip
 
 
@@ -222,6 +267,13 @@ def render_finding(finding: Finding, place: str, indent: str, status: str = "") 
             at = show_place(step.location.path, step.location.start_line, step.location.start_col)
             rows.append(f"{indent}{_INDENT}{at} {one_line(step.says)}")
         return [*rows, f"{indent}{_INDENT}{details.no_witness}"] if details.no_witness else rows
+    if isinstance(details, RiskDetails):
+        scope = f" ({details.scope})" if details.scope else ""
+        rows = [f"{indent}{place}{scope}: {one_line(text)}"]
+        for step in details.witness if finding.category == "steps" else ():
+            at = show_place(step.location.path, step.location.start_line, step.location.start_col)
+            rows.append(f"{indent}{_INDENT}{at} {one_line(step.says)}")
+        return rows + ([f"{indent}{_INDENT}fix: {details.fix}"] if finding.category == "steps" else [])
     if isinstance(details, ReferenceDetails):
         doubt = f" {details.status}" if details.status not in ("certain", status) else ""
         scope = f" ({details.scope})" if details.scope else ""

@@ -137,7 +137,7 @@ def test_calls_that_no_link_knows_are_said(unlinked: Workspace):
     ):
         (said,) = find_unlinked(answer)
         assert said.startswith(
-            "3 more calls of 'save' could not be linked to any definition: app/use.py:7, app/use.py:8"
+            "2 more calls of 'save' could not be linked to any definition: app/use.py:7, tests/test_use.py:2; "
         )
         assert "`cq search save --kind call" in said
         risk = answer.insight.risk if answer.insight else None

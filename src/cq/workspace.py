@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from threading import Event
     from types import TracebackType
 
+    from cq.answers.options import Options
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.ingest import IngestReport
@@ -51,11 +52,13 @@ if TYPE_CHECKING:
     from cq.questions.rank import RankOptions
     from cq.questions.read import ReadOptions
     from cq.questions.references import ReferencesOptions
+    from cq.questions.risk import RiskOptions
     from cq.questions.run import ReportOptions, RunOptions
     from cq.questions.scopes import ScopesOptions
     from cq.questions.search import SearchOptions
     from cq.questions.side_effects import EffectsOptions
     from cq.questions.sig_impact import SignatureOptions
+    from cq.questions.tests_for import TestsForOptions
     from cq.questions.types import TypesOptions
     from cq.snapshot.rows import Completion, IndexedCall, IndexedChunk, IndexedFile, IndexedSymbol
     from cq.store.overflow import StoredArtifact
@@ -139,8 +142,9 @@ class Workspace:
         self.index.close()
 
     @_mends
-    def ask(self, options: msgspec.Struct) -> Answer:
-        """The answer to the question that these options ask; UsageError for a struct that asks none."""
+    def ask(self, options: msgspec.Struct | Sequence[Options]) -> Answer:
+        """The answer to the question that these options ask; UsageError for a struct that asks none. Several, each
+        about another target, are answered together within the budget of the first."""
         import time
 
         from cq import __version__
@@ -153,7 +157,12 @@ class Workspace:
             run = msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
             return msgspec.structs.replace(answer, run=run)
 
-        started, question = time.perf_counter(), find_question(options)
+        started = time.perf_counter()
+        if not isinstance(options, msgspec.Struct):
+            from cq.answers.several import ask_each
+
+            return finish(self.ask(options[0]) if len(options) == 1 else ask_each(options, self.ask))
+        question = find_question(options)
         first = question.begin(self.index, options)
         if first is not None:
             return finish(first)
@@ -193,6 +202,10 @@ class Workspace:
         """What depends on a definition, and so may break with it. See ImpactOptions."""
         return self._ask("impact", (question,) if isinstance(question, str) else question)
 
+    def tests_for(self, question: str | TestsForOptions) -> Answer:
+        """Which tests to run after a change, the likeliest to fail first. See TestsForOptions."""
+        return self._ask("tests-for", (question,) if isinstance(question, str) else question)
+
     def sig_impact(self, question: SignatureOptions) -> Answer:
         """Which call sites a new signature would break."""
         return self.ask(question)
@@ -228,6 +241,14 @@ class Workspace:
     def side_effects(self, question: str | EffectsOptions = "") -> Answer:
         """What happens when modules are loaded. See EffectsOptions."""
         return self._ask("side-effects", question)
+
+    def risk(self, question: str | RiskOptions = "") -> Answer:
+        """Where data from outside goes, step by step, and what is weak without it. See RiskOptions."""
+        if isinstance(question, str):
+            from cq.questions.risk import RiskOptions
+
+            question = RiskOptions((question,) if question else ())
+        return self.ask(question)
 
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""

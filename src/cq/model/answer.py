@@ -105,7 +105,7 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Insight(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The card. Every slice says of what it counts."""
+    """The card. Every slice says of what it counts. `headline` is the answer in a sentence, if the slices are not."""
 
     target: Target | None = None
     neighborhood: dict[str, Slice] = {}
@@ -113,6 +113,7 @@ class Insight(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: Confidence | None = None
     degradation: Degradation = Degradation()
     budget: Budget | None = None
+    headline: str = ""
 
 
 class CallArgument(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -238,6 +239,21 @@ class NodeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     reason: str = ""
 
 
+class TestDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.tests.test.v1"):
+    """One test. `argument` names it to the program that runs it; `by` says what speaks for it: links to the definition
+    itself, to its class or to others of its file, or only its name."""
+
+    __test__ = False
+
+    name: str
+    runner: str
+    argument: str
+    by: str
+    distance: int = 0  # calls on the way
+    status: str = ""  # of the weakest link on the way
+    witness: tuple[str, ...] = ()
+
+
 class GraphEdge(msgspec.Struct, frozen=True, omit_defaults=True):
     """`source` depends on `target`; both are `path:name`."""
 
@@ -317,6 +333,27 @@ class EffectDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
     through: tuple[str, ...] = ()
 
 
+class RiskDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.risk.flow.v1"):
+    """Data from outside that reaches a place where it harms, or, without a `source`, a weakness that needs none.
+    `witness` leads from the source to the sink. `fingerprint` stays when lines move."""
+
+    rule: str
+    risk: str  # the kind of sink: sql command xss path …
+    cwe: int
+    severity: str
+    fingerprint: str
+    language: str
+    role: str
+    scope: str = ""
+    source: str = ""  # the rule that says where data comes in
+    origin: str = ""  # remote local stored
+    fix: str = ""
+    hops: int = 0  # calls and returns between functions on the way
+    witness: tuple[PassedAt, ...] = ()
+    suppressed: str = ""  # the reason in `# cq: ignore[rule] reason`
+    is_new: bool = True  # not in the baseline
+
+
 class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
     """How many of something, in how many files, and of what else how many."""
 
@@ -382,6 +419,7 @@ Details = (
     MatchDetails
     | CallDetails
     | NodeDetails
+    | TestDetails
     | QueryDetails
     | LinkDetails
     | FactDetails
@@ -393,6 +431,7 @@ Details = (
     | DiagnosticDetails
     | ExceptionDetails
     | EffectDetails
+    | RiskDetails
 )
 
 
@@ -410,7 +449,8 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Section(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`total` counts what the section is about; `findings` are the ones shown. Collapsed: counted, not listed."""
+    """`total` counts what the section is about; `findings` are the ones shown. Collapsed: counted, not listed. `aside`:
+    known beside the answer, and shown as text only with the card."""
 
     title: str
     kind: str
@@ -418,6 +458,7 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True):
     findings: tuple[Finding, ...] = ()
     collapsed: bool = False
     note: str = ""
+    aside: bool = False
 
 
 class ArtifactRef(msgspec.Struct, frozen=True):
@@ -443,3 +484,9 @@ class Answer(msgspec.Struct, frozen=True):
     edges: tuple[GraphEdge, ...] = ()  # for pictures; empty where the question has none
     suggestions: tuple[str, ...] = ()  # near names, where nothing was found
     bundle: Bundle | msgspec.UnsetType = msgspec.UNSET  # of a neighborhood only
+    answers: tuple[Answer, ...] | msgspec.UnsetType = msgspec.UNSET  # of several targets, one each
+
+    @property
+    def parts(self) -> tuple[Answer, ...]:
+        """One for every target."""
+        return (self,) if isinstance(self.answers, msgspec.UnsetType) else self.answers

@@ -31,7 +31,13 @@ class Question(NamedTuple):
     vectors: bool = False  # `wants_vectors(options)`
 
     def ask(self, snapshot: Snapshot, options: msgspec.Struct) -> Answer:
-        return self._load("ask")(snapshot, options)
+        answer: Answer = self._load("ask")(snapshot, options)
+        page: Any = getattr(options, "page", None)
+        if not getattr(page, "by", ""):
+            return answer
+        from cq.answers.tally import tally
+
+        return tally(answer, page)
 
     def begin(self, index: Index, options: msgspec.Struct) -> Answer | None:
         """Before the index is looked at: raises what is wrong with the options already, and gives a first answer where
@@ -56,6 +62,7 @@ class Question(NamedTuple):
         return getattr(import_module(self.module), name)
 
 
+RUNNERS = ("pytest", "jest", "vitest", "cargo")  # programs that run tests, each with arguments of its own
 PICTURES = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
 
 QUESTIONS = {
@@ -80,6 +87,12 @@ QUESTIONS = {
         Question("graph", "GraphOptions", "what a definition depends on, and what depends on it", formats=PICTURES),
         Question("path", "PathOptions", "how one definition reaches another", formats=PICTURES),
         Question("impact", "ImpactOptions", "what may break when something changes", formats=PICTURES),
+        Question(
+            "tests-for",
+            "TestsForOptions",
+            "which tests to run after a change, the likeliest to fail first",
+            formats=("md", "json", "jsonl", "plain", *RUNNERS),
+        ),
         Question("sig-impact", "SignatureOptions", "which call sites a new signature would break"),
         Question(
             "imports",
@@ -98,6 +111,12 @@ QUESTIONS = {
         ),
         Question("exceptions", "ExceptionsOptions", "what is raised, what catches it, and what nobody catches"),
         Question("side-effects", "EffectsOptions", "what happens when modules are loaded"),
+        Question(
+            "risk",
+            "RiskOptions",
+            "where data from outside goes: into commands, queries, pages, paths, …",
+            formats=("md", "json", "jsonl", "plain", "sarif", "mermaid", "dot"),
+        ),
         Question("scopes", "ScopesOptions", "which names a definition captures, shares and owns"),
         Question("bytecode", "BytecodeOptions", "what a Python definition does with names once compiled"),
         Question("rank", "RankOptions", "the definitions that most of the repository depends on"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.answers.page import count_tokens
+from cq.answers.words import cut_signature
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 MARKERS = {"error": "❌", "warning": "⚠️", "info": "ⓘ"}
 _OPEN = frozenset({"target_tldr", "neighborhood_summary", "suggested_followups"})
+_ASIDE = frozenset({"neighborhood_summary", "suggested_followups", "provenance"})
 _MANY = 10  # a relation with more is worth a question of its own
 _CALLABLE = frozenset({"function", "method", "class", "constructor", "struct", "macro", "component"})
 _UNDRAWN = frozenset({"parents", "siblings", "references", "imports", "importers", "lsp_deep_signals"})
@@ -134,7 +136,12 @@ class _Layout:
         }
         made = {
             kind: Section(
-                title, kind, len(findings) if kind == "diagnostics" else 0, tuple(findings), kind not in _OPEN
+                title,
+                kind,
+                len(findings) if kind == "diagnostics" else 0,
+                tuple(findings),
+                kind not in _OPEN,
+                aside=kind in _ASIDE,
             )
             for kind, (title, findings) in rows.items()
         }
@@ -197,7 +204,6 @@ class _Layout:
         of = f" (1 of {meta.of})" if meta.of > 1 else ""
         yield Finding("symbol", f"{subject.kind} {subject.qualname or subject.name}{of}", locate(subject))
         yield Finding("signature", subject.signature)
-        yield Finding("resolution", f"resolved by {meta.resolution_kind.replace('_', ' ')}")
         for number, node in enumerate(meta.others, 2):
             yield Finding("other", f"{number} of {meta.of}: {node.kind} {node.qualname}", locate(node))
 
@@ -280,13 +286,17 @@ def _tell_node(part: NeighborhoodSlice, node: Node, edge: BundleEdge | None) -> 
         words.append(edge.evidence_source)
     if sites := metadata.get("sites"):
         count = metadata.get("site_count", len(sites))
-        words.append(f"at {sites[0]}" + (f" and {count - 1} more" if count > 1 else ""))
+        here = sites[0].startswith(f"{node.file_path}:")
+        words.append(
+            (f"in line {sites[0].removeprefix(f'{node.file_path}:')}" if here else f"at {sites[0]}")
+            + (f" and {count - 1} more" if count > 1 else "")
+        )
     if metadata.get("note"):
         words.append(str(metadata["note"]))
     if part.kind in ("references", "importers", "imports") and node.display_label:
         words.append(node.display_label)
     said = f" ({', '.join(words)})" if words else ""
-    return Finding(part.kind, f"{node.signature}{said}", locate(node), stable_id=node.node_id)
+    return Finding(part.kind, f"{cut_signature(node.signature)}{said}", locate(node), stable_id=node.node_id)
 
 
 def _tell_event(event: Degraded) -> Finding:

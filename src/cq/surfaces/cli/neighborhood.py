@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 
 from cq.model.answer import Answer
@@ -13,6 +12,7 @@ from cq.surfaces.cli.options import print_answer
 def write(answer: Answer, args: Namespace) -> int:
     from cq.surfaces.render.neighborhood import render_neighborhood
 
-    if answer.summary["resolution_kind"] == "invalid":
-        raise UsageError(answer.degraded[0].message, hint="give Name, Class.method, path:Name or path:line[:col]")
-    return print_answer(answer, args.format, sys.argv[1:], render_neighborhood)
+    for part in answer.parts:
+        if part.summary["resolution_kind"] == "invalid":
+            raise UsageError(part.degraded[0].message, hint="give Name, Class.method, path:Name or path:line[:col]")
+    return print_answer(answer, args, render_neighborhood)

@@ -68,6 +68,16 @@ def add_freshness_options(parser: ArgumentParser) -> None:
     )
 
 
+def add_look_options(parser: ArgumentParser) -> None:
+    """How an answer is shown to people."""
+    parser.add_argument(
+        "--card", action="store_true", help="also show what is known beside the answer: risk, confidence, next commands"
+    )
+    parser.add_argument(
+        "--hyperlink-format", metavar="FORMAT", help="where links of a terminal lead: vscode, kitty, file, none, …"
+    )
+
+
 def repeat_place(args: Namespace) -> tuple[str, ...]:
     """The options that say which tree is asked, quoted, for commands that are suggested."""
     given = [("--root", args.root), ("--index-dir", args.index_dir)]
@@ -75,12 +85,14 @@ def repeat_place(args: Namespace) -> tuple[str, ...]:
     return (*words, *(["--no-refresh"] if args.no_refresh else []))
 
 
-def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[Answer], str] | None = None) -> int:
+def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | None = None) -> int:
     """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
     Ctrl-C cut short."""
+    from cq.questions.table import RUNNERS
     from cq.surfaces.render import render_jsonl
-    from cq.surfaces.render.answer import find_rows, render_answer, render_plain
+    from cq.surfaces.render.answer import find_rows, render_answer, render_arguments, render_plain
 
+    form, argv, card = args.format, sys.argv[1:], bool(vars(args).get("card"))
     elapsed = _process_ms() if cli.asker else answer.run.elapsed_ms
     run = msgspec.structs.replace(answer.run, argv=tuple(argv), elapsed_ms=elapsed)
     answer = msgspec.structs.replace(answer, run=run)
@@ -90,16 +102,22 @@ def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[A
         sys.stdout.write(render_jsonl(find_rows(answer)))
     elif form == "plain":
         sys.stdout.write(render_plain(answer))
+    elif form in RUNNERS:
+        sys.stdout.write(render_arguments(answer, form))
+    elif form == "sarif":
+        from cq.surfaces.render.sarif import render_sarif
+
+        sys.stdout.write(render_sarif(answer))
     elif form in ("mermaid", "dot", "svg"):
         from cq.surfaces.render.picture import draw
 
         sys.stdout.write(draw(answer.edges, form))
     else:
-        sys.stdout.write((render or render_answer)(answer))
+        sys.stdout.write((render or render_answer)(answer, card=card))
     if form in ("mermaid", "dot", "svg") and not answer.found:
         for event in answer.degraded:
             print(f"cq: {event.message}", file=sys.stderr)
-    if form in ("jsonl", "plain"):
+    if form in ("jsonl", "plain", *RUNNERS):
         # Rows have no room for what else there is to say.
         notes = [event.message for event in answer.degraded if event.severity != "info"]
         notes += [f"{cut.cap} capped at {cut.limit}: {cut.omitted} left out" for cut in answer.truncated]
@@ -155,6 +173,8 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     options["max_stale"] = given.get("max_stale") or 0.0
     workspace = Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
     terminal.root = workspace.root
+    asked = given.get("hyperlink_format")
+    terminal.link_format = None if asked is None else terminal.read_link_format(asked)
     return workspace
 
 

@@ -4,7 +4,6 @@ written. A question whose command is more than that has a module of its own besi
 from __future__ import annotations
 
 import os
-import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from importlib import import_module
@@ -14,6 +13,7 @@ from cq.answers.options import find_written, read_form
 from cq.model.errors import UsageError
 from cq.surfaces.cli.options import (
     add_freshness_options,
+    add_look_options,
     add_place_options,
     add_progress_option,
     note_servers,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cq.workspace import Workspace
 
 SPECIAL = ("find", "neighborhood", "q", "read", "run")
-_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
+_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg", "sarif")
 
 
 class Special(Protocol):
@@ -79,6 +79,8 @@ class QuestionCommand:
         parser.add_argument("--measure", choices=("text", "json"), help=SUPPRESS)
         self._offer("configure", lambda _: None)(parser)
         _add_format(parser, self._question.formats)
+        if self._question.name not in ("find", "q"):  # which have pages of their own
+            add_look_options(parser)
         add_progress_option(parser)
         add_freshness_options(parser)
         add_place_options(parser)
@@ -94,7 +96,8 @@ class QuestionCommand:
                 progress.clear()
         return self._offer("write", _write)(answer, args)
 
-    def _make_options(self, args: Namespace, workspace: Workspace) -> Options:
+    def _make_options(self, args: Namespace, workspace: Workspace) -> list[Options]:
+        """One of each target."""
         from cq.snapshot.places import Places
 
         kind, given = self._question.load_options(), vars(args)
@@ -102,19 +105,23 @@ class QuestionCommand:
         crosscheck = os.environ.get("CQ_PY_ENRICHMENT_CROSSCHECK") == "1"
         own = {"place": repeat_place(args), "background": True, "crosscheck": crosscheck, "measure": measure}
         if self._special is not None and hasattr(self._special, "make_options"):
-            return self._special.make_options(args, own)
+            return [self._special.make_options(args, own)]
         words = {one.key: _join(one, given.get(one.key)) for one in find_written(kind)}
-        lines = args.format == "plain"
-        options = read_form(kind, words, Places(workspace.root), lines=lines, measure=measure, own=own)
-        options.check()
-        return options
+        lines = args.format in ("plain", "sarif")
+        target = next((one.key for one in find_written(kind) if one.option.several), "")
+        every = [words | {target: word} for word in dict.fromkeys(words[target])] if target else [words]
+        places = Places(workspace.root)
+        made = [read_form(kind, each, places, lines=lines, measure=measure, own=own) for each in every]
+        for options in made:
+            options.check()
+        return made
 
     def _offer(self, name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         return getattr(self._special, name, otherwise)
 
 
 def _write(answer: Answer, args: Namespace) -> int:
-    return print_answer(answer, args.format, sys.argv[1:])
+    return print_answer(answer, args)
 
 
 def _join(one: Written, value: Any) -> Any:
@@ -133,7 +140,9 @@ def _add(parser: Any, one: Written) -> None:
     if one.shape in ("count", "share"):
         more["type"] = _make_reader(one)
     if option.argument:
-        several = "+" if option.joined else "*" if one.shape == "texts" else None if one.required else "?"
+        several = (
+            "+" if option.joined or option.several else "*" if one.shape == "texts" else None if one.required else "?"
+        )
         parser.add_argument(one.key, nargs=several, **more)
     elif one.shape == "texts":
         parser.add_argument(f"--{one.name}", action="append", dest=one.key, **more)

@@ -51,7 +51,7 @@ class Option(msgspec.Struct, frozen=True):
     joined: bool = False  # an argument of several words
     place: Place = ""
     choices: tuple[str, ...] = ()
-    parse: Callable[[str], Any] | None = None  # what the words mean, joined by commas
+    parse: Callable[[Any], Any] | None = None  # what the words mean, joined by commas, or what `json` says
     flags: tuple[Flag, ...] = ()  # instead of a value
     bare: str | None = None  # the value of an option that is named without one
     page: tuple[str, ...] = ()  # of a Page: which parts of it may be written
@@ -309,6 +309,8 @@ def read_form(
 
 def _read(one: Written, value: Any, places: Places) -> Any:
     option = one.option
+    if option.json is not None and option.parse is not None:
+        return option.parse(value)
     if option.place:
         words = [value] if isinstance(value, str) else value
         read = [places.read(word, option.place, one.label) for word in words]

@@ -203,7 +203,7 @@ def test_nothing_found_is_an_answer(root: Path):
         ("codebase_search", {}, "missing required field `query`"),
         ("codebase_search", {"query": ""}, "query: "),
         ("codebase_search", {"query": 7}, "query: Expected `str`"),
-        ("codebase_search", {"query": "x", "pth": ["a"]}, "unknown argument 'pth' (did you mean 'path'?)"),
+        ("codebase_search", {"query": "x", "pth": ["a"]}, "unknown argument 'pth' (did you mean 'path'? "),
         ("codebase_search", {"query": "x", "budget": 1}, "budget: "),
         ("codebase_search", {"query": "x", "path": ["a"] * 21}, "path: "),
         ("codebase_search", {"query": "symbol = x", "page": 2}, "takes no page"),

@@ -97,7 +97,7 @@ def test_callers_certain_and_possible(semantics: Semantics):
         for edge in semantics.referrers.find_callers(Candidate("shapes.py", 0, "Shape.area"))
     ]
     assert found == [
-        ("main", 3, "resolved", "annotation"),
+        ("main", 3, "ambiguous", "parameter"),
         ("main", 4, "ambiguous", "name"),
         ("Square.area", 1, "resolved", "mro"),
     ]

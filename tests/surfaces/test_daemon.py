@@ -84,7 +84,7 @@ def test_the_same_bytes_with_and_without(place: Place):
 
 def test_environment_and_directory_are_the_caller_s_each_time(daemon: Place):
     assert daemon.cq("search", "save", CQ_FORMAT="plain")[1].startswith(b"src/")
-    assert daemon.cq("search", "save")[1].startswith(b"## Insight")
+    assert daemon.cq("search", "save")[1].startswith(b"4 mentions in 2 files")
     other = daemon.root.parent / "other"
     other.mkdir()
     (other / "x.py").write_text("def only_here(): ...\n")

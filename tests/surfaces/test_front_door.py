@@ -169,7 +169,12 @@ def test_colours_change_nothing_but_the_colour(root: Path):
 
 def test_a_terminal_that_follows_links_gets_them(root: Path):
     linked = on_terminal(root, "read", "save", TERM="xterm-kitty")
-    assert f"\x1b]8;;file://{socket.gethostname()}{root}/src/db.py\x1b\\" in linked
+    assert f"\x1b]8;;file://{socket.gethostname()}{root}/src/db.py#6\x1b\\" in linked
+    linked = on_terminal(root, "search", "save", "--hyperlink-format", "vscode", TERM="xterm")
+    assert f"\x1b]8;;vscode://file{root}/src/db.py:6:5\x1b\\" in linked
+    assert "\x1b]8" not in on_terminal(root, "read", "save", "--hyperlink-format=none", TERM="xterm-kitty")
+    wrong = cq(root, "read", "save", "--hyperlink-format", "emacs")
+    assert (wrong.returncode, "'emacs' is no format" in wrong.stderr) == (2, True)
     assert "\x1b]8" not in on_terminal(root, "read", "save", TERM="xterm")
     assert "\x1b" not in on_terminal(root, "read", "save", TERM="xterm-kitty", NO_COLOR="1")
 

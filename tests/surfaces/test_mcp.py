@@ -81,7 +81,8 @@ def test_every_tool_over_stdio(root: Path, mode: str):
         assert not found.is_error
         texts = [piece.text for piece in found.content]
         assert texts[0].startswith('search: "save" | 4 found, 2 files shown | ')
-        assert {text.splitlines()[0] for text in texts[1:]} == {"// src/db.py", "// src/app.py"}
+        assert "\nsrc/db.py:1:5: def save(row, *, deep=False):\n" in texts[1]
+        assert "confidence" not in "".join(texts)
         said = re.search(r"\| ([\d,]+)/8,000 tokens", texts[0])
         assert said
         assert _count_sent(found) <= int(said[1]) < _count_sent(found) + 40
@@ -100,7 +101,7 @@ def test_every_tool_over_stdio(root: Path, mode: str):
         assert any("def save" in piece.text for piece in idea.content[1:])
         around = await client.call_tool("codebase_context", {"target": "save"})
         assert around.content[0].text.startswith('neighborhood: "')
-        assert any(piece.text.startswith("## Callers (1") for piece in around.content[1:])
+        assert any("## Callers (1" in piece.text for piece in around.content[1:])
         way = await client.call_tool("codebase_context", {"what": "path", "target": "main", "to": "save"})
         assert way.content[0].text.startswith('path: "main → save" | 1 found')
         shaped = await client.call_tool("codebase_query", {"query": "entity=function name=save"})

@@ -43,17 +43,17 @@ def cq(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_text_leaves_out_what_is_empty_and_its_commands_run(root: Path):
-    done = cq(root, "nb", "Store.save", "--no-lsp", "--top-k", "1")
+    done = cq(root, "nb", "Store.save", "--no-lsp", "--top-k", "1", "--card")
     assert (done.returncode, done.stderr) == (0, "")
     headings = [line.removeprefix("## ") for line in done.stdout.splitlines() if line.startswith("## ")]
-    parents, _, artifact = headings.pop(4).partition(" the rest: ")
+    parents, _, artifact = headings.pop(3).partition(" the rest: ")
     assert parents == "Parents (1 of 2)"
     assert headings == [
-        "Target", "Key Findings", "Neighborhood", "Enclosing Context (1)", "Siblings (1)", "Callers (1)", "Callees (1)",
-        "References (1)", "Importers (1)", "Tests (1)", "Suggested Follow-ups", "Provenance",
+        "Key Findings", "Neighborhood", "Enclosing Context (1)", "Siblings (1)", "Callers (1)", "Callees (1)",
+        "References (1)", "Importers (1)", "Tests (1)", "Suggested Follow-ups", "Provenance", "Card",
     ]  # fmt: skip
-    assert "    app.py:4:5: def main() (at app.py:5)" in done.stdout
-    commands = [artifact, *(line.strip() for line in done.stdout.splitlines() if line.startswith("    cq "))]
+    assert "\napp.py:4:5: def main() (in line 5)" in done.stdout
+    commands = [artifact, *(line.strip() for line in done.stdout.splitlines() if line.startswith("  cq "))]
     assert len(commands) >= 5
     for command in commands:
         assert cq(root, *shlex.split(command)[1:]).returncode == 0, command

@@ -51,8 +51,14 @@ def cq(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedP
 def test_an_answer_for_people(root: Path):
     done = cq(root, "search", "save")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("## Insight Card\n")
-    assert "src/db.py:6:5: def save(row, *, deep=False):" in done.stdout
+    assert done.stdout.startswith(
+        "10 mentions in 3 files: 4 calls, 2 definitions, 2 imports, 1 other use, 1 in comments"
+    )
+    assert "Suggested Follow-ups" not in done.stdout
+    card = cq(root, "search", "save", "--card").stdout
+    assert {"## Suggested Follow-ups", "## Card"} < set(card.splitlines())
+    assert "confidence  high: syntax, 0.85" in card
+    assert "\nsrc/db.py\n  2:9 (Store): def save(self, row):\n  6:5: def save(row, *, deep=False):\n" in done.stdout
     assert "        return row[save]"[8:] in done.stdout  # no markup ate the brackets
     assert len(done.stdout.splitlines()) <= 100
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
+from cq.graph.corpus import MAX_HOLDERS
 from cq.graph.engine.view import View
 from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, External, Function, Instance, OwnClass, Thing
 from cq.graph.values import NAME, NOTHING, PARAMETER, Values, join
@@ -125,11 +126,6 @@ class Callers:
         the method that calls it on its own `self`. UNKNOWN among them: there may be others."""
         return self.linker.hold(method.unit.home_of(method.definition), Callers._find_receivers, self, method)
 
-    def is_open(self, method: Function) -> bool:
-        """Whether it is called on a receiver of which nothing at all is known, as far as calls are found."""
-        places = self._find_places(method)
-        return not places or any(self.linker.link(*place).keys() == {UNKNOWN} for place in places)
-
     def _find_receivers(self, method: Function) -> Values:
         linker = self.linker
         found: Values = {}
@@ -157,7 +153,7 @@ class Callers:
                         kinds = [each.type for each in given if isinstance(each, Instance)]
                         found = join(found, dict.fromkeys(kinds or [UNKNOWN], PARAMETER))
                 elif isinstance(kind, Class) and (function is method or self.skipped(thing, method) == 1):
-                    found = join(found, {kind: PARAMETER})
+                    found = join(found, {UNKNOWN: PARAMETER} if is_open(receiver) else {kind: PARAMETER})
         return found if places else linker.unknown
 
     def _find_own(
@@ -216,25 +212,37 @@ class Callers:
         return places is None or bool(places) or kind.unit.is_raised(name)
 
     def find_heirs(self, kind: Class) -> list[Class]:
-        """The classes of the same document that inherit from a class."""
-        linker, unit, found = self.linker, kind.unit, dict[Class, None]()
-        todo = [kind.definition.name]
-        for name in todo:
-            for definition in unit.heirs(name):
+        """The classes that inherit from a class, as far as they are found; see `has_more_heirs`."""
+        return self.linker.know(Callers._find_heirs, self, kind)[0]
+
+    def has_more_heirs(self, kind: Class) -> bool:
+        """Whether so many documents have classes below a class that only those of its own are looked at."""
+        return self.linker.know(Callers._find_heirs, self, kind)[1]
+
+    def _find_heirs(self, kind: Class) -> tuple[list[Class], bool]:
+        linker, found, is_crowd = self.linker, dict[Class, None](), False
+        todo: list[Class] = [kind]
+        for base in todo:
+            name = base.definition.name
+            entered = linker.documents.entries("heir", name, MAX_HOLDERS)
+            if entered is None:
+                entered = [(base.unit, definition) for definition in base.unit.heirs(name)]
+                is_crowd = True
+            for unit, definition in entered:
                 heir = linker.thing(unit, definition.start)
                 if isinstance(heir, Class) and heir not in found and kind in linker.members.order(heir)[1:]:
                     found[heir] = None
-                    todo.append(definition.name)
-        return list(found)
+                    todo.append(heir)
+        return list(found), is_crowd
 
     def find_instances(self, meta: Class) -> list[Class]:
-        """The classes of the same document that have a metaclass, by their own words or through a base."""
-        linker, unit, found = self.linker, meta.unit, dict[Class, None]()
-        for definition in unit.heirs(f"metaclass {meta.definition.name}"):
+        """The classes that have a metaclass, by their own words or through a base; none where many documents do."""
+        linker, found = self.linker, dict[Class, None]()
+        for unit, definition in linker.documents.entries("instance", meta.definition.name) or ():
             kind = linker.thing(unit, definition.start)
             if isinstance(kind, Class):
                 found |= dict.fromkeys([kind, *self.find_heirs(kind)])
-        return [kind for kind in found if linker.dialect(unit).find_metaclass(linker, kind) is meta]
+        return [kind for kind in found if linker.dialect(kind.unit).find_metaclass(linker, kind) is meta]
 
     def skipped(self, thing: Thing, function: Function) -> int | None:
         """How many parameters come from elsewhere when `thing` is called and that runs `function`; None: it does not
@@ -244,6 +252,9 @@ class Callers:
             return 0
         if isinstance(thing, Bound) and thing.function is function:
             return thing.skipped if thing.receiver is None else 1
+        if isinstance(thing, Bound) and is_open(thing.receiver) and self._is_overridden(thing.function, function):
+            is_below = function.owner is not None and thing.receiver.type in linker.members.order(function.owner)
+            return 1 if is_below else None
         if isinstance(thing, (Class, OwnClass)) and function.owner is not None:
             kind = thing if isinstance(thing, Class) else thing.type
             if function.definition.name in linker.dialect(kind.unit).constructors:
@@ -256,7 +267,12 @@ class Callers:
 
 def is_own(thing: Thing | None) -> TypeGuard[Instance | OwnClass]:
     """Whether it is `self` or `cls`: of a class, or of one below it that the caller knows."""
-    return isinstance(thing, OwnClass) or (isinstance(thing, Instance) and thing.own)
+    return (isinstance(thing, OwnClass) and not thing.declared) or (isinstance(thing, Instance) and thing.own)
+
+
+def is_open(thing: Thing | None) -> TypeGuard[Instance | OwnClass]:
+    """Whether it may be of a class below the one that is known."""
+    return (isinstance(thing, (Instance, OwnClass)) and thing.declared) or is_own(thing)
 
 
 def find_argument(function: Function, site: Site, number: int, skipped: int) -> Value:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cq.graph.callers import find_argument, find_rest
+from cq.graph.callers import find_argument, find_rest, is_open, is_own
 from cq.graph.engine.view import View
 from cq.graph.items import get_kind
+from cq.graph.members import only_known
 from cq.graph.scopes import ANYWHERE
 from cq.graph.things import (
     TOP,
@@ -27,6 +28,9 @@ from cq.model.code import Choice, Dictionary, Each, Listing, ParameterOf, split_
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
+
+
+MAX_OVERRIDES = 8  # methods in the place of one that are asked for what they give
 
 
 class Calls:
@@ -162,6 +166,18 @@ class Calls:
         found = NOTHING
         for thing, level in linker.read(linker.callee(unit, number)).items():
             found = join(found, raised(self.invoke(thing, unit, number), level))
+            if isinstance(thing, Bound) and unit.sites[number].kind != "super":
+                found = join(found, self._invoke_below(thing, unit, number))
+        return found
+
+    def _invoke_below(self, thing: Bound, unit: View, number: int) -> Values:
+        """What methods give that may run in the place of one, in classes below. None where many may."""
+        function, receiver, found = thing.function, thing.receiver, NOTHING
+        if isinstance(function, Function) and is_open(receiver):
+            others = self.linker.members.find_overrides(receiver.type, function)
+            for other in others if len(others) <= MAX_OVERRIDES else ():
+                given = self.give(other, receiver, unit, number, 1)
+                found = join(found, raised(only_known(given), PARAMETER))
         return found
 
     def called(self, values: Values) -> Values:
@@ -179,7 +195,7 @@ class Calls:
         if isinstance(thing, Class):
             return {thing.instance: CONSTRUCTOR}
         if isinstance(thing, OwnClass):
-            return {thing.type.self_instance: MRO}
+            return {thing.type.declared if thing.declared else thing.type.self_instance: MRO}
         if isinstance(thing, Function):
             return self.give(thing, None, unit, number, 0)
         if isinstance(thing, Bound):
@@ -209,9 +225,7 @@ class Calls:
         if dialect.is_static:
             return dialect.give(linker, function, receiver, unit, number)
         returned = self.returned(function)
-        if not any(
-            isinstance(thing, (Argument, OwnClass)) or (isinstance(thing, Instance) and thing.own) for thing in returned
-        ):
+        if not any(isinstance(thing, Argument) or is_own(thing) for thing in returned):
             return returned
         found: Values = {}
         for thing, level in returned.items():
@@ -256,15 +270,11 @@ class Calls:
 
 def _as_seen(thing: Instance | OwnClass, receiver: Instance | Class | OwnClass) -> Thing:
     """`self` or `cls` of a method, as the caller sees them through the receiver."""
-    is_class = isinstance(thing, OwnClass)
-    if isinstance(receiver, Instance):
-        kind, own = receiver.type, receiver.own
-    elif isinstance(receiver, OwnClass):
-        kind, own = receiver.type, True
-    else:
-        kind, own = receiver, False
-    if isinstance(thing, Instance) and not thing.own:
+    if not is_own(thing):
         return thing
-    if is_class:
-        return kind.self_class if own else kind
-    return kind.self_instance if own else kind.instance
+    if isinstance(receiver, Class):
+        return receiver if isinstance(thing, OwnClass) else receiver.instance
+    kind, own = receiver.type, is_own(receiver)
+    if isinstance(thing, OwnClass):
+        return kind.self_class if own else kind.declared_class if receiver.declared else kind
+    return kind.self_instance if own else kind.declared if receiver.declared else kind.instance

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from cq.graph.engine.view import View
 from cq.graph.link import Linker
-from cq.graph.things import UNKNOWN, Bound, Class, External, Function, Instance, Thing
+from cq.graph.things import UNKNOWN, Bound, Class, Function, Instance, OwnClass, Thing
 from cq.graph.values import NAME, PARAMETER, Values
-from cq.model.code import Defined, Lambda, ParameterOf, Site
+from cq.model.code import ParameterOf, Site
 
 
 def find_dispatched(linker: Linker, unit: View, site: Site, function: Function | None) -> Values:
@@ -25,12 +25,12 @@ def find_dispatched(linker: Linker, unit: View, site: Site, function: Function |
     heirs = linker.callers.find_heirs(around.owner) if is_open and function is not None else []
     if is_open and len(receivers) == 1 and not _have_own(linker, heirs, name):
         return {}
-    if function is not None and _find_in_order(linker, around.owner, name, behind, function) is not function:
+    if function is not None and linker.members.find_method(around.owner, name, behind, function) is not function:
         return {}  # of another object, or `super(Other, self)`
     for kind, level in receivers.items():
         if not isinstance(kind, Class) or (level == NAME and _is_only_above(linker, kind, receivers)):
             continue
-        other = _find_in_order(linker, kind, name, behind, function)
+        other = linker.members.find_method(kind, name, behind, function)
         if other is not None:
             found[other] = PARAMETER
         elif function is None:
@@ -38,22 +38,33 @@ def find_dispatched(linker: Linker, unit: View, site: Site, function: Function |
     if function is None:
         return {} if is_open else found
     if is_open:
-        # Of classes that may be handed over too, those that code makes are the likely ones.
+        # The class itself, if others stand below it, may be handed over too only where code makes one.
         kinds = [around.owner, *heirs]
-        likely = [kind for kind in kinds if kind in receivers or linker.callers.is_made(kind)] or kinds
-        is_any = not found or linker.callers.is_open(around)
-        for kind in likely:
-            other = _find_in_order(linker, kind, name, behind, function)
-            if other is not None and (is_any or other is function):
+        is_likely = around.owner in receivers or not heirs or linker.callers.is_made(around.owner)
+        for kind in kinds if is_likely else heirs:
+            other = linker.members.find_method(kind, name, behind, function)
+            if other is not None:
                 found[other] = PARAMETER
     elif found and function not in found and linker.callers.is_made(around.owner):
         found[function] = PARAMETER
     return found
 
 
-def find_passed(linker: Linker, unit: View, site: Site, receiver: Instance, function: Function) -> Values:
+def find_declared(linker: Linker, unit: View, site: Site, receiver: Instance | OwnClass, function: Function) -> Values:
+    """The methods that may run in the place of one that is called on what a type names: those of classes below it; of a
+    parameter whose callers are known, of what they pass."""
+    passed = _find_passed(linker, unit, site, receiver, function)
+    if passed:
+        return passed
+    found: Values = {function: PARAMETER}
+    for other in linker.members.find_overrides(receiver.type, function):
+        found[other] = PARAMETER
+    return found
+
+
+def _find_passed(linker: Linker, unit: View, site: Site, receiver: Instance | OwnClass, function: Function) -> Values:
     """The methods of what calls pass for a parameter that is called on, where its type names a class above; the
-    function itself among them if code makes an instance of just that class."""
+    function itself among them if code makes an instance of just that class. None where something else is passed."""
     head, _, rest = site.callee.partition(".") if isinstance(site.callee, str) else ("", "", "")
     binds = unit.find(site.scope, head, site.start) if rest == site.name else ()
     value = binds[0].value if len(binds) == 1 else None
@@ -62,7 +73,9 @@ def find_passed(linker: Linker, unit: View, site: Site, receiver: Instance, func
         return found
     holder = linker.thing(unit, value.start)
     for thing in linker.calls.passed(holder, value.number) if isinstance(holder, Function) else ():
-        members = linker.member(thing, site.name, PARAMETER) if isinstance(thing, Instance) else {}
+        if not isinstance(thing, Instance) or thing.own or thing.declared:
+            return {}
+        members = linker.member(thing, site.name, PARAMETER)
         for member in members:
             other = member.function if isinstance(member, Bound) else member
             if isinstance(other, Function):
@@ -70,13 +83,6 @@ def find_passed(linker: Linker, unit: View, site: Site, receiver: Instance, func
     if found and linker.callers.is_made(receiver.type):
         found[function] = PARAMETER
     return found
-
-
-def is_above(linker: Linker, kind: Class) -> bool:
-    """Whether a class stands for others: classes below it, what has the same methods."""
-    order = linker.members.order(kind)
-    is_open = kind.definition.kind == "interface" or any(type(base) is External for base in order)
-    return is_open or bool(linker.callers.find_heirs(kind))
 
 
 def without_givers(linker: Linker, others: Values) -> Values:
@@ -108,21 +114,6 @@ def is_wrapping(linker: Linker, thing: Thing) -> bool:
     return False
 
 
-def _find_in_order(
-    linker: Linker, kind: Class, name: str, behind: Class | None, function: Function | None
-) -> Function | None:
-    """The method of that name that an instance of a class has, or that stands behind another of its classes; the
-    function itself where a class of the order is not known."""
-    order = linker.members.order(kind)
-    for holder in order[order.index(behind) + 1 if behind is not None and behind in order else 0 :]:
-        if not isinstance(holder, Class):
-            return function
-        other = _find_own(linker, holder, name)
-        if other is not None:
-            return other
-    return None
-
-
 def _have_own(linker: Linker, kinds: list[Class], name: str) -> bool:
     """Whether one of the classes has a name of its own, or may have it from another base."""
     has_own = [bool(kind.unit.bound(kind.definition.symbol, name)) for kind in kinds]
@@ -133,14 +124,3 @@ def _is_only_above(linker: Linker, kind: Class, receivers: Values) -> bool:
     """Whether another class that is handed over inherits from a class, and no call makes just that one."""
     heirs = (k for k, level in receivers.items() if isinstance(k, Class) and level < NAME and k is not kind)
     return any(kind in linker.members.order(heir) for heir in heirs) and not linker.callers.is_made(kind)
-
-
-def _find_own(linker: Linker, holder: Class, name: str) -> Function | None:
-    """The method of that name that a class defines itself, be it through its prototype."""
-    unit, symbol = holder.unit, holder.definition.symbol
-    binds, stores = unit.member(symbol, name)
-    for place in (*(binds if holder.definition.kind != "prototype" else ()), *stores)[-1:]:
-        value = place.value
-        other = linker.thing(unit, value.start) if isinstance(value, (Defined, Lambda)) else None
-        return other if isinstance(other, Function) else None
-    return None

@@ -64,9 +64,9 @@ def _name(thing: Thing, moved: Collection[str]) -> object | None:
                 return None
             return definition.kind, unit.path, unit.document, unit.qualified_names.get(symbol, definition.start)
         case Instance():
-            return _join("instance", thing.own, _name(thing.type, moved))
+            return _join("instance", thing.own, thing.declared, _name(thing.type, moved))
         case OwnClass():
-            return _join("own", _name(thing.type, moved))
+            return _join("own", thing.declared, _name(thing.type, moved))
         case Bound():
             receiver = "" if thing.receiver is None else _name(thing.receiver, moved)
             return _join("bound", _name(thing.function, moved), receiver, thing.skipped)

@@ -357,7 +357,8 @@ class Linker(Cells):
             return EVERYTHING
         if isinstance(thing, Instance):
             if name == "__class__":
-                return {thing.type.self_class if thing.own else thing.type: level}
+                kind = thing.type
+                return {kind.self_class if thing.own else kind.declared_class if thing.declared else kind: level}
             return self.members.of_class(thing.type, name, thing, level, on_class=False)
         if isinstance(thing, External):
             if thing.name.count(".") > MAX_PATH or thing.name.count("(") > 3:
@@ -424,7 +425,7 @@ class Linker(Cells):
             if isinstance(thing, Class):
                 found[thing.instance] = max(level, CONSTRUCTOR)
             elif isinstance(thing, OwnClass):
-                found[thing.type.self_instance] = level
+                found[thing.type.declared if thing.declared else thing.type.self_instance] = level
             elif isinstance(thing, External):
                 found[self.external(f"{thing.name}()")] = level
             elif isinstance(thing, Container):

@@ -49,7 +49,7 @@ def make_links(resolver: Resolver, document: Unit, kept: Kept | None = None) -> 
     cells = resolver.read_callees(unit, homes)
     calling, running = resolver.find_calling(unit, cells), resolver.find_running(cells)
     # Calls that share a cell are of one callee: they mean the same.
-    known: dict[tuple[Cell, str], tuple[int, list[SymbolRef], Remembered[tuple[Meaning, list[Meaning]]]]] = {}
+    known: dict[tuple[Cell, str], tuple[SymbolRef, list[SymbolRef], Remembered[tuple[Meaning, list[Meaning]]]]] = {}
     for number, (site, cell) in enumerate(zip(code.sites, cells, strict=True)):
         if cell is None:
             assert old is not None
@@ -68,22 +68,28 @@ def make_links(resolver: Resolver, document: Unit, kept: Kept | None = None) -> 
             if found is None:
                 meant = linker.remember(resolver.call_and_construct, unit, number, cell.values)
                 ref = make_ref(site.name, meant.answer[0])
-                found = (add(ref), [make_ref(site.name, each) for each in meant.answer[1]], meant)
+                found = (ref, [make_ref(site.name, each) for each in meant.answer[1]], meant)
                 known[cell, site.name] = found
-                if is_by_name(ref):
-                    by_name.add(found[0])
-            calls.append(found[0])
             linker.ask(unit.home(site.scope), partial(linker.recall, found[2]))
             ran = resolver.run(unit, number, cell.values) if cell in running else None
             called = resolver.callbacks(unit, number, cell.values) if number in calling else None
-            runs = [] if ran is None else [make_ref(site.name, ran[0])]
+            ref, meant = found[0], found[2].answer[0]
+            if ran is not None and ran.is_family and ran.meaning.status == "ambiguous":
+                # What the receiver's own class has is one of several that may run, or none of them.
+                is_among = set(meant.places) <= set(ran.meaning.places)
+                ref = make_ref(site.name, ran.meaning if is_among else meant._replace(status="ambiguous"))
+                ran = None if is_among else ran
+            calls.append(add(ref))
+            if is_by_name(ref):
+                by_name.add(calls[-1])
+            runs = [] if ran is None else [make_ref(site.name, ran.meaning)]
             runs += found[1][1:]
             runs += () if called is None else (make_ref(_name_callback(site, each), each) for each in called[1])
             # In the order of `beside`, and only what is kept of them: as where they are kept from before.
             for kind, each in (("constructors", found[1]), ("runs", runs)):
                 if each:
                     beside[kind][number] = add(each[0])
-            if ran is not None and ran[1]:
+            if ran is not None and ran.is_instead:
                 replaced.append(number)
             if called is not None:
                 beside["callbacks"][number] = add(make_ref(_name_callback(site, called[0]), called[0]))

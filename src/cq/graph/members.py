@@ -11,7 +11,7 @@ from cq.graph.engine.view import View
 from cq.graph.scopes import ANYWHERE, ROOT, find_defined
 from cq.graph.things import Bound, Class, External, Function, Instance, Module, OwnClass, Super, Thing
 from cq.graph.values import ATTRIBUTE, EVERYTHING, IMPORT, MRO, NOTHING, PARAMETER, SCOPE, Values, join, raised
-from cq.model.code import NULL, Bind, Defined, Imported, Store, Value
+from cq.model.code import NULL, Bind, Defined, Imported, Lambda, Store, Value
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -136,7 +136,7 @@ class Members:
             # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
             places = [(holder.unit, store) for store in holder.unit.stores(name)]
             beside = self._find_stored(holder, name, places, own=stores)
-            found = join(found, raised(_only_known(beside), level))
+            found = join(found, raised(only_known(beside), level))
         return found
 
     def _fetch(self, receiver: Instance, name: str) -> Values:
@@ -162,8 +162,43 @@ class Members:
             places += [(heir, place) for place in (*binds, *stores) if not _is_blank(place.value)]
         for heir, place in places if len(places) <= MAX_HEIRS else ():
             read = linker.bound(heir.unit, place) if isinstance(place, Bind) else linker.stored(heir.unit, place)
-            found = join(found, raised(_only_known(read), PARAMETER))
+            found = join(found, raised(only_known(read), PARAMETER))
         return found
+
+    def find_overrides(self, kind: Class, function: Function) -> list[Function]:
+        """The methods that run in the place of one of a class in the classes below, in the order of those."""
+        return self.linker.know(Members._find_overrides, self, kind, function)
+
+    def _find_overrides(self, kind: Class, function: Function) -> list[Function]:
+        name = function.definition.name
+        found: dict[Function, None] = {}
+        for heir in self.linker.callers.find_heirs(kind):
+            other = self.find_method(heir, name, None, function)
+            if other is not None and other is not function:
+                found[other] = None
+        return list(found)
+
+    def find_method(self, kind: Class, name: str, behind: Class | None, function: Function | None) -> Function | None:
+        """The method of that name that an instance of a class has, or that stands behind another of its classes;
+        `function` where a class of the order is not known."""
+        order = self.order(kind)
+        for holder in order[order.index(behind) + 1 if behind is not None and behind in order else 0 :]:
+            if not isinstance(holder, Class):
+                return function
+            other = self._find_own_method(holder, name)
+            if other is not None:
+                return other
+        return None
+
+    def _find_own_method(self, holder: Class, name: str) -> Function | None:
+        """The method of that name that a class defines itself, be it through its prototype."""
+        unit, symbol = holder.unit, holder.definition.symbol
+        binds, stores = unit.member(symbol, name)
+        for place in (*(binds if holder.definition.kind != "prototype" else ()), *stores)[-1:]:
+            value = place.value
+            other = self.linker.thing(unit, value.start) if isinstance(value, (Defined, Lambda)) else None
+            return other if isinstance(other, Function) else None
+        return None
 
     def of_super(self, thing: Super, name: str, level: int) -> Values:
         linker, kind = self.linker, thing.type
@@ -328,7 +363,7 @@ class Members:
         return found
 
 
-def _only_known(values: Values) -> Values:
+def only_known(values: Values) -> Values:
     return {thing: at for thing, at in values.items() if isinstance(thing, (Function, Bound, Class, Instance))}
 
 

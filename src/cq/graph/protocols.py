@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from cq.graph.callers import is_open
 from cq.graph.engine.view import View
 from cq.graph.things import UNKNOWN, Bound, Class, Container, External, Function, Instance
-from cq.graph.values import EVERYTHING, INFERRED, NOTHING, Values, join, raised
+from cq.graph.values import EVERYTHING, INFERRED, NOTHING, PARAMETER, Values, join, raised
 from cq.model.code import (
     Awaited,
     Choice,
@@ -79,7 +80,15 @@ class Protocols:
                 found = join(found, linker.unknown)
         return found
 
-    def imply(self, unit: View, scope: int, start: int, names: Iterable[str], value: Value) -> list[Values]:
+    def advance(self, values: Values) -> Values:
+        """What `next` gives."""
+        found = NOTHING
+        for thing, level in values.items():
+            is_made = isinstance(thing, Instance)
+            found = join(found, self.run(thing, "next", level) if is_made else self.iterate({thing: level}))
+        return found
+
+    def imply(self, unit: View, scope: int, start: int, names: Collection[str], value: Value) -> list[Values]:
         """The methods of those names that the values of an expression have, each apart: all of them run. Most operators
         are between numbers and texts: they are looked at only where it is an attribute, a call or a variable that may
         be something else."""
@@ -91,13 +100,15 @@ class Protocols:
         found: list[Values] = []
         for name in names if things else ():
             methods: Values = {}
-            way = _NEXT.get(name)
+            way = _NEXT.get(name) if len(names) > 1 else None  # `next(x)` does not ask for an iterator first
             for thing, level in things:
                 inner = {thing: level} if way is None else self.run(thing, way, level)
                 for other, at in inner.items():
                     if isinstance(other, Instance):
                         methods |= self._find_first(other, name, at)
             if methods:
+                if len(things) < len(values):
+                    methods[UNKNOWN] = PARAMETER  # what else it may be runs something else, or nothing
                 found.append(methods)
         return found
 
@@ -107,7 +118,13 @@ class Protocols:
             members = self.linker.member(thing, name, level)
             if name == "__iter__" and UNKNOWN in members and self._iterates_by_number(thing):
                 members = self.linker.member(thing, "__getitem__", level)
-            found: Values = {m: at for m, at in members.items() if isinstance(m, (Bound, Function))}
+            found: Values = {}
+            for member, at in members.items():
+                if isinstance(member, (Bound, Function)):
+                    found[member] = at
+                if isinstance(member, Bound) and isinstance(member.function, Function) and is_open(member.receiver):
+                    others = self.linker.members.find_overrides(member.receiver.type, member.function)
+                    found |= {self.linker.bind(other, thing): PARAMETER for other in others}
             if found:
                 return found
         return {}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from cq.graph.callers import is_own
+from cq.graph.callers import is_open, is_own
 from cq.graph.dialect import Dialect
-from cq.graph.dispatch import find_dispatched, find_passed, is_above, is_wrapping, without_givers
+from cq.graph.dispatch import find_declared, find_dispatched, is_wrapping, without_givers
 from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.link import Linker
 from cq.graph.scopes import ROOT, find_defined
 from cq.graph.things import (
+    TOP,
     UNKNOWN,
     Bound,
     Class,
@@ -24,7 +25,7 @@ from cq.graph.things import (
     Thing,
 )
 from cq.graph.unit import Unit
-from cq.graph.values import ANNOTATION, IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
+from cq.graph.values import IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
 from cq.model.code import (
     Augmented,
     Bind,
@@ -49,6 +50,14 @@ class Meaning(NamedTuple):
     places: tuple[Place, ...] = ()  # the likeliest first, at most MAX_CANDIDATES
     module: str = ""
     omitted: int = 0
+
+
+class Run(NamedTuple):
+    """What a call runs beside what it means."""
+
+    meaning: Meaning
+    is_instead: bool  # what it means does not run
+    is_family: bool  # methods of several classes, of which the receiver may be any
 
 
 UNRESOLVED = Meaning("unresolved", "")
@@ -294,7 +303,7 @@ class Resolver:
         callers = dialect.callers
         site = unit.sites[number]
 
-        def imply(names: Iterable[str], value: Value) -> Values:
+        def imply(names: Collection[str], value: Value) -> Values:
             found: Values = {}
             for methods in linker.protocols.imply(unit, site.scope, site.start, names, value):
                 found |= methods
@@ -338,20 +347,21 @@ class Resolver:
                 any(map(_runs_more, cell.values))
                 or cell in self.linker.fetching
                 or (UNKNOWN in cell.values and self.linker.is_on_self(cell))
-                or ANNOTATION in cell.values.values()
             )
         }
 
-    def run(self, unit: View, number: int, values: Values) -> tuple[Meaning, bool] | None:
-        """What a call runs beside what it means, and whether that is instead of it: a wrapper that a decorator put
-        around a function; a method of the class that `self` is known to be."""
+    def run(self, unit: View, number: int, values: Values) -> Run | None:
+        """What a call runs beside what it means: a wrapper that a decorator put around a function; methods of the
+        classes that the receiver may be of."""
         home = unit.home(unit.sites[number].scope)
         return self.linker.ask(home, lambda: self._run(unit, number, values))
 
-    def _run(self, unit: View, number: int, values: Values) -> tuple[Meaning, bool] | None:
+    def _run(self, unit: View, number: int, values: Values) -> Run | None:
         found: Values = {}
+        declared: dict[Place, None] = {}  # methods that others run in the place of, or they themselves
         kept: set[Thing] = set()
-        for thing, level in values.items():
+        called = self.linker.calls.find_called(values) if any(map(_is_called, values)) else values
+        for thing, level in called.items():
             if type(thing) is External:
                 continue
             function = thing.function if isinstance(thing, Bound) else thing
@@ -378,12 +388,16 @@ class Resolver:
             receiver = thing.receiver if isinstance(thing, Bound) else None
             if is_own(receiver) or (receiver is None and _is_read_off(unit.sites[number], function)):
                 others = find_dispatched(self.linker, unit, unit.sites[number], function)
-            elif level == ANNOTATION and isinstance(receiver, Instance) and is_above(self.linker, receiver.type):
-                others = find_passed(self.linker, unit, unit.sites[number], receiver, function)
+            elif is_open(receiver):
+                others = find_declared(self.linker, unit, unit.sites[number], receiver, function)
             is_abstract = "abstract" in function.definition.modifiers
             if others.keys() - {function}:
                 # Another may run in its place: then it is one of several.
                 found |= {other: at for other, at in others.items() if other is not function or not is_abstract}
+                declared |= _single_place(self.find_place(function))
+            elif is_open(receiver) and unit.sites[number].kind != "super" and self._may_be_others(receiver, function):
+                found[function] = PARAMETER
+                declared |= _single_place(self.find_place(function))
             elif not is_abstract:
                 kept.add(function)
         fetched = self.linker.fetching.get(self.linker.callee(unit, number))
@@ -395,9 +409,20 @@ class Resolver:
         if not found:
             return None
         meaning = self.mean(found)
-        if meaning.status == "resolved" and len(kept) > 0 and not fetched:
+        is_partly_known = len(values) > 1 and (UNKNOWN in values or TOP in values)
+        if meaning.status == "resolved" and (is_partly_known or (len(kept) > 0 and not fetched)):
             meaning = meaning._replace(status="ambiguous")
-        return (meaning, not kept) if meaning.places else None
+        places = tuple(sorted(meaning.places, key=lambda place: place not in declared))  # the others as they were
+        return Run(meaning._replace(places=places), not kept, bool(declared)) if places else None
+
+    def _may_be_others(self, receiver: Instance | OwnClass, function: Function) -> bool:
+        """Whether what runs in the place of a method is not known: it has no code of its own, or so many classes stand
+        below that nobody looks."""
+        linker, owner = self.linker, function.owner
+        is_promise = owner is not None and any(
+            type(base) is External and base.name.endswith("Protocol") for base in linker.members.order(owner)
+        )
+        return is_promise or "abstract" in function.definition.modifiers or linker.callers.has_more_heirs(receiver.type)
 
     def implied(self, unit: View, kept: Collection[int] = ()) -> Iterator[tuple[int, int, Meaning]]:
         """Scope, place and methods of what runs without a call: `with x`, `for … in x`, `x + y`."""
@@ -513,10 +538,15 @@ def _place(holder: Thing | None, binds: Sequence[Bind]) -> Place | None:
 
 def _runs_more(thing: Thing) -> bool:
     if type(thing) is Bound:
-        if is_own(thing.receiver):
+        if is_open(thing.receiver):
             return True
         thing = thing.function
-    return type(thing) is Function and bool(thing.definition.decorators)
+    return _is_called(thing) or (type(thing) is Function and bool(thing.definition.decorators))
+
+
+def _is_called(thing: Thing) -> bool:
+    """Whether it is an instance of a class of which others may stand below."""
+    return isinstance(thing, Instance) and is_open(thing)
 
 
 def _is_read_off(site: Site, function: Function) -> bool:
@@ -539,6 +569,10 @@ def _is_disguised(thing: Thing) -> bool:
 def _numbers(definition: Definition) -> list[int]:
     """Decorators that are calls; -1 for others."""
     return [value if isinstance(value, int) else -1 for value in definition.decorators]
+
+
+def _single_place(place: Place | None) -> dict[Place, None]:
+    return {} if place is None else {place: None}
 
 
 def _single(thing: Thing | None) -> Values:

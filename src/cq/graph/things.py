@@ -27,29 +27,34 @@ class Function(Thing):
 
 
 class Class(Thing):
-    __slots__ = ("definition", "instance", "is_line", "self_class", "self_instance", "unit")
+    __slots__ = (
+        "declared", "declared_class", "definition", "instance", "is_line", "self_class", "self_instance", "unit",
+    )  # fmt: skip
 
     def __init__(self, unit: View, definition: Definition) -> None:
         self.unit, self.definition = unit, definition
         self.instance = Instance(self, own=False)
         # `self` and `cls` in a method: of this class or one derived from it, which the caller knows better.
         self.self_instance = Instance(self, own=True)
-        self.self_class = OwnClass(self)
+        self.self_class = OwnClass(self, declared=False)
+        # As a type names them: of this class or one derived from it, and nobody knows better.
+        self.declared = Instance(self, own=False, declared=True)
+        self.declared_class = OwnClass(self, declared=True)
         self.is_line = False  # whether the order is that of its first base, behind itself
 
 
 class Instance(Thing):
-    __slots__ = ("own", "type")
+    __slots__ = ("declared", "own", "type")
 
-    def __init__(self, kind: Class, *, own: bool) -> None:
-        self.type, self.own = kind, own
+    def __init__(self, kind: Class, *, own: bool, declared: bool = False) -> None:
+        self.type, self.own, self.declared = kind, own, declared
 
 
 class OwnClass(Thing):
-    __slots__ = ("type",)
+    __slots__ = ("declared", "type")
 
-    def __init__(self, kind: Class) -> None:
-        self.type = kind
+    def __init__(self, kind: Class, *, declared: bool) -> None:
+        self.type, self.declared = kind, declared
 
 
 class Bound(Thing):

@@ -176,15 +176,12 @@ class Unit(Items):
 
     @cached_property
     def heirs(self) -> dict[str, list[Definition]]:
-        """Classes by the names of their bases; under `metaclass M` those that have M for one."""
+        """Classes by the names of their bases."""
         found: dict[str, list[Definition]] = {}
         for definition in self.code.definitions:
             is_class = definition.kind in ("class", "prototype")
             for base in dict.fromkeys(b for b in definition.bases if isinstance(b, str)) if is_class else ():
                 found.setdefault(base, []).append(definition)
-            for word, value in definition.keywords:
-                if word == "metaclass" and isinstance(value, str):
-                    found.setdefault(f"metaclass {value}", []).append(definition)
         return found
 
     @cached_property

@@ -105,7 +105,7 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Insight(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The card. Every slice says of what it counts."""
+    """The card. Every slice says of what it counts. `headline` is the answer in a sentence, if the slices are not."""
 
     target: Target | None = None
     neighborhood: dict[str, Slice] = {}
@@ -113,6 +113,7 @@ class Insight(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: Confidence | None = None
     degradation: Degradation = Degradation()
     budget: Budget | None = None
+    headline: str = ""
 
 
 class CallArgument(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -410,7 +411,8 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Section(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`total` counts what the section is about; `findings` are the ones shown. Collapsed: counted, not listed."""
+    """`total` counts what the section is about; `findings` are the ones shown. Collapsed: counted, not listed. `aside`:
+    known beside the answer, and shown as text only with the card."""
 
     title: str
     kind: str
@@ -418,6 +420,7 @@ class Section(msgspec.Struct, frozen=True, omit_defaults=True):
     findings: tuple[Finding, ...] = ()
     collapsed: bool = False
     note: str = ""
+    aside: bool = False
 
 
 class ArtifactRef(msgspec.Struct, frozen=True):

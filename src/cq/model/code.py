@@ -555,8 +555,9 @@ class Branch(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 # How definitions are entered: by their own name (a table language), as a class or interface by the name of what it
-# extends or implements, as an impl of Rust by its type ("*" for any type) and by its trait, as a macro by its name.
-EntryKind = Literal["definition", "heir", "impl of type", "impl of trait", "macro"]
+# extends or implements, as a class by the name of its metaclass, as an impl of Rust by its type ("*" for any type) and
+# by its trait, as a macro by its name.
+EntryKind = Literal["definition", "heir", "instance", "impl of type", "impl of trait", "macro"]
 # For what documents are found by a name: they call it, they store to an attribute of that name, they enter it.
 NamedKind = Literal["called", "stored", EntryKind]
 NAMED_KINDS: tuple[NamedKind, ...] = get_args(NamedKind)

@@ -24,6 +24,7 @@ from cq.source.role import find_role
 
 if TYPE_CHECKING:
     from cq.model.facts import Symbol
+    from cq.model.location import Location
     from cq.semantics.usages import Read
     from cq.snapshot.files import HeldFile, IndexedFiles
     from cq.snapshot.snapshot import Snapshot
@@ -272,9 +273,17 @@ class Relations:
             tuple(map(self._say, reached.path)),
             row.file.name_symbol(row.document, row.number)[0] if row is not None else "",
         )
-        way = f" ({last.kind} at {self.place(last)}{say_doubt(status)})" if last else ""
+        way = f" ({last.kind}{self._say_where(last, location)}{say_doubt(status)})" if last else ""
         message = f"{details.symbol_kind} {name}{way}"
         return Finding("node", message, location, reached.confidence, reached.confidence, details)
+
+    def _say_where(self, link: Link[Candidate], location: Location | None) -> str:
+        """Where a link stands, as far as the place of the definition does not say it already."""
+        place = self.place(link)
+        if location is None or not f"{place}:".startswith(f"{location.path}:"):
+            return f" at {place}"
+        line = place.removeprefix(location.path).lstrip(":")
+        return f" in line {line}" if line and line != str(location.start_line) else ""
 
     def _say(self, link: Link[Candidate]) -> str:
         doubt = say_doubt(link.status)

@@ -107,7 +107,7 @@ class View:
         return self._ask(tables.DEFINED, name)
 
     def heirs(self, name: str) -> Sequence[Definition]:
-        """Classes by the name of a base; under `metaclass M` those that have M for one."""
+        """Classes by the name of a base."""
         return self._ask(tables.HEIRS, name)
 
     def is_raised(self, name: str) -> bool:

@@ -202,6 +202,9 @@ class Placement:
                 if name in prototypes and not written.is_arrow:
                     kind, has_this = "prototype", True
                     bases = (notes.derived[name],) if name in notes.derived else ()
+                    for base in bases:
+                        if isinstance(base, str):
+                            code.entries.append(Entry("heir", base.rpartition(".")[2], start))
         elif draft is not None and not written.is_arrow:
             on_prototype = draft.kind == "method" and name.rpartition(".")[0] in prototypes
             has_this = on_prototype or start in notes.methods

@@ -192,7 +192,9 @@ class Declarations:
         if name in ("Type", "type"):
             value = self.parse_type(kinds[0].value) if isinstance(kinds[0], Text) else kinds[0]
             found = self.find_static(linker, unit, scope, value, position)
-            return {found: 0} if isinstance(found, (Class, External)) else linker.unknown
+            if isinstance(found, Class):
+                return {found.declared_class: 0}
+            return {found: 0} if isinstance(found, External) else linker.unknown
         if name in _MAPPINGS and len(kinds) == 2:
             return {linker.container("dict", unit, scope, position, kinds[1], typed=True): 0}
         if name in ("tuple", "Tuple") and len(kinds) > 1 and kinds[1] is not None:
@@ -207,7 +209,7 @@ class Declarations:
 
     def _instances(self, linker: Linker, unit: View, scope: int, thing: Thing | None) -> Values:
         if isinstance(thing, Class):
-            return {thing.instance: 0}
+            return {thing.declared: 0}
         if not isinstance(thing, External):
             return linker.unknown
         name = thing.name.rpartition(".")[2]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.languages.python.calls import CallReader
-from cq.model.code import Parameter, ParameterOf
+from cq.model.code import Element, Entry, Parameter, ParameterOf
 from cq.syntax.excerpt import clip
 from cq.syntax.language import Draft
 from cq.syntax.tree import (
@@ -70,6 +70,13 @@ class DefinitionReader(CallReader):
             named = (base for base in written if kind_of(base) not in ("keyword_argument", "comment"))
             draft.bases = tuple([collector.fold(start_of(base), end_of(base)) for base in named])
             collector.code.definitions[start] = ("class", (), None, values, keywords)
+            for base in values:
+                name = base.base if isinstance(base, Element) else base
+                if isinstance(name, str):
+                    collector.code.entries.append(Entry("heir", name.rpartition(".")[2], start))
+            for word, value in keywords:
+                if word == "metaclass" and isinstance(value, str):
+                    collector.code.entries.append(Entry("instance", value.rpartition(".")[2], start))
         else:
             if text.startswith(b"async", start):
                 draft.modifiers = ("async",)

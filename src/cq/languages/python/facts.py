@@ -9,7 +9,10 @@ from bisect import bisect_left
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from cq.languages.python.statements import StatementReader
+from cq.model.code import Imported
 from cq.syntax.collect import Scopes
 from cq.syntax.language import AT_ROOT, Draft
 
@@ -79,6 +82,8 @@ class Python(StatementReader):
                 first, last = bisect_left(decorators, (whole, 0)), bisect_left(decorators, (draft.start, 0))
                 draft.decorators = tuple(collector.fold(start + 1, end) for start, end in decorators[first:last])
                 draft.start = whole
+        if collector.code.entries:
+            _enter_by_origin(collector)
         if collector.remarks:
             collector.symbols = _without_foreign(collector)
         collector.code.add_anonymous(collector)
@@ -107,6 +112,17 @@ class Python(StatementReader):
         if names is not None:
             for name, (start, end) in sorted(names.items()):
                 collector.exports.append((start, name, name, end, "", False))
+
+
+def _enter_by_origin(collector: Collector) -> None:
+    """Classes whose base has another name where it comes from: `from lib import Base as Old`."""
+    origins = {
+        name: value.name
+        for _, _, name, value, _ in collector.code.binds
+        if isinstance(value, Imported) and value.name not in ("*", name)
+    }
+    entries = collector.code.entries
+    entries += [replace(entry, name=origins[entry.name]) for entry in entries if entry.name in origins]
 
 
 def _has(draft: Draft, word: str) -> bool:

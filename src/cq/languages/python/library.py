@@ -125,7 +125,9 @@ class LibraryCalls:
                 return found
             case "functools.reduce", _:
                 return linker.calls.called(value(0))
-            case ("builtins.next" | "builtins.sum", _) | ("builtins.max" | "builtins.min", (_,)):
+            case "builtins.next", _:
+                return linker.protocols.advance(value(0))
+            case ("builtins.sum", _) | ("builtins.max" | "builtins.min", (_,)):
                 return linker.protocols.iterate(value(0))
             case "builtins.max" | "builtins.min", _:
                 found = NOTHING

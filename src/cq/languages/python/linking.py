@@ -155,7 +155,8 @@ class PythonDialect(Dialect):
             return {function: 0}
         if "class" in modifiers:
             if isinstance(receiver, Instance):
-                receiver = receiver.type.self_class if receiver.own else receiver.type
+                kind = receiver.type
+                receiver = kind.self_class if receiver.own else kind.declared_class if receiver.declared else kind
             return {linker.bind(function, receiver): 0}
         return {function: 0} if on_class else {linker.bind(function, receiver): 0}
 

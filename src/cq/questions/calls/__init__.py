@@ -18,6 +18,7 @@ import msgspec
 from cq.answers import ask_servers
 from cq.answers.options import AskWarmServers, Exclude, Include, Inside, Languages, OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.words import count_places
 from cq.identity import call_site_id
 from cq.model.answer import (
     EVIDENCE,
@@ -349,6 +350,7 @@ class _Assembly:
             self._risk(),
             Confidence(evidence, score, bucket(score)),
             budget=budget,
+            headline=self._say_found(certain),
         )
         summary = {
             "query": options.target,
@@ -380,7 +382,7 @@ class _Assembly:
         )
 
     def _sections(self, shown: list[Finding]) -> tuple[Section, ...]:
-        follow_ups = Section("Suggested Follow-ups", "followups", findings=self._follow_ups(len(shown)))
+        follow_ups = Section("Suggested Follow-ups", "followups", findings=self._follow_ups(len(shown)), aside=True)
         listed = Section("Call Sites", "call_sites", len(self.sites), tuple(shown))
         if self.options.page.is_small:
             return (listed, follow_ups)
@@ -392,6 +394,7 @@ class _Assembly:
                 len(self.all),
                 self._definitions(),
                 note=_left_out(len(self.all), self._listed),
+                aside=True,
             ),
             *self._groups(),
             listed,
@@ -400,10 +403,19 @@ class _Assembly:
                 "shapes",
                 len(sites),
                 _count_rows(_shape(site.call) for site in sites if site.call.kind not in READS),
+                aside=True,
             ),
-            Section("Keywords", "keywords", findings=_count_rows(k for site in sites for k in site.call.keywords)),
             Section(
-                "Forwarding", "forwarding", findings=_count_rows(f for site in sites for f in _forwards(site.call))
+                "Keywords",
+                "keywords",
+                findings=_count_rows(k for site in sites for k in site.call.keywords),
+                aside=True,
+            ),
+            Section(
+                "Forwarding",
+                "forwarding",
+                findings=_count_rows(f for site in sites for f in _forwards(site.call)),
+                aside=True,
             ),
             Section(
                 "Dynamic Hazards",
@@ -412,7 +424,13 @@ class _Assembly:
                 self._hazard_rows(),
                 note=_left_out(len(self.hazards), MAX_LISTED),
             ),
-            Section("Calling Contexts", "contexts", len(sites), _count_rows(self._context(site) for site in sites)),
+            Section(
+                "Calling Contexts",
+                "contexts",
+                len(sites),
+                _count_rows(self._context(site) for site in sites),
+                aside=True,
+            ),
             follow_ups,
         ]
         return tuple(section for section in sections if section.findings)
@@ -448,7 +466,7 @@ class _Assembly:
             rows.append(Finding(kind, f"{words}: {', '.join(told)}", count=len(ranked)))
         narrow = self._find_narrowest()
         note = f"narrow them with {narrow}; also --receiver NAME, --in DIR" if narrow else ""
-        return [Section("Possible Sites, Grouped", "groups", len(possible), tuple(rows), note=note)]
+        return [Section("Possible Sites, Grouped", "groups", len(possible), tuple(rows), note=note, aside=True)]
 
     def _find_narrowest(self) -> str:
         """The one option that leaves most out and still something."""
@@ -561,12 +579,20 @@ class _Assembly:
             return None
         return describe_target(self.named)
 
+    def _say_found(self, certain: int) -> str:
+        """How many sites, where, and how many of them are sure."""
+        sites, reads = self.sites, sum(1 for site in self.sites if site.call.kind in READS)
+        parts = [f"{certain:,} certain", f"{len(sites) - certain:,} possible"] if certain < len(sites) else []
+        parts += [f"{reads:,} of them read or set it"] if reads else []
+        said = count_places((site.file.path for site in sites), "call site")
+        return f"{said}: {', '.join(parts)}" if parts else said
+
     def _neighborhood(self, certain: int) -> dict[str, Slice]:
         callers = {self._caller_key(site) for site in self.sites}
         reads = sum(1 for site in self.sites if site.call.kind in READS)
         said = f"call sites{f' ({reads} read or set it)' if reads else ''}"
         sites = Slice(len(self.sites), f"{said}: {certain} certain, {len(self.sites) - certain} possible")
-        return {"call_sites": sites, "callers": Slice(len(callers), "scopes that call it")}
+        return {"call_sites": sites, "callers": Slice(len(callers), "callers")}
 
     def _risk(self) -> Risk:
         counters = {

@@ -112,7 +112,7 @@ def ask(snapshot: Snapshot, options: DiagnosticsOptions) -> Answer:
         cut.append(Truncation("providers", "files", MAX_ASKED, len(todo), len(todo) - MAX_ASKED))
     sections = (
         Section("Diagnostics", "diagnostics", len(ranked), tuple(shown)),
-        Section("Asked", "sources", findings=tuple(_describe_sources(servers, replies))),
+        Section("Asked", "sources", findings=tuple(_describe_sources(servers, replies)), aside=True),
     )
     counts = {name: sum(finding.category == name for finding in ranked) for name in SEVERITIES}
     insight = Insight(

@@ -79,7 +79,12 @@ def ask(snapshot: Snapshot, options: HoverOptions) -> Answer:
     shown, budget, cut = take(found, options.page, lambda finding: finding)
     sections = (
         Section("Contracts", "contracts", len(found), tuple(shown)),
-        Section("Asked", "sources", findings=tuple(dict.fromkeys(servers.describe(r, "contracts") for r in replies))),
+        Section(
+            "Asked",
+            "sources",
+            findings=tuple(dict.fromkeys(servers.describe(r, "contracts") for r in replies)),
+            aside=True,
+        ),
     )
     rows = [row for _, row in subjects if row is not None]
     return Answer(

@@ -13,6 +13,7 @@ import msgspec
 from cq.answers.edges import Edges, Least
 from cq.answers.options import Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.words import count
 from cq.graph.walk import Link, Reached
 from cq.languages.facts import extract_facts
 from cq.model.answer import (
@@ -137,7 +138,13 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
     sections = tuple(
         section
         for section in (
-            Section("Changed", "changed", len(rows), tuple(map(_describe_row, rows[:10]))),
+            Section(
+                "Changed",
+                "changed",
+                len(rows),
+                tuple(map(_describe_row, rows[:10])),
+                aside=len(rows) == 1 and not parts,
+            ),
             Section("Removed, Still Named", "left", len(left), tuple(broken)),
             Section("Dependents", "dependents", len(reached) - in_tests, tuple(code)),
             Section("Tests", "tests", in_tests, tuple(tests)),
@@ -161,7 +168,7 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
         insight=Insight(
             describe_target(twins or rows) if len(rows) == 1 and not parts else None,
             {
-                "dependents": Slice(len(reached), f"definitions within {options.depth}"),
+                "dependents": Slice(len(reached), f"definitions within {count(options.depth, 'step')}"),
                 "files": Slice(len(files), "files"),
             },
             Risk(level, tuple(drivers), {"direct": direct, "dependents": len(reached), "tests": in_tests}),

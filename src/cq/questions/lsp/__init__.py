@@ -122,7 +122,9 @@ def ask(snapshot: Snapshot, options: LspOptions) -> Answer:
     title = options.plane.replace("-", " ").title()
     sections = (
         Section(title, "lsp", len(found), tuple(shown)),
-        Section("Asked", "sources", findings=tuple(dict.fromkeys(servers.describe(r, "items") for r in replies))),
+        Section(
+            "Asked", "sources", findings=tuple(dict.fromkeys(servers.describe(r, "items") for r in replies)), aside=True
+        ),
     )
     about: Target | None = describe_target(rows) if rows else None
     return Answer(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.answers.page import count_tokens
+from cq.answers.words import cut_signature
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 MARKERS = {"error": "❌", "warning": "⚠️", "info": "ⓘ"}
 _OPEN = frozenset({"target_tldr", "neighborhood_summary", "suggested_followups"})
+_ASIDE = frozenset({"neighborhood_summary", "suggested_followups", "provenance"})
 _MANY = 10  # a relation with more is worth a question of its own
 _CALLABLE = frozenset({"function", "method", "class", "constructor", "struct", "macro", "component"})
 _UNDRAWN = frozenset({"parents", "siblings", "references", "imports", "importers", "lsp_deep_signals"})
@@ -134,7 +136,12 @@ class _Layout:
         }
         made = {
             kind: Section(
-                title, kind, len(findings) if kind == "diagnostics" else 0, tuple(findings), kind not in _OPEN
+                title,
+                kind,
+                len(findings) if kind == "diagnostics" else 0,
+                tuple(findings),
+                kind not in _OPEN,
+                aside=kind in _ASIDE,
             )
             for kind, (title, findings) in rows.items()
         }
@@ -147,7 +154,7 @@ class _Layout:
                 edges.setdefault(end, edge)
         # What words are to a server is for programs; people read the text.
         nodes = [node for node in part.preview if node.kind != "token"]
-        rows = tuple(_tell_node(part, node, edges.get(node.node_id)) for node in nodes)
+        rows = tuple(_tell_family(part, family, edges) for family in _find_families(part, nodes, edges))
         notes: list[str] = []
         if tokens := part.metadata.get("tokens"):
             notes.append("words: " + ", ".join(f"{count} {kind}" for kind, count in tokens.items()))
@@ -157,7 +164,8 @@ class _Layout:
             notes.append(" ".join((f"the rest: cq artifact get {pointer.artifact_id}", *where)))
         if outside := part.metadata.get("external"):
             notes.append(f"from outside: {', '.join(outside[:8])}")
-        return Section(part.title, part.kind, part.total, rows, part.collapsed, "; ".join(notes))
+        total = part.total - len(nodes) + len(rows)  # what shares a line is counted once
+        return Section(part.title, part.kind, total, rows, part.collapsed, "; ".join(notes))
 
     def find_key_findings(self) -> Iterator[Finding]:
         """What a reader wants to know first, in one line each."""
@@ -196,7 +204,6 @@ class _Layout:
         of = f" (1 of {meta.of})" if meta.of > 1 else ""
         yield Finding("symbol", f"{subject.kind} {subject.qualname or subject.name}{of}", locate(subject))
         yield Finding("signature", subject.signature)
-        yield Finding("resolution", f"resolved by {meta.resolution_kind.replace('_', ' ')}")
         for number, node in enumerate(meta.others, 2):
             yield Finding("other", f"{number} of {meta.of}: {node.kind} {node.qualname}", locate(node))
 
@@ -249,6 +256,23 @@ class _Layout:
             )
 
 
+def _find_families(part: NeighborhoodSlice, nodes: list[Node], edges: dict[str, BundleEdge]) -> list[list[Node]]:
+    """Nodes in their order, those together of which the same calls may run any."""
+    found: dict[tuple[object, ...], list[Node]] = {}
+    for node in nodes:
+        metadata = edges[node.node_id].metadata if node.node_id in edges else {}
+        is_one_of = part.kind == "callees" and metadata.get("status") == "possible"
+        key = (node.name, *metadata.get("sites", ())) if is_one_of else (node.node_id,)
+        found.setdefault(key, []).append(node)
+    return list(found.values())
+
+
+def _tell_family(part: NeighborhoodSlice, family: list[Node], edges: dict[str, BundleEdge]) -> Finding:
+    told = _tell_node(part, family[0], edges.get(family[0].node_id))
+    others = ", ".join(f"{node.qualname or node.name} {node.file_path}:{node.line}" for node in family[1:])
+    return msgspec.structs.replace(told, message=f"{told.message}, or {others}") if others else told
+
+
 def _tell_node(part: NeighborhoodSlice, node: Node, edge: BundleEdge | None) -> Finding:
     metadata = edge.metadata if edge is not None else {}
     words: list[str] = []
@@ -262,13 +286,17 @@ def _tell_node(part: NeighborhoodSlice, node: Node, edge: BundleEdge | None) -> 
         words.append(edge.evidence_source)
     if sites := metadata.get("sites"):
         count = metadata.get("site_count", len(sites))
-        words.append(f"at {sites[0]}" + (f" and {count - 1} more" if count > 1 else ""))
+        here = sites[0].startswith(f"{node.file_path}:")
+        words.append(
+            (f"in line {sites[0].removeprefix(f'{node.file_path}:')}" if here else f"at {sites[0]}")
+            + (f" and {count - 1} more" if count > 1 else "")
+        )
     if metadata.get("note"):
         words.append(str(metadata["note"]))
     if part.kind in ("references", "importers", "imports") and node.display_label:
         words.append(node.display_label)
     said = f" ({', '.join(words)})" if words else ""
-    return Finding(part.kind, f"{node.signature}{said}", locate(node), stable_id=node.node_id)
+    return Finding(part.kind, f"{cut_signature(node.signature)}{said}", locate(node), stable_id=node.node_id)
 
 
 def _tell_event(event: Degraded) -> Finding:

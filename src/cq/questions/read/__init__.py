@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from cq.answers.options import Option, Options, Whole
 from cq.answers.page import Page, take
+from cq.answers.words import cut_signature
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -119,7 +120,7 @@ def _outline(files: Files, options: ReadOptions, file: HeldFile) -> Answer:
     rows.sort(key=lambda symbol: symbol.start)
 
     def make(symbol: Symbol) -> Finding:
-        text = "  " * symbol.depth + (symbol.signature or f"{symbol.kind} {symbol.name}")
+        text = "  " * symbol.depth + (cut_signature(symbol.signature) or f"{symbol.kind} {symbol.name}")
         return Finding("outline", text, file.locate(symbol.name_start, symbol.name_end))
 
     findings, _, cut = take(rows, options.page, make)

@@ -13,6 +13,7 @@ import msgspec
 
 from cq.answers.options import AskServers, Exclude, Include, Inside, Languages, OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.words import count_places
 from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
@@ -117,9 +118,14 @@ def ask(snapshot: Snapshot, options: ReferencesOptions) -> Answer:
     shown, budget, cut = take(ranked, options.page, lambda mention: _describe(relations, mention))
     certain = sum(mention.status == "certain" for mention in ranked)
     asked = tuple(dict.fromkeys(servers.describe(reply, "references") for reply in replies))
-    sections = [Section("References", "references", len(ranked), tuple(shown)), Section("Asked", "sources", 0, asked)]
+    sections = [
+        Section("References", "references", len(ranked), tuple(shown)),
+        Section("Asked", "sources", 0, asked, aside=True),
+    ]
     if len(shown) < len(ranked) and options.page.number * options.page.size < len(ranked):
-        sections.append(Section("Suggested Follow-ups", "followups", 0, (Finding("follow_up", options.next()),)))
+        sections.append(
+            Section("Suggested Follow-ups", "followups", 0, (Finding("follow_up", options.next()),), aside=True)
+        )
     score = EVIDENCE["resolved" if certain == len(ranked) else "heuristic"]
     slices = {
         "references": Slice(len(ranked), f"references: {certain} certain, {len(ranked) - certain} by name only"),
@@ -150,6 +156,8 @@ def ask(snapshot: Snapshot, options: ReferencesOptions) -> Answer:
             confidence=Confidence("resolved" if certain == len(ranked) else "heuristic", score, bucket(score)),
             degradation=Degradation(lsp=servers.status),
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
+            headline=count_places((mention.path for mention in ranked), "reference")
+            + (f": {certain:,} certain, {len(ranked) - certain:,} by name only" if certain < len(ranked) else ""),
         ),
         sections=tuple(section for section in sections if section.findings),
         degraded=servers.events(),

@@ -269,7 +269,7 @@ def _merge(
     follow = [
         Finding("follow_up", command_of(o.step, place)) for o in outcomes if o.answer is not None and o.answer.found
     ]
-    sections += [Section("In Full", "followups", 0, tuple(follow))] if follow else []
+    sections += [Section("In Full", "followups", 0, tuple(follow), aside=True)] if follow else []
     states = {status: sum(1 for o in outcomes if o.status == status) for status in ("done", "skipped", "failed")}
     fruitful = sum(1 for _, answer in answers if answer.found)
     slices = {

@@ -12,6 +12,7 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from cq.answers.page import count_tokens, take
+from cq.answers.words import count
 from cq.language import TEXT, describe
 from cq.model.answer import (
     EVIDENCE,
@@ -201,20 +202,27 @@ class _Assembly:
             ]
             return (
                 *rows,
-                Section("Suggested Follow-ups", "followups", findings=self._follow_ups(len(shown), len(listed))[:1]),
+                Section(
+                    "Suggested Follow-ups",
+                    "followups",
+                    findings=self._follow_ups(len(shown), len(listed))[:1],
+                    aside=True,
+                ),
             )
         sections = [
-            Section("Code Overview", "overview", findings=self._overview()),
-            Section("Target Candidates", "candidates", len(self.definitions), self._candidates()),
-            Section("Neighborhood Preview", "neighborhood", findings=self._preview()),
+            Section("Code Overview", "overview", findings=self._overview(), aside=True),
+            Section("Target Candidates", "candidates", len(self.definitions), self._candidates(), aside=True),
+            Section("Neighborhood Preview", "neighborhood", findings=self._preview(), aside=True),
             self._listing("Definitions", "definitions", ("definition",), by_title),
-            Section("Top Contexts", "contexts", self._count_scopes(), self._contexts()),
+            Section("Top Contexts", "contexts", self._count_scopes(), self._contexts(), aside=True),
             self._listing("Imports", "imports", ("import", "from_import"), by_title),
             self._listing("Callsites", "callsites", ("callsite", "decorator"), by_title),
             self._uses(by_title),
             self._non_code(by_title),
-            Section("Hot Files", "files", len(self._by_file()), self._hot_files()),
-            Section("Suggested Follow-ups", "followups", findings=self._follow_ups(len(shown), len(listed))),
+            Section("Hot Files", "files", len(self._by_file()), self._hot_files(), aside=True),
+            Section(
+                "Suggested Follow-ups", "followups", findings=self._follow_ups(len(shown), len(listed)), aside=True
+            ),
         ]
         return tuple(section for section in sections if section.findings)
 
@@ -345,7 +353,8 @@ class _Assembly:
         rows = tuple(by_title.get("Uses by Kind", ()))
         left = [(kind, count) for kind, count in sorted(others.items(), key=lambda item: (-item[1], item[0]))]
         counted = tuple(Finding("count", f"{count} {kind}", count=count) for kind, count in left)
-        return Section("Uses by Kind", "uses", sum(others.values()), (*counted, *rows))
+        total = sum(others.values())
+        return Section("Uses by Kind", "uses", total, (*(counted if len(rows) < total else ()), *rows))
 
     def _non_code(self, by_title: dict[str, list[Finding]]) -> Section:
         hits = [hit for hit in self.hits if hit.category in NON_CODE]
@@ -357,7 +366,9 @@ class _Assembly:
         )
         rows = tuple(by_title.get("Non-Code", ()))
         note = "" if rows else "collapsed; `--include-strings` lists them"
-        return Section("Non-Code", "non_code", len(hits), (*counted, *rows), collapsed=not rows, note=note)
+        return Section(
+            "Non-Code", "non_code", len(hits), (*counted, *rows), collapsed=not rows, note=note, aside=not rows
+        )
 
     def _hot_files(self) -> tuple[Finding, ...]:
         return tuple(Finding("file", f"{count} {path}", count=count) for path, count in _most(self._by_file(), PREVIEW))
@@ -418,7 +429,23 @@ class _Assembly:
             Confidence(evidence, confidence, bucket(confidence)),
             self._degradation(),
             budget,
+            self._say_found(),
         )
+
+    def _say_found(self) -> str:
+        """How many mentions, of what; which of them are not listed."""
+        found, files = self.found, len(self._by_file())
+        total = len(self.hits) if self.options.kinds else found.total
+        said = f"{count(total, 'mention')} in {count(files, 'file')}"
+        counts = Counter(_WORDS.get(hit.category, "other use") for hit in self.hits if hit.category not in NON_CODE)
+        parts = [count(number, word) for word, number in _most(counts, None)]
+        text = sum(1 for hit in self.hits if hit.category in NON_CODE)
+        if text and not self.only_text:
+            listed = "" if self.options.include_strings or self.options.kinds else " (--include-strings lists them)"
+            parts.append(f"{text:,} in comments, strings and text{listed}")
+        if self._is_capped():
+            parts.append(f"of the best {len(self.all):,}")
+        return f"{said}: {', '.join(parts)}" if parts else said
 
     def _risk(self) -> Risk:
         calls = sum(1 for hit in self.all if hit.category in _CALLS)
@@ -521,6 +548,11 @@ class _Assembly:
         )
         where = ", ".join(sorted(defined))
         return [f"defined in {where}; {count} uses in {name}" for name, count in _most(used, None)] if defined else []
+
+
+_WORDS = {
+    "definition": "definition", "callsite": "call", "decorator": "call", "import": "import", "from_import": "import",
+}  # fmt: skip
 
 
 def _is_quoted(hit: Hit) -> bool:

@@ -23,7 +23,7 @@ def check(args: Namespace) -> None:
 
 def write(answer: FindAnswer, args: Namespace) -> int:
     if args.format == "json":
-        return print_answer(answer, "json", sys.argv[1:])
+        return print_answer(answer, args)
     if args.format == "plain":
         text = render_plain(answer)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 
 from cq.model.answer import Answer
@@ -15,4 +14,4 @@ def write(answer: Answer, args: Namespace) -> int:
 
     if answer.summary["resolution_kind"] == "invalid":
         raise UsageError(answer.degraded[0].message, hint="give Name, Class.method, path:Name or path:line[:col]")
-    return print_answer(answer, args.format, sys.argv[1:], render_neighborhood)
+    return print_answer(answer, args, render_neighborhood)

@@ -67,6 +67,16 @@ def add_freshness_options(parser: ArgumentParser) -> None:
     )
 
 
+def add_look_options(parser: ArgumentParser) -> None:
+    """How an answer is shown to people."""
+    parser.add_argument(
+        "--card", action="store_true", help="also show what is known beside the answer: risk, confidence, next commands"
+    )
+    parser.add_argument(
+        "--hyperlink-format", metavar="FORMAT", help="where links of a terminal lead: vscode, kitty, file, none, …"
+    )
+
+
 def repeat_place(args: Namespace) -> tuple[str, ...]:
     """The options that say which tree is asked, quoted, for commands that are suggested."""
     given = [("--root", args.root), ("--index-dir", args.index_dir)]
@@ -74,9 +84,10 @@ def repeat_place(args: Namespace) -> tuple[str, ...]:
     return (*words, *(["--no-refresh"] if args.no_refresh else []))
 
 
-def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[Answer], str] | None = None) -> int:
+def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | None = None) -> int:
     """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
     Ctrl-C cut short."""
+    form, argv, card = args.format, sys.argv[1:], bool(vars(args).get("card"))
     from cq.surfaces.render import render_jsonl
     from cq.surfaces.render.answer import find_rows, render_answer, render_plain
 
@@ -94,7 +105,7 @@ def print_answer(answer: Answer, form: str, argv: list[str], render: Callable[[A
 
         sys.stdout.write(draw(answer.edges, form))
     else:
-        sys.stdout.write((render or render_answer)(answer))
+        sys.stdout.write((render or render_answer)(answer, card=card))
     if form in ("mermaid", "dot", "svg") and not answer.found:
         for event in answer.degraded:
             print(f"cq: {event.message}", file=sys.stderr)
@@ -154,6 +165,8 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     options["max_stale"] = given.get("max_stale") or 0.0
     workspace = Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
     terminal.root = workspace.root
+    asked = given.get("hyperlink_format")
+    terminal.link_format = None if asked is None else terminal.read_link_format(asked)
     return workspace
 
 

@@ -19,6 +19,6 @@ def write(answer: Answer, args: Namespace) -> int:
                 f"--format {args.format} draws what expand= finds, and there is no query",
                 hint="a query has parts like entity=function",
             )
-        return print_answer(answer, args.format, sys.argv[1:])
+        return print_answer(answer, args)
     sys.stdout.write(render_query(answer, args.format))
     return 0 if answer.found else 1

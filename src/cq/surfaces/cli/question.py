@@ -4,7 +4,6 @@ written. A question whose command is more than that has a module of its own besi
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from importlib import import_module
@@ -14,6 +13,7 @@ from cq.answers.options import find_written, read_form
 from cq.model.errors import UsageError
 from cq.surfaces.cli.options import (
     add_freshness_options,
+    add_look_options,
     add_place_options,
     add_progress_option,
     note_servers,
@@ -78,6 +78,8 @@ class QuestionCommand:
             )
         self._offer("configure", lambda _: None)(parser)
         _add_format(parser, self._question.formats)
+        if self._question.name not in ("find", "q"):  # which have pages of their own
+            add_look_options(parser)
         add_progress_option(parser)
         add_freshness_options(parser)
         add_place_options(parser)
@@ -117,7 +119,7 @@ class QuestionCommand:
 
 
 def _write(answer: Answer, args: Namespace) -> int:
-    return print_answer(answer, args.format, sys.argv[1:])
+    return print_answer(answer, args)
 
 
 def _join(one: Written, value: Any) -> Any:

@@ -14,4 +14,4 @@ def write(answer: Answer, args: Namespace) -> int:
     if args.format == "plain" and answer.found:
         sys.stdout.write(render_source(answer))
         return 0
-    return print_answer(answer, args.format, sys.argv[1:])
+    return print_answer(answer, args)

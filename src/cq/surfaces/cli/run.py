@@ -37,7 +37,7 @@ def make_options(args: Namespace, own: dict[str, Any]) -> RunOptions:
 
 def write(answer: Answer, args: Namespace) -> int:
     """2 where a step failed and that was to stop it."""
-    status = print_answer(answer, args.format, sys.argv[1:])
+    status = print_answer(answer, args)
     return 2 if args.stop_on_error and answer.summary["failed"] else status
 
 

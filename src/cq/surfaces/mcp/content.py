@@ -1,4 +1,4 @@
-"""An answer as the protocol's content: first the card, then one piece per file, each with its priority."""
+"""An answer as the protocol's content: first what was asked and found, then the findings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from cq.model.answer import Answer, Finding, Section
+from cq.model.answer import Answer
 from cq.model.find import FindAnswer
 from cq.model.status import Status
 from cq.questions.find.layout import render_graph
 from cq.surfaces.render import find
-from cq.surfaces.render.answer import render_card, render_finding, render_notes, render_section
+from cq.surfaces.render.answer import render_body, render_head, render_notes
+from cq.surfaces.render.neighborhood import render_around
 from cq.surfaces.render.status import render_status
 
 Piece = tuple[str, float]  # text, priority
@@ -43,26 +44,16 @@ def render_pieces(answer: Answer | Status, budget: int) -> list[Piece]:
         return _fit([], lambda _: render_status(answer), budget)
     if isinstance(answer, FindAnswer) and answer.results:
         _, *pieces = find.render_pieces(answer)
-        notes = "\n".join(["", *render_notes(answer)[1:], f"answered by find, {_describe_age(answer)}"])
+        notes = "\n".join(["", *render_notes(answer), f"answered by find, {_describe_age(answer)}"])
         return _fit(pieces, lambda tokens: render_graph(answer, tokens, budget) + notes, budget)
-    parts = [part for part in answer.sections if any(row.location for row in part.findings)]
-    if answer.command in _BY_FILE:
-        files: dict[str, list[Finding]] = {}
-        for part in parts:
-            for row in part.findings:
-                if row.location is not None:
-                    files.setdefault(row.location.path, []).append(row)
-        texts = [_render_file(path, found) for path, found in files.items()]
-    else:
-        texts = ["\n".join(render_section(part)) for part in parts]
-    card = "\n".join([*render_card(answer), *_render_rest(answer, parts)])
-    pieces = [(text, _priority(at)) for at, text in enumerate(texts)]
-    shown = len({row.location.path for part in parts for row in part.findings if row.location})
-    return _fit(pieces, lambda tokens: f"{_render_head(answer, shown, tokens, budget)}\n{card}", budget)
-
-
-# Answers whose findings are lines of files; in the others it matters what is listed as what.
-_BY_FILE = frozenset({"search", "calls", "q", "read", "references", "diagnostics"})
+    render = render_around if answer.command == "neighborhood" and answer.found else render_body
+    body = "\n\n".join("\n".join(block) for block in render(answer))
+    head = "\n".join([*([] if render is render_around else render_head(answer)), *render_notes(answer)])
+    files = {row.location.path for part in answer.sections if not part.aside for row in part.findings if row.location}
+    pieces = [(body, 0.9)] if body else []
+    return _fit(
+        pieces, lambda tokens: f"{_render_top(answer, len(files), tokens, budget)}\n{head}".rstrip("\n"), budget
+    )
 
 
 def _fit(pieces: list[Piece], render: Callable[[int], str], budget: int) -> list[Piece]:
@@ -121,42 +112,15 @@ def _drop_end(lines: list[str], tokens: int) -> int:
     return before - len(lines)
 
 
-def _render_rest(answer: Answer, parts: list[Section]) -> list[str]:
-    """What has no place: counts, commands, and sections that are counted only."""
-    rows: list[str] = []
-    for section in answer.sections:
-        if (section in parts and answer.command not in _BY_FILE) or section.kind in _FOR_PEOPLE:
-            continue
-        words = [finding.message for finding in section.findings if finding.location is None]
-        rows += [f"{section.title}: {'; '.join(words)}"] if words else []
-        rows += [f"{section.title}: {section.total:,}, not listed"] if section.total and not section.findings else []
-    return rows
-
-
-_FOR_PEOPLE = frozenset({"followups", "suggested_followups", "provenance"})  # commands to paste, and ids
-
-
-def _render_file(path: str, found: list[Finding]) -> str:
-    """The path once, then what is found in it by line and column."""
-    rows = [f"// {path}"]
-    for finding in found:
-        head, *rest = render_finding(finding)
-        rows += [head.lstrip(" ").removeprefix(f"{path}:"), *rest]
-    return "\n".join(rows)
-
-
-def _priority(at: int) -> float:
-    return max(round(0.95 - 0.05 * at, 2), 0.1)
-
-
-def _render_head(answer: Answer, files: int, tokens: int, limit: int) -> str:
+def _render_top(answer: Answer, files: int, tokens: int, limit: int) -> str:
     query = answer.summary.get("query", "")
     query = query if len(query) <= _LONGEST else f"{query[:_LONGEST]}…"
     budget = answer.insight.budget if answer.insight else None
     page = f" | page {budget.page} of {budget.pages}" if budget and budget.pages > 1 else ""
     more = f", page={budget.page + 1} has more" if budget and budget.page < budget.pages else ""
     shown = f"{answer.found} found, {files} files shown{page}{more}"
-    return f'{answer.command}: "{query}" | {shown} | {tokens:,}/{limit:,} tokens | {_describe_age(answer)}'
+    said = f'{answer.command}: "{query}" | {shown} | {tokens:,}/{limit:,} tokens'
+    return said if answer.run.generation else f"{said} | {_describe_age(answer)}"
 
 
 def _describe_age(answer: Answer) -> str:

@@ -1,8 +1,10 @@
-"""An answer as text. Source lines stand in indented blocks, which Markdown shows as they are."""
+"""An answer as text: the answer first, every path once."""
 
 from __future__ import annotations
 
-from cq.answers.page import SMALL
+from collections.abc import Iterable
+
+from cq.answers.words import count_first
 from cq.model.answer import (
     READS,
     Answer,
@@ -23,30 +25,56 @@ from cq.model.answer import (
 )
 from cq.questions.find.layout import show_query
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
-from cq.surfaces.render.terminal import highlight, show_place
+from cq.surfaces.render.terminal import highlight, highlight_hit, show_place
 
-_INDENT = "    "
+_INDENT = "  "
 _SHOWN_EVENTS = 6
 
 
-def render_answer(answer: Answer) -> str:
-    """At most about a hundred lines for a default question."""
-    lines: list[str] = []
-    if answer.insight is not None:
-        small = answer.insight.budget is not None and 0 < answer.insight.budget.tokens < SMALL
-        lines += [] if small else [render_heading("Insight Card"), *_render_card(answer, answer.insight), ""]
-    else:
-        lines += [*render_nothing(answer), ""]
-    for section in answer.sections:
-        lines += [*render_section(section), ""]
-    lines += render_notes(answer)
-    return "\n".join(lines).rstrip("\n") + "\n"
+def render_answer(answer: Answer, *, card: bool = False) -> str:
+    """The answer first: what it is about in a line or two, then the findings, each file once. What is known beside it
+    follows with `card`; what was left out or not done always."""
+    return join_blocks([render_head(answer), *render_body(answer, card=card), *render_end(answer, card=card)])
 
 
-def render_card(answer: Answer) -> list[str]:
-    """The card and what was left out or not done, without headings."""
-    card = _render_card(answer, answer.insight) if answer.insight else render_nothing(answer)
-    return [*card, *render_notes(answer)[1:]]
+def join_blocks(blocks: Iterable[list[str]]) -> str:
+    """With a blank line between them."""
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def render_head(answer: Answer) -> list[str]:
+    """What is asked about, and the answer in a sentence."""
+    insight = answer.insight
+    if insight is None:
+        return render_nothing(answer)
+    rows: list[str] = []
+    target = insight.target
+    if target is not None and not any(
+        section.kind in _TELLS_TARGET and not section.aside for section in answer.sections
+    ):
+        where = target.location
+        place = show_place(where.path, where.start_line, where.start_col)
+        rows.append(f"{target.kind} {one_line(target.name)} {place}")
+    if target is not None and target.of > 1 and target.others:
+        rest = target.of - 1 - len(target.others)
+        more = [f"{rest} more"] if rest > 0 else []
+        others = ", ".join([*(f"{show_path(o.path)}:{o.line} {one_line(o.name)}" for o in target.others), *more])
+        rows.append(f"{target.index} of {target.of}, {target.reason}; others: {others}")
+    said = insight.headline or "; ".join(count_first(part.total, part.what) for part in insight.neighborhood.values())
+    return [*rows, one_line(said)] if said else rows
+
+
+def render_body(answer: Answer, *, card: bool = False) -> list[list[str]]:
+    """The sections; one that holds all there is needs no title."""
+    sections = [section for section in answer.sections if card or not section.aside]
+    lone = len(sections) == 1 and sections[0].total <= count_shown(sections[0]) and not sections[0].note
+    return [render_section(section, titled=not lone) for section in sections]
+
+
+def render_end(answer: Answer, *, card: bool = False) -> list[list[str]]:
+    """The card where it is asked for; what was left out or not done, and where the rest is."""
+    blocks = [[render_heading("Card"), *_render_card(answer, answer.insight)]] if card and answer.insight else []
+    return [*blocks, render_notes(answer, card=card)]
 
 
 def render_plain(answer: Answer) -> str:
@@ -83,19 +111,10 @@ _SITES = (
 
 def _render_card(answer: Answer, insight: Insight) -> list[str]:
     rows: list[str] = []
-    target = insight.target
-    if target is not None:
-        of = f" ({target.index} of {target.of}: {target.reason})" if target.of > 1 else ""
-        rows.append(f"target      {target.kind} {target.name}{of}")
-        where = target.location
-        place = f"{show_path(where.path)}:{where.start_line}:{where.start_col}"
-        rows.append(f"            {place}: {target.signature}")
-        if target.others:
-            more = f" and {target.of - 1 - len(target.others)} more" if target.of > 1 + len(target.others) else ""
-            named = (f"{show_path(other.path)}:{other.line} {other.name}" for other in target.others)
-            rows.append(f"others      {', '.join(named)}{more}")
+    if insight.target is not None and insight.target.signature:
+        rows.append(f"signature   {insight.target.signature}")
     if insight.neighborhood:
-        parts = [f"{part.total} {part.what}" for part in insight.neighborhood.values() if part.total]
+        parts = [count_first(part.total, part.what) for part in insight.neighborhood.values() if part.total]
         rows += [f"around it   {'; '.join(parts)}"] if parts else []
     if insight.risk is not None:
         drivers = f": {'; '.join(insight.risk.drivers)}" if insight.risk.drivers else ""
@@ -105,20 +124,11 @@ def _render_card(answer: Answer, insight: Insight) -> list[str]:
         rows.append(f"confidence  {said.bucket}: {said.evidence}, {said.score:g}")
     state = insight.degradation
     rows.append(f"done        scan {state.scan}, scope {state.scope}, enrichment {state.enrichment}, lsp {state.lsp}")
-    if insight.budget is not None:
-        rows.append(f"shown       {_render_budget(answer)}")
+    budget = insight.budget
+    if budget is not None:
+        limit = f" of {budget.tokens:,}" if budget.tokens else ""
+        rows.append(f"cost        about {budget.used:,}{limit} tokens; {answer.run.elapsed_ms:,.0f} ms")
     return [_INDENT + one_line(row) for row in rows]
-
-
-def _render_budget(answer: Answer) -> str:
-    budget = answer.insight.budget if answer.insight else None
-    if budget is None:
-        return ""
-    page = f", page {budget.page} of {budget.pages}" if budget.pages > 1 else ""
-    limit = f" of {budget.tokens:,}" if budget.tokens else ""
-    found = f" listed, {answer.found:,} found" if answer.found > budget.total else ""
-    cost = f"about {budget.used:,}{limit} tokens; {answer.run.elapsed_ms:,.0f} ms"
-    return f"{budget.shown} of {budget.total:,}{found}{page}; {cost}"
 
 
 def render_nothing(answer: Answer) -> list[str]:
@@ -137,57 +147,116 @@ def render_nothing(answer: Answer) -> list[str]:
     return rows
 
 
-def render_section(section: Section) -> list[str]:
+def count_shown(section: Section) -> int:
+    """The findings that are places, without counts and commands."""
     shown = sum(1 for finding in section.findings if isinstance(finding.details, _SITES))
-    shown = shown or sum(1 for finding in section.findings if finding.stable_id)  # nodes of a neighborhood
-    title = section.title
-    if section.total:
-        title += f" ({shown} of {section.total:,})" if shown else f" ({section.total:,})"
-    lines = [render_heading(title) + (f" {section.note}" if section.note else "")]
-    for finding in section.findings:
-        lines += render_finding(finding)
+    return shown or sum(1 for finding in section.findings if finding.stable_id)  # nodes of a neighborhood
+
+
+def render_section(section: Section, *, titled: bool = True) -> list[str]:
+    """A path stands once, whatever is found in its file; what has no place comes first."""
+    shown, notes = count_shown(section), [section.note] if section.note else []
+    status = _find_status(section)
+    notes += [status] if status == "possible" and shown > 1 else []
+    lines: list[str] = []
+    if titled or notes:
+        count = f" ({f'{shown} of ' if 0 < shown < section.total else ''}{section.total:,})" if section.total else ""
+        said = f" {show_path(one_line('; '.join(notes)))}" if notes else ""
+        lines.append(render_heading(section.title + count) + said)
+    files: dict[str, list[Finding]] = {}
+    is_ordered = section.kind in _ORDERED
+    for number, finding in enumerate(section.findings):
+        if finding.location is None and not is_ordered:
+            lines.append(_INDENT + show_path(one_line(finding.message)))
+        else:
+            key = f"{number}" if is_ordered or finding.location is None else finding.location.path
+            files.setdefault(key, []).append(finding)
+    for findings in files.values():
+        lines += _render_file(sorted(findings, key=_find_line), status)
     return lines
 
 
-def render_finding(finding: Finding) -> list[str]:
-    where, details = finding.location, finding.details
-    if where is None:
-        return [_INDENT + show_path(one_line(finding.message))]
-    place = show_place(where.path, where.start_line, where.start_col)
-    text = finding.message
+def _find_line(finding: Finding) -> tuple[int, int]:
+    where = finding.location
+    return (where.start_line, where.start_col) if where else (0, 0)
+
+
+# Sections that tell one thing after the other, and those that say themselves what the target is.
+_ORDERED = frozenset({"path", "cycle", "steps", "target_tldr"})
+_TELLS_TARGET = frozenset({"source", "contracts", "definitions"})
+
+
+def _find_status(section: Section) -> str:
+    """What is said once if it holds of all calls or references of a section."""
+    statuses = {d.status for f in section.findings if isinstance(d := f.details, (CallDetails, ReferenceDetails))}
+    return statuses.pop() if len(statuses) == 1 else ""
+
+
+def _render_file(findings: list[Finding], status: str) -> list[str]:
+    """What is found in one file: on one line where it is one, else below its path."""
+    first = findings[0]
+    if first.location is None:
+        return [_INDENT + show_path(one_line(first.message))]
+    path = first.location.path
+    if len(findings) == 1:
+        return render_finding(first, show_place(path, first.location.start_line, first.location.start_col), "", status)
+    rows = [show_place(path)]
+    for finding in findings:
+        if finding.location is not None:
+            line, col = finding.location.start_line, finding.location.start_col
+            rows += render_finding(finding, show_place(path, line, col, named=False), _INDENT, status)
+    return rows
+
+
+def render_finding(finding: Finding, place: str, indent: str, status: str = "") -> list[str]:
+    """`place` as it is to be shown; `status` is what need not be said of each."""
+    where, details, text = finding.location, finding.details, finding.message
     if isinstance(details, CallDetails):
-        caller = f" ({details.caller})" if details.caller else ""
         # How the index itself came to know is in JSON; that someone else said so is worth a word.
         by = "".join(f" by {source}" for source in details.evidence if source.startswith(("lsp.", "scip")))
+        doubt = f" {details.status}" if details.status not in ("certain", status) else ""
         what = f" {details.call_kind}" if details.call_kind in READS else ""
-        rows = [f"{_INDENT}{place} {details.status}{what}{by}{caller}: {text.strip()}"]
+        caller = f" ({details.caller})" if details.caller else ""
+        rows = [f"{indent}{place}{doubt}{what}{by}{caller}: {show_hit(finding, details.language)}"]
         for step in details.witness:
             at = show_place(step.location.path, step.location.start_line, step.location.start_col)
-            rows.append(f"{_INDENT}  {at} {one_line(step.says)}")
-        return [*rows, f"{_INDENT}  {details.no_witness}"] if details.no_witness else rows
+            rows.append(f"{indent}{_INDENT}{at} {one_line(step.says)}")
+        return [*rows, f"{indent}{_INDENT}{details.no_witness}"] if details.no_witness else rows
     if isinstance(details, ReferenceDetails):
+        doubt = f" {details.status}" if details.status not in ("certain", status) else ""
         scope = f" ({details.scope})" if details.scope else ""
-        return [f"{_INDENT}{place} {details.status}, {' '.join(details.sources)}{scope}: {text.strip()}"]
+        return [f"{indent}{place}{doubt}{scope}: {show_hit(finding, details.language)}"]
     if isinstance(details, DiagnosticDetails):
         code = f" {details.code}" if details.code else ""
-        return [f"{_INDENT}{place} {details.severity}, {details.source}{code}: {one_line(text)}"]
+        return [f"{indent}{place} {details.severity}, {details.source}{code}: {one_line(text)}"]
     if isinstance(details, HoverDetails):
-        return _render_contract(place, details, text)
+        return _render_contract(indent + place, details, text)
     if isinstance(details, ServerDetails) and details.text:
-        rows = [f"{place}: {one_line(text)}", *(f"  | {line}".rstrip() for line in details.text.splitlines())]
-        return [_INDENT + row for row in rows]
+        rows = [f"{place}: {one_line(text)}", *(f"{_INDENT}| {line}".rstrip() for line in details.text.splitlines())]
+        return [indent + row for row in rows]
     if isinstance(details, SourceDetails):
-        return [*_render_source(place, where.end_line, details)]
+        return _render_source(place, where.end_line if where else 0, details)
     if not isinstance(details, MatchDetails):
-        return [f"{_INDENT}{place}: {one_line(text)}"]
+        return [f"{indent}{place}: {one_line(text)}"]
     scope = f" ({details.scope})" if details.scope else ""
     kind = "" if finding.category in _TITLED else f" {finding.category}"
-    head = f"{_INDENT}{place}{kind}{scope}"
+    head = f"{indent}{place}{kind}{scope}"
     if not details.context:
-        return [f"{head}: {text.strip()}"]
+        return [f"{head}: {show_hit(finding, details.language)}"]
     numbered = enumerate(details.context, details.context_line)
-    rows = [f"{_INDENT}  {number:>5} {line}".rstrip() for number, line in numbered]
+    rows = [f"{indent}{_INDENT}{number:>5} {line}".rstrip() for number, line in numbered]
     return [head, *rows]
+
+
+def show_hit(finding: Finding, language: str) -> str:
+    """The line it stands on; on a terminal coloured, with the hit marked."""
+    line = finding.message
+    text = line.strip()
+    if finding.location is None:
+        return text
+    start = finding.location.start_col - 1 - (len(line) - len(line.lstrip()))
+    match = finding.details.match if isinstance(finding.details, MatchDetails) else ""
+    return highlight_hit(text, language, start, len(match))
 
 
 def _render_contract(place: str, details: HoverDetails, text: str) -> list[str]:
@@ -196,24 +265,30 @@ def _render_contract(place: str, details: HoverDetails, text: str) -> list[str]:
     rows += [f"  {line}" for line in text.splitlines()]
     rows += [f"  returns {details.returns}"] if details.returns and details.returns not in text else []
     rows += [f"  | {line}".rstrip() for line in details.doc.strip().splitlines()]
-    return [_INDENT + row for row in rows]
+    return [rows[0], *(_INDENT + row for row in rows[1:])]
 
 
 def _render_source(place: str, last: int, details: SourceDetails) -> list[str]:
     source = highlight("\n".join(details.source.splitlines()), details.language)
-    rows = [f"{place} to line {last}", render_block(source.split("\n"), details.language)]
-    rows += [f"read on: cq read {details.more}"] if details.more else []
-    return rows + [f"also: {other.kind} {other.name} {other.path}:{other.line}" for other in details.others]
+    name = f" {one_line(details.name)}" if details.name else ""
+    rows = [f"{place} to line {last}{name}", render_block(source.split("\n"), details.language)]
+    return [*rows, f"read on: cq read {details.more}"] if details.more else rows
 
 
 _TITLED = frozenset({"definition", "callsite", "import", "from_import"})
 
 
-def render_notes(answer: Answer) -> list[str]:
+def render_notes(answer: Answer, *, card: bool = False) -> list[str]:
     """What was left out or not done, and where the rest is."""
     rows = [f"{event.severity}: {event.message}" for event in answer.degraded[:_SHOWN_EVENTS]]
     more = len(answer.degraded) - _SHOWN_EVENTS
     rows += [f"{more} more notes in --format json"] if more > 0 else []
+    budget = answer.insight.budget if answer.insight else None
+    if budget is not None and budget.pages > 1:
+        found = f" ({answer.found:,} found)" if answer.found > budget.total else ""
+        page = f", page {budget.page} of {budget.pages}" if budget.page > 1 else ""
+        rest = f"; --page {budget.page + 1} shows more" if budget.page < budget.pages else ""
+        rows.append(f"{budget.shown:,} of {budget.total:,} shown{found}{page}{rest}")
     rows += [
         f"capped: {cut.cap} at {cut.limit:,} of {cut.observed:,}"
         + ("; there is no room for what lies farther" if cut.cap == "depth" else f"; {cut.omitted:,} counted only")
@@ -222,7 +297,7 @@ def render_notes(answer: Answer) -> list[str]:
         if cut.scope.rpartition(".")[2] != "answer" and cut.cap != "preview"
     ]
     rows += [f"more: cq artifact get {artifact.id}" for artifact in answer.artifacts if artifact.kind in _WORTH_A_LINE]
-    return [render_heading("Notes"), *(_INDENT + one_line(row) for row in rows)] if rows else []
+    return list(map(one_line, rows))
 
 
 _WORTH_A_LINE = frozenset({"cross_language"})

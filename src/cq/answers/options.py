@@ -225,6 +225,8 @@ def _write(field: str, option: Option, bare: Any, bounds: list[Meta], default: A
         shape, kind = "count" if bare is int else "share", Annotated[bare, *bounds] if bounds else bare
     elif option.parse is not None or get_origin(bare) is tuple:
         shape, kind = "texts", Words
+    elif option.choices:
+        kind = Literal[option.choices]
     least, most = ([getattr(bound, name) for bound in bounds if getattr(bound, name) is not None] for name in _BOUNDS)
     return Written(
         name, field, option, shape, kind, option.help, default, required, least=min(least, default=None),
@@ -259,11 +261,12 @@ def make_form(
             continue
         if one.attribute != one.key:
             renamed[one.attribute] = one.key
+        told = Meta(description=one.help)
         if one.required:
-            fields.append((one.attribute, one.type))
+            fields.append((one.attribute, Annotated[one.type, told]))
             continue
         default = False if one.shape == "flag" else () if one.shape == "texts" else None
-        fields.append((one.attribute, one.type | None if default is None else one.type, default))
+        fields.append((one.attribute, Annotated[one.type if default is not None else one.type | None, told], default))
     return msgspec.defstruct(
         name, fields, bases=(base,), frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
         rename=renamed or None, **config,

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from cq.answers.options import Options, make_form, read_form
+from cq.answers.options import Options, find_written, make_form, read_form
 from cq.model.errors import UsageError, suggest
 from cq.questions.table import QUESTIONS
 
@@ -56,16 +56,19 @@ def read_options(asked: Asked, root: Path, own: dict[str, Any]) -> Options:
     try:
         given = msgspec.convert(asked.options, form)
     except msgspec.ValidationError as error:
-        raise _explain(str(error), asked.question, form) from None
+        raise _explain(str(error), asked.question, kind, form) from None
     words = {field.encode_name: getattr(given, field.name) for field in msgspec.structs.fields(form)}
     return read_form(kind, words, Places(root, root), lines=asked.format == "plain", measure="text", own=own)
 
 
-def _explain(message: str, question: str, form: type[msgspec.Struct]) -> UsageError:
+def _explain(message: str, question: str, kind: type[Options], form: type[msgspec.Struct]) -> UsageError:
     message, _, place = message.partition(" - at ")
     if unknown := re.search(r"unknown field `(.*)`", message):
         names = [field.encode_name for field in msgspec.structs.fields(form)]
         return UsageError(f"{question} has no option {unknown[1]!r}", hint=suggest(unknown[1], names))
+    if wrong := re.search(r"Invalid enum value '(.*)'", message):
+        choices = next(one.option.choices for one in find_written(kind) if one.key == place.strip("`$."))
+        return UsageError(f"{place.strip('`$.')} is not {wrong[1]!r}", hint=suggest(wrong[1], choices))
     where = place.strip("`$").strip(".")
     return UsageError(f"{where}: {message}" if where else message, hint=f"see docs/{question}.md")
 

@@ -19,6 +19,7 @@ from mcp.server.lowlevel import Server
 
 from cq import __version__
 from cq.answers.options import find_written
+from cq.indexing.index import find_root
 from cq.model.answer import Answer, SourceDetails
 from cq.model.errors import REGISTRY, CqError
 from cq.model.status import Degraded
@@ -37,7 +38,7 @@ from cq.surfaces.mcp.tools import (
     parse_arguments,
 )
 from cq.surfaces.render import render_json
-from cq.workspace import Workspace, find_root
+from cq.workspace import Workspace
 
 Context = ServerRequestContext[Any, Any]
 INVALID, INTERNAL = -32602, -32603

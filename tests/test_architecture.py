@@ -142,6 +142,8 @@ SPELLED = {
     ("providers/session.py", "markdown"): "a word of the protocol",
     ("providers/symtables.py", "python"): "of the interpreter that cq runs in",
     ("providers/ty.py", "python"): "a server for this language",
+    ("risk/guards.py", "sql"): "a kind of sink",
+    ("risk/rules.py", "sql"): "a kind of sink",
     ("providers/typescript.py", "javascript"): "a server for this language",
     ("providers/typescript.py", "jsx"): "a server for this language",
     ("providers/typescript.py", "tsx"): "a server for this language",

@@ -72,12 +72,14 @@ from cq.questions.q import QueryOptions
 from cq.questions.rank import RankOptions
 from cq.questions.read import ReadOptions
 from cq.questions.references import ReferencesOptions
+from cq.questions.risk import RiskOptions
 from cq.questions.run import ReportOptions, RunOptions
 from cq.questions.run.plan import make_plan, parse_plan
 from cq.questions.scopes import ScopesOptions
 from cq.questions.search import SearchOptions
 from cq.questions.side_effects import EffectsOptions
 from cq.questions.sig_impact import SignatureOptions
+from cq.questions.tests_for import TestsForOptions
 from cq.questions.types import TypesOptions
 from cq.snapshot.rows import Completion, IndexedCall, IndexedChunk, IndexedFile, IndexedSymbol
 from cq.workspace import Workspace
@@ -94,8 +96,8 @@ __all__ = [
     "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
     "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError",
     "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
-    "ReferencesOptions", "ReportOptions", "Result", "Risk", "Run", "RunOptions", "ScopesOptions", "ScoreParts",
-    "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError",
-    "Status", "Step", "StoreError", "Target", "Truncation", "TypesOptions", "UsageError", "Validation", "Workspace",
-    "__version__", "make_plan", "parse_plan", "query",
+    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "Run", "RunOptions", "ScopesOptions",
+    "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails",
+    "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions",
+    "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan", "query",
 ]  # fmt: skip

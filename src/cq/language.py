@@ -14,7 +14,7 @@ import msgspec
 
 Offer = Literal[
     "symbols", "calls", "imports", "exports", "references", "flows", "types", "docs",
-    "links", "candidates", "scopes", "exceptions", "effects",
+    "links", "candidates", "scopes", "exceptions", "effects", "risk",
 ]  # fmt: skip
 TEXT = "text"  # the language of prose, and of every file in none that we know
 _FOLDER = Path(__file__).parent / "languages"
@@ -43,6 +43,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     declares_encoding: bool = False  # in a comment, as PEP 263 has it
     # -- what is read of it: classes are `module:Class` below cq.languages
     reader: str = ""
+    detail: str = ""  # reads its code in detail, for those who follow values along the statements
     grammar: str = ""
     grammar_function: str = "language"
     dialect: str = ""

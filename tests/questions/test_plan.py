@@ -238,6 +238,7 @@ EVERY: dict[str, dict[str, Any]] = {
     "q": {"query": "entity=class", "lang": ["python"]},
     "calls": {"target": "save", "family": True, "in": ["app"]},
     "neighborhood": {"target": "save", "top_k": 3, "no_lsp": True, "slices": ["callers", "tests"], "depth": 2},
+    "tests-for": {"target": ["Store.save"], "depth": 4, "min_confidence": 0.1},
     "impact": {"target": "app/store.py", "depth": 2, "edges": ["calls"], "min_confidence": 0.2},
     "sig-impact": {"target": "Store.save", "to": "save(self, row, *, fast)"},
     "imports": {"module": "app/use.py"},
@@ -283,6 +284,7 @@ def test_every_step_is_the_command_it_says_it_is(kind: str, workspace: Workspace
 ANSWERED_OTHERWISE: dict[str, dict[str, Any]] = {
     "diagnostics": {"paths": ["app"], "severity": "error", "no_lsp": True},
     "lsp": {"plane": "workspace-symbols", "target": "Store", "no_lsp": True},
+    "risk": {"severity": "high", "target": "app"},
 }
 
 

@@ -670,6 +670,12 @@ def test_a_part_of_a_statement_is_found_as_what_it_is(
     assert [workspace.text(place.path)[: place.start].count(b"\n") + 1 for place in found] == lines
 
 
+def test_a_part_of_a_statement_may_be_pasted_with_the_end_of_its_line(tree: Open):
+    workspace = tree(a_go="package p\nfunc f() {\n\tswitch x {\n\tcase 1:\n\t\treturn g(2)\n\t}\n}\n")
+    answer = workspace.q("pattern='case 1:\n\t\treturn g($A)\n'")
+    assert [f.location.start_line for f in answer.sections[0].findings if f.location] == [4]
+
+
 def test_every_example_of_the_docs_is_taken(tree: Open, tmp_path: Path):
     page = (TESTS.parent / "docs" / "query.md").read_text()
     examples = [rule.example for rule in (*TOKENS.values(), METAVARIABLE)]

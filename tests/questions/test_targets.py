@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from cq import Answer, Workspace
+from cq.model.answer import SCHEMA_VERSION, Degradation, Insight, Run
 from cq.model.errors import UsageError
 from cq.questions.calls import CallsOptions
 from cq.questions.path import PathOptions
 from cq.questions.read import ReadOptions
 from cq.questions.sig_impact import SignatureOptions
+from cq.surfaces.render.answer import render_answer
 from tests.support.fixture import parse_fixture
 
 TREE = """
@@ -202,6 +204,31 @@ def test_functions_in_calls_and_on_members_can_be_named(workspace: Workspace, ta
         assert (answer.insight.target.name, place_of(answer)) == (name, ("web/view.tsx", line)), ask
     listed = [row.symbol.qualified_name for row in workspace.symbols() if row.path == "web/view.tsx"]
     assert {"Row", "Module.addOnPreMain", "inst._zod.check"} <= set(listed)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda workspace: workspace.exceptions("send"),
+        lambda workspace: workspace.side_effects("send"),
+        lambda workspace: workspace.bytecode("web/row.ts:pick"),
+        lambda workspace: workspace.path(PathOptions("send", "helper")),
+    ],
+)
+def test_an_answer_of_nothing_says_what_it_is_about(workspace: Workspace, ask: Callable[[Workspace], Answer]):
+    answer = ask(workspace)
+    assert answer.found == 0
+    assert answer.insight is not None
+    assert answer.insight.target is not None
+    assert answer.insight.target.name in ("send", "pick")
+    assert "; 0 " not in render_answer(answer)
+
+
+def test_a_language_server_that_knows_nothing_is_said_to():
+    nothing = Answer(
+        SCHEMA_VERSION, "lsp", Run(), {"query": "actions a.py:1"}, insight=Insight(degradation=Degradation())
+    )
+    assert render_answer(nothing) == "nothing found: 'actions a.py:1'\n"
 
 
 def test_others_are_listed(workspace: Workspace):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
-from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -49,7 +48,8 @@ def make_links(resolver: Resolver, document: Unit, kept: Kept | None = None) -> 
     cells = resolver.read_callees(unit, homes)
     calling, running = resolver.find_calling(unit, cells), resolver.find_running(cells)
     # Calls that share a cell are of one callee: they mean the same.
-    known: dict[tuple[Cell, str], tuple[SymbolRef, list[SymbolRef], Remembered[tuple[Meaning, list[Meaning]]]]] = {}
+    known: dict[tuple[Cell, str], tuple[SymbolRef, list[SymbolRef], _Meant]] = {}
+    recalled: dict[int, dict[_Meant, None]] = {}  # by home
     for number, (site, cell) in enumerate(zip(code.sites, cells, strict=True)):
         if cell is None:
             assert old is not None
@@ -70,7 +70,7 @@ def make_links(resolver: Resolver, document: Unit, kept: Kept | None = None) -> 
                 ref = make_ref(site.name, meant.answer[0])
                 found = (ref, [make_ref(site.name, each) for each in meant.answer[1]], meant)
                 known[cell, site.name] = found
-            linker.ask(unit.home(site.scope), partial(linker.recall, found[2]))
+            recalled.setdefault(unit.home(site.scope), {})[found[2]] = None
             ran = resolver.run(unit, number, cell.values) if cell in running else None
             called = resolver.callbacks(unit, number, cell.values) if number in calling else None
             ref, meant = found[0], found[2].answer[0]
@@ -95,6 +95,8 @@ def make_links(resolver: Resolver, document: Unit, kept: Kept | None = None) -> 
                 beside["callbacks"][number] = add(make_ref(_name_callback(site, called[0]), called[0]))
         if calls[-1] in by_name:
             shapes[number] = find_shape(site)
+    for home, meant in recalled.items():
+        linker.ask(home, lambda meant=meant: [linker.recall(each) for each in meant])
     relations = _find_relations(resolver, unit, homes)
     for kind, pairs in () if old is None else old.relations.items():
         relations[kind] += pairs
@@ -119,6 +121,7 @@ def make_links(resolver: Resolver, document: Unit, kept: Kept | None = None) -> 
 _first = itemgetter(0)
 
 
+_Meant = Remembered[tuple[Meaning, list[Meaning]]]  # by a call, and by the constructors of what it makes
 Pairs = list[tuple[str, SymbolRef]]  # the name of a definition, what it refers to
 
 

@@ -12,7 +12,16 @@ from cq.syntax.language import Language
 @cache
 def get_language(language: str) -> Language | None:
     """The language, or None for one without a grammar (its files still have text and a module chunk)."""
-    module, _, name = describe(language).reader.partition(":")
-    if module:
-        return getattr(importlib.import_module(f"cq.languages.{module}"), name)(language)
-    return Language(language) if describe(language).grammar else None
+    found = _load(language, describe(language).reader)
+    return Language(language) if found is None and describe(language).grammar else found
+
+
+@cache
+def get_detailed_language(language: str) -> Language | None:
+    """As it is read for those who follow values along the statements; None where nobody can."""
+    return _load(language, describe(language).detail)
+
+
+def _load(language: str, reader: str) -> Language | None:
+    module, _, name = reader.partition(":")
+    return getattr(importlib.import_module(f"cq.languages.{module}"), name)(language) if module else None

@@ -239,6 +239,21 @@ class NodeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     reason: str = ""
 
 
+class TestDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.tests.test.v1"):
+    """One test. `argument` names it to the program that runs it; `by` says what speaks for it: links to the definition
+    itself, to its class or to others of its file, or only its name."""
+
+    __test__ = False
+
+    name: str
+    runner: str
+    argument: str
+    by: str
+    distance: int = 0  # calls on the way
+    status: str = ""  # of the weakest link on the way
+    witness: tuple[str, ...] = ()
+
+
 class GraphEdge(msgspec.Struct, frozen=True, omit_defaults=True):
     """`source` depends on `target`; both are `path:name`."""
 
@@ -318,6 +333,27 @@ class EffectDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
     through: tuple[str, ...] = ()
 
 
+class RiskDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.risk.flow.v1"):
+    """Data from outside that reaches a place where it harms, or, without a `source`, a weakness that needs none.
+    `witness` leads from the source to the sink. `fingerprint` stays when lines move."""
+
+    rule: str
+    risk: str  # the kind of sink: sql command xss path …
+    cwe: int
+    severity: str
+    fingerprint: str
+    language: str
+    role: str
+    scope: str = ""
+    source: str = ""  # the rule that says where data comes in
+    origin: str = ""  # remote local stored
+    fix: str = ""
+    hops: int = 0  # calls and returns between functions on the way
+    witness: tuple[PassedAt, ...] = ()
+    suppressed: str = ""  # the reason in `# cq: ignore[rule] reason`
+    is_new: bool = True  # not in the baseline
+
+
 class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
     """How many of something, in how many files, and of what else how many."""
 
@@ -383,6 +419,7 @@ Details = (
     MatchDetails
     | CallDetails
     | NodeDetails
+    | TestDetails
     | QueryDetails
     | LinkDetails
     | FactDetails
@@ -394,6 +431,7 @@ Details = (
     | DiagnosticDetails
     | ExceptionDetails
     | EffectDetails
+    | RiskDetails
 )
 
 

@@ -104,9 +104,11 @@ class Slice(BaseForm, frozen=True, tag=12):
 
 
 class Choice(BaseForm, frozen=True, tag=13):
-    """One of these: `a or b`, `a if c else b`; the type `A | B`."""
+    """One of these: `a or b`, `a if c else b`; the type `A | B`. Detailed code keeps the `condition`: where it holds it
+    is the first, elsewhere the second, or nothing."""
 
     options: tuple[Value, ...]
+    condition: Value = None
 
 
 class Operated(BaseForm, frozen=True, tag=14):
@@ -411,6 +413,7 @@ def _list_fields(kind: type[BaseForm], annotation: str) -> tuple[str, ...]:
 _KINDS: tuple[type[BaseForm], ...] = tuple(BaseForm.__subclasses__())
 _VALUE_FIELDS = {kind: _list_fields(kind, "Value") for kind in _KINDS}
 _TUPLE_FIELDS = {kind: _list_fields(kind, "tuple[Value, ...]") for kind in _KINDS}
+HOLDERS = frozenset(kind for kind in _KINDS if _VALUE_FIELDS[kind] or _TUPLE_FIELDS[kind])  # of other values
 
 
 def find_inner(form: Form) -> Iterator[Value]:
@@ -533,6 +536,19 @@ def split_receiver(callee: Value) -> Name | None:
     return Name(base) if base else None
 
 
+ExitKind = Literal["return", "break", "continue"]
+
+
+class Exit(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A statement behind which the code of its block does not go on."""
+
+    scope: int
+    kind: ExitKind
+    start: int
+    end: int
+    value: Value = None
+
+
 BranchKind = Literal["if", "case", "loop", "assert", "with", "try", "except", "except*", "finally"]
 
 
@@ -542,7 +558,8 @@ class Branch(msgspec.Struct, frozen=True, gc=False, array_like=True):
     The value of an `if` (its `else` has one too), of a `while` and an `assert` is the condition under which the code
     runs: comparisons, `and`, `or` and `not` are an Operated. That of a `case` is what is matched, that of an `except`
     the class that is caught, that of a `with` what is entered. An `except` and a `finally` are the whole clause; of
-    `try` and `with` it is the body.
+    `try` and `with` it is the body. In detailed code a `case` says what it is compared with as well (`Operated` of
+    "case"), and what stands side by side (`if`, `elif`, `else`; the cases of one `match`) has the same `tried`.
     """
 
     scope: int
@@ -550,7 +567,7 @@ class Branch(msgspec.Struct, frozen=True, gc=False, array_like=True):
     start: int
     end: int
     value: Value = None
-    tried: int = -1  # of an `except` and a `finally`: where the body of their `try` begins
+    tried: int = -1  # of an `except` and a `finally`: where the body of their `try` begins; else see above
     is_empty: bool = False  # of an `except`: nothing stands in it but `pass`, texts and comments
 
 
@@ -585,6 +602,7 @@ class Code(msgspec.Struct, frozen=True, gc=False, array_like=True):
     branches: tuple[Branch, ...] = ()  # by start; in a loop what stands below may have run before
     public: tuple[str, ...] | None = None  # what `import *` takes, where the document says so
     entries: tuple[Entry, ...] = ()
+    exits: tuple[Exit, ...] = ()  # by start; in detailed code alone
 
 
 def find_outer(code: Code) -> list[Form]:
@@ -594,7 +612,7 @@ def find_outer(code: Code) -> list[Form]:
     todo += [value for site in code.sites for value in (site.callee, *site.args)]
     todo += [value for site in code.sites for _, value in site.keywords]
     todo += [value for *_, value in (*code.raises, *code.runs)]
-    todo += [branch.value for branch in code.branches]
+    todo += [part.value for part in (*code.branches, *code.exits)]
     for made in code.definitions:
         todo += (made.type, *made.returns, *made.yields, *made.bases, *made.decorators)
         todo += [value for _, value in made.keywords]
@@ -643,6 +661,7 @@ def replace_values(code: Code, change: Callable[[Value], Value]) -> Code:
         raises=tuple([(scope, start, change(value)) for scope, start, value in code.raises]),
         runs=tuple([(scope, start, operation, change(value)) for scope, start, operation, value in code.runs]),
         branches=tuple([replace(branch, value=change(branch.value)) for branch in code.branches]),
+        exits=tuple([replace(leave, value=change(leave.value)) for leave in code.exits]),
     )  # fmt: skip
 
 

@@ -11,7 +11,9 @@ _KIND = re.compile(r"^\(([a-z][a-z ]{0,30})\)\s*")
 # pyrefly writes `run: def run(self: Base, sql: str) -> int: ...`, ty `bound method Base.run(sql: str) -> int`,
 # TypeScript `Base.run(sql: string): number`.
 _FUNCTION = re.compile(r"\b(?:async\s+)?(?:def|function|fn|func)\b[\s\w.#$]*|^(?:bound method )?[\w.#$]+(?=[<(\[])")
-_LINK = re.compile(r"\[([^\]\n]*)\]\(file:[^)\n]*\)")
+# With bounds: a server quotes documentation, and from each of many brackets an end is looked for.
+_LINK = re.compile(r"\[([^\]\n]{0,500})\]\(file:[^)\n]{0,4096}\)")
+_GO_TO = re.compile(r"(?<!\n)\n+Go to \[[^\n]*$")
 _PATH = re.compile(r"[\w:<>, &']+")
 _WORD = re.compile(
     r"^(?:pub(?:\([^)]*\))?\s+|export\s+|declare\s+|async\s+)*"
@@ -23,7 +25,7 @@ _MAX_CODE = 4000
 
 def parse_hover(text: str, start: int = -1, end: int = -1) -> Hover:
     # Links name places of this machine; pyrefly ends with a line of nothing else.
-    text = _LINK.sub(r"\1", re.sub(r"\n+Go to \[[^\n]*$", "", text))
+    text = _LINK.sub(r"\1", _GO_TO.sub("", text))
     fence = _FENCE.search(text)
     # rust-analyzer names the module in a block of its own, before the one that says what it is.
     if fence and fence[1] == "rust" and _PATH.fullmatch(fence[2].strip()):

@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from cq.questions.rank import RankOptions
     from cq.questions.read import ReadOptions
     from cq.questions.references import ReferencesOptions
+    from cq.questions.risk import RiskOptions
     from cq.questions.run import ReportOptions, RunOptions
     from cq.questions.scopes import ScopesOptions
     from cq.questions.search import SearchOptions
     from cq.questions.side_effects import EffectsOptions
     from cq.questions.sig_impact import SignatureOptions
     from cq.questions.table import QUESTIONS
+    from cq.questions.tests_for import TestsForOptions
     from cq.questions.types import TypesOptions
 
 
@@ -137,13 +139,25 @@ class Questions(ABC):
         return self.ask(question if isinstance(question, QueryOptions) else QueryOptions(str(question)))
 
     def run(self, question: Plan | RunOptions) -> Answer:
-        """Every step of a plan over one generation of the index, merged. `cq.questions.run.plan` reads plans."""
+        """Every step of a plan over one generation of the index, merged. `make_plan` and `parse_plan` read plans."""
         from cq.questions.run import RunOptions
 
         return self.ask(question if isinstance(question, RunOptions) else RunOptions(question))
 
     def report(self, question: ReportOptions) -> Answer:
         """A plan by its name, for `function:…`, `class:…`, `module:…` or `path:…`."""
+        return self.ask(question)
+
+    def tests_for(self, question: str | TestsForOptions) -> Answer:
+        """Which tests to run after a change, the likeliest to fail first. See TestsForOptions."""
+        return self._ask("tests-for", (question,) if isinstance(question, str) else question)
+
+    def risk(self, question: str | RiskOptions = "") -> Answer:
+        """Where data from outside goes, step by step, and what is weak without it. See RiskOptions."""
+        if isinstance(question, str):
+            from cq.questions.risk import RiskOptions
+
+            question = RiskOptions((question,) if question else ())
         return self.ask(question)
 
     def _ask(self, name: str, question: str | tuple[str, ...] | msgspec.Struct | None) -> Answer:

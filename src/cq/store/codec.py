@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -46,8 +47,18 @@ _LINKS = msgspec.msgpack.Decoder(list[Links | None])
 
 
 def pack(data: bytes) -> bytes:
+    return _compress(data) if len(data) > _SMALL else _compress_small(data)
+
+
+def _compress(data: bytes) -> bytes:
     # Copied: what the compressor gives keeps the room of what went in.
     return bytes(memoryview(_tools()[0].compress(data)))
+
+
+# More than half of all blobs say that there is nothing, or the same little: a compressor that starts costs more than
+# finding them.
+_SMALL = 32
+_compress_small = lru_cache(_compress)
 
 
 def unpack(blob: bytes) -> bytes:

@@ -13,6 +13,7 @@ import msgspec
 
 from cq.language import describe
 from cq.model.code import (
+    HOLDERS,
     BaseForm,
     Bind,
     Branch,
@@ -24,6 +25,8 @@ from cq.model.code import (
     Dictionary,
     Each,
     Entry,
+    Exit,
+    ExitKind,
     Imported,
     Integer,
     Lambda,
@@ -77,6 +80,7 @@ class CodeDraft:
         self.foreign: list[tuple[int, str, str]] = []  # offset, name, "global" or "nonlocal"
         # Start, end, kind, value, start of the `try`, whether it is empty.
         self.branches: list[tuple[int, int, BranchKind, Value, int, bool]] = []
+        self.exits: list[tuple[int, int, ExitKind, Value]] = []
         self.results: dict[int, Value] = {}  # start of a lambda -> type of what it returns
         self.renamed: dict[int, int] = {}  # start of a function in values -> of its definition, where that is another
         self.is_shared = False  # whether functions assign to variables of others around them
@@ -131,7 +135,7 @@ class CodeDraft:
             if site.name == "update"
             for key, value in find_updates(site)
         ]
-        stores = self._stores(blocks, scopes, drafts)
+        stores = self._stores(blocks, scopes, drafts, language.is_detailed)
         self.raises.sort(key=_first)
         owners = scopes.find([start for start, _ in self.raises])
         raises = tuple((scope, *place) for scope, place in zip(owners, self.raises, strict=True))
@@ -145,19 +149,28 @@ class CodeDraft:
             for scope, (start, end, kind, value, tried, is_empty) in zip(owners, self.branches, strict=True)
         )
         entries = tuple(sorted(self.entries, key=lambda entry: entry.start))
-        code = Code(language.id, tuple(definitions), binds, stores, sites, raises, runs, branches, public, entries)
+        self.exits.sort(key=_spans)
+        owners = scopes.find([leave[0] for leave in self.exits])
+        exits = tuple(
+            Exit(scope, kind, start, end, value)
+            for scope, (start, end, kind, value) in zip(owners, self.exits, strict=True)
+        )
+        code = Code(
+            language.id, tuple(definitions), binds, stores, sites, raises, runs, branches, public, entries, exits
+        )
         return self._settle_values(code)
 
     def _settle_values(self, code: Code) -> Code:
         """Values name definitions by where those start. One that goes by another place is called that; of one that
         broken code keeps from being there nothing is known, nor of what stands too deep to be written down."""
         known = {definition.start for definition in code.definitions}
-        level, is_settled = find_outer(code), True
+        level, is_settled = [form for form in find_outer(code) if type(form) in _LOOKED_AT], True
         for _ in range(MAX_LEVELS):
             if not level:
                 break
             is_settled = is_settled and all(form.start in known for form in level if isinstance(form, _PLACED))
-            level = [inner for form in level for inner in find_inner(form) if isinstance(inner, BaseForm)]
+            inside = [inner for form in level for inner in find_inner(form)]
+            level = [inner for inner in inside if isinstance(inner, BaseForm) and type(inner) in _LOOKED_AT]
         if is_settled and not level:
             return code
 
@@ -253,7 +266,7 @@ class CodeDraft:
                 values.append(value)
         return found
 
-    def _stores(self, blocks: Blocks, scopes: Scopes, drafts: Sequence[Draft]) -> tuple[Store, ...]:
+    def _stores(self, blocks: Blocks, scopes: Scopes, drafts: Sequence[Draft], is_detailed: bool) -> tuple[Store, ...]:
         self.stores.sort(key=_first)
         owners = scopes.find([store[0] for store in self.stores])
         types = self.types
@@ -268,7 +281,11 @@ class CodeDraft:
             end = blocks.find_end(start) if is_lasting else 0
             if end > 0 and base in _SELF and place[0] >= 0 and blocks.is_direct(start, drafts[place[0]].body_start):
                 end = -1
-            found.append(Store(place[0], start, base, name, value, key, types.get(start), since if end else -1, end))
+            found.append(
+                Store(
+                    place[0], start, base, name, value, key, types.get(start), since if end or is_detailed else -1, end
+                )
+            )
         return tuple(found)
 
     def _foreign(self, scopes: Scopes) -> dict[tuple[int, str], str]:
@@ -461,6 +478,7 @@ def _is_plain(place: tuple[int, Value, str | None, Value]) -> bool:
 _SELF = ("self", "this")
 _UNKNOWN = Choice((None,))
 _PLACED = (Defined, Lambda, ParameterOf)  # by where a definition starts
+_LOOKED_AT = HOLDERS | {*_PLACED}
 _BY_ITSELF = (Defined, Lambda, Imported, ParameterOf, Listing, Dictionary, Each)  # the same, whoever asks
 Keywords = tuple[tuple[str, Value], ...]
 _SIGNATURE_TEXT = 80

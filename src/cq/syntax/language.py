@@ -5,7 +5,7 @@ pattern stands last and names what the pattern is about:
 
     @symbol.<kind>   a definition; beside it @name, and where there are any @body @params @type @base
     @call[.<kind>]   a call; beside it @callee and @args
-    @import[.<kind>] an import statement; beside it @module (and for tables @local, @imported)
+    @import[.<kind>] an import statement; beside it @module, @local and @imported; @whole stands for the module
     @export          an export statement
     @run.<kind>      what runs a method of an object without a call
     @branch.<kind>   what runs on a condition, more than once, or when something is raised
@@ -56,7 +56,7 @@ MAX_ARGS = 8
 ARG_TEXT = 80
 CALLEE_TEXT = 200
 
-_DOC_EDGE = re.compile(r"^[ \t]*(?:/\*\*?!?|///?!?|//|\*+/|\*|#+!?|--+|;+)?[ \t]?|[ \t]*\*+/[ \t]*$")
+_DOC_MARK = re.compile(r"[ \t]*(?:/\*\*?!?|///?!?|//|\*+/|\*|#+!?|--+|;+)?[ \t]?")
 
 
 _Key = TypeVar("_Key")
@@ -122,6 +122,8 @@ class Syntax(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     has_code: bool | UnsetType = UNSET
     base_clauses: frozenset[str] | UnsetType = UNSET
     wrapped_argument: bool | UnsetType = UNSET
+    same_kinds: frozenset[str] | UnsetType = UNSET
+    loose_calls: frozenset[str] | UnsetType = UNSET
     containers: frozenset[str] | UnsetType = UNSET
 
     def list_attributes(self) -> Iterator[tuple[str, object]]:
@@ -154,6 +156,7 @@ class Language:
     once_kinds: frozenset[str] = frozenset()  # a scope defines such a name once; later ones are assignments
     constructor_names: frozenset[str] = frozenset()
     has_code: bool = False  # fills collector.code
+    is_detailed = False  # whether it is read for those who follow values along the statements
     straight_kinds: frozenset[str] = frozenset()  # nodes that always run with what holds them
     type_kinds: frozenset[str] = frozenset()  # definitions that only types can name, bound under `<name>`
     dot_attributes: bool = False  # an identifier after a dot is an attribute, whatever its node is called
@@ -164,10 +167,13 @@ class Language:
     word_bytes: bytes = b"_"  # in words beside letters, digits and what is not ASCII
     base_clauses: frozenset[str] = frozenset()  # nodes of a definition that hold its bases
     wrapped_argument: bool = False  # the grammar has a node around each argument
+    same_kinds: frozenset[str] = frozenset()  # nodes that are what their only child is
+    loose_calls: frozenset[str] = frozenset()  # calls whose arguments stand behind the callee, with no node around them
     containers: frozenset[str] = frozenset()  # of data: nodes that hold keys and items
 
     def __init__(self, id: str) -> None:
         self.id = id
+        self._respelled = b"", b""
         for name, value in load_table(id, "syntax", Syntax).list_attributes():
             setattr(self, name, value)
 
@@ -229,6 +235,17 @@ class Language:
         """As Grammar.parse."""
         return self.grammar.parse(text, ranges)
 
+    def respell(self, text: bytes) -> bytes:
+        """What no grammar sees through is written so that it does; offsets stay."""
+        return text
+
+    def respelled(self, text: bytes) -> bytes:
+        """`respell`, once for all documents that stand in one text: a page may have a thousand fences."""
+        known = self._respelled
+        if known[0] is not text:
+            known = self._respelled = text, self.respell(text)
+        return known[1]
+
     # -- what each kind of match means -----------------------------------------------------------
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> Draft | None:
@@ -273,23 +290,21 @@ class Language:
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         callee = captures["callee"][0]
-        args = captures.get("args")
-        collector.add_call(self, kind or "call", start_of(node), end_of(node), callee, args[0] if args else None)
+        args = captures.get("args", (node,) if kind_of(node) in self.loose_calls else (None,))[0]
+        collector.add_call(self, kind or "call", start_of(node), end_of(node), callee, args)
 
     def on_import(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        for module in captures.get("module", ()):
-            name = collector.write(module).strip("\"'`<>")
-            bindings = [
-                (
-                    collector.write(local),
-                    collector.write(local),
-                    start_of(local),
-                    end_of(local),
-                    False,
-                )
-                for local in captures.get("local", ())
-            ]
-            collector.add_import(kind or "import", name, start_of(node), end_of(node), bindings)
+        """A statement may match once for each name that it binds."""
+        names, start = captures.get("local", ()), start_of(node)
+        bound = [*zip(names, map(collector.write, captures.get("imported", names)), strict=True)]
+        bound += [(whole, "*") for whole in captures.get("whole", ())]
+        bindings = [(collector.write(local), name, start_of(local), end_of(local), False) for local, name in bound]
+        for node_of_module in captures.get("module", ()):
+            module = collector.write(node_of_module).strip("\"'`<>")
+            if collector.imports and collector.imports[-1][:3] == (start, kind or "import", module):
+                collector.imports[-1][4].extend(bindings)
+            else:
+                collector.add_import(kind or "import", module, start, end_of(node), bindings)
 
     def on_export(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         for name in captures.get("name", ()):
@@ -329,7 +344,12 @@ class Language:
         summaries: list[Argument] = []
         keywords: tuple[str, ...] = ()
         positional = 0
-        for child in children_of(node):
+        children = children_of(node)
+        if self.loose_calls and kind_of(node) in self.loose_calls:
+            children = children[1:]
+        for child in children:
+            if self.same_kinds:
+                child = self.unwrap(child)
             kind, name = kinds.get(kind_id_of(child), "other"), ""
             if kind == "comment":
                 continue
@@ -349,6 +369,12 @@ class Language:
                 depth = self.shape_depth(child) if kind in NESTED else 0
                 summaries.append(Argument(kind, excerpt, name, depth, kind == "spread"))
         return tuple(summaries), positional, keywords
+
+    def unwrap(self, node: Node) -> Node:
+        """The value that nodes stand for which only hold it: see `same_kinds`."""
+        while kind_of(node) in self.same_kinds and child_count_of(node) == 1:
+            node = children_of(node)[0]
+        return node
 
     def split_keyword(self, collector: Collector, node: Node) -> tuple[str, Node | None]:
         children = children_of(node)
@@ -393,8 +419,15 @@ class Language:
 
     def clean_doc(self, comment: str) -> str:
         """Comment marks off, text kept; the layout of the lines stays."""
-        lines = [_DOC_EDGE.sub("", line.rstrip()) for line in comment.strip().splitlines()]
+        lines = [_drop_marks(line.rstrip()) for line in comment.strip().splitlines()]
         return "\n".join(lines).strip("\n").rstrip()
+
+
+def _drop_marks(line: str) -> str:
+    """Of one line of a comment. What ends it is cut by hand: a pattern looks for an end from each of many blanks."""
+    start = _DOC_MARK.match(line)
+    line = line[start.end() :] if start else line
+    return line[:-1].rstrip("*").rstrip(" \t") if line.endswith("*/") else line
 
 
 NESTED = frozenset({"call", "array", "object"})

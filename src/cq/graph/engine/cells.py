@@ -19,6 +19,7 @@ _Given = TypeVarTuple("_Given")
 
 MAX_VALUES = 24  # of one cell; more are as good as anything
 _FEW = 4
+_MANY = 3  # homes that share a cell
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work
 
 is_strict = False  # whether a mistake ends everything, as in the tests
@@ -75,6 +76,8 @@ class Cells:
             Keys, tuple[tuple[int, ...], tuple[Cell, ...]]
         ] = {}  # what Keys come to, once all has been asked
         self._askers: dict[int, Cell] = {}  # by home: see ask
+        # By cell how many homes have asked for the keys that are reached from it; those keys, once many have.
+        self._shared_keys: dict[Cell, int | tuple[int, ...]] = {}
         self._mistakes: dict[Cell, Mistake] = {}  # of cells that could not be computed
         self.lacking: dict[int, set[Mistake]] = {}  # by home, of those that were asked for their keys
 
@@ -182,6 +185,7 @@ class Cells:
                 self._run(cell)
             work = self._work
         self._askers.clear()
+        self._shared_keys.clear()
 
     def note(self, key: int | Keys) -> None:
         """The cell being computed, or what is being remembered for many, depends on what the key stands for. For views
@@ -239,32 +243,48 @@ class Cells:
         asker = self._askers.get(home)
         if asker is None:
             return None
-        found: set[int] = set()
+        if not self._mistakes:
+            return self._reach(asker, is_shared=True)
         seen = {asker}
-        todo = [asker]
+        found = self._reach(asker, seen)
+        if lacking := {self._mistakes[cell] for cell in seen if cell in self._mistakes}:
+            self.lacking[home] = lacking
+        return found
+
+    def _reach(self, start: Cell, seen: set[Cell] | None = None, *, is_shared: bool = False) -> set[int]:
+        """All keys that are reached from a cell. Those of a cell that many homes share are gathered once."""
+        seen = {start} if seen is None else seen
+        found: set[int] = set()
+        shared = self._shared_keys
+        todo = [start]
         for cell in todo:
             found.add(cell.home)
-            keys = cell.keys
+            keys, reads = cell.keys, cell.reads
+            inner = () if reads is None else reads if isinstance(reads, list) else (reads,)
             if isinstance(keys, int):
                 found.add(keys)
-            else:
-                for key in () if keys is None else (keys,) if isinstance(keys, Keys) else keys:
+            elif keys is not None:
+                for key in (keys,) if isinstance(keys, Keys) else keys:
                     if isinstance(key, int):
                         found.add(key)
                     else:
                         more, cells = self._flatten(key)
                         found.update(more)
-                        for inner in cells:
-                            if inner not in seen:
-                                seen.add(inner)
-                                todo.append(inner)
-            reads = cell.reads
-            for inner in () if reads is None else reads if isinstance(reads, list) else (reads,):
-                if inner not in seen:
-                    seen.add(inner)
-                    todo.append(inner)
-        if self._mistakes and (lacking := {self._mistakes[cell] for cell in seen if cell in self._mistakes}):
-            self.lacking[home] = lacking
+                        inner = (*inner, *cells)
+            for each in inner:
+                if each not in seen:
+                    seen.add(each)
+                    known = shared.get(each, 0)
+                    if not isinstance(known, int):
+                        found.update(known)
+                    elif not is_shared:
+                        todo.append(each)
+                    elif known < _MANY:
+                        shared[each] = known + 1
+                        todo.append(each)
+                    else:
+                        known = shared[each] = tuple(self._reach(each))
+                        found.update(known)
         return found
 
     def give_up(self) -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from cq.graph.corpus import MAX_DOCUMENTS, Corpus
 from cq.graph.engine import tables
-from cq.graph.engine.cells import Cells
+from cq.graph.engine.cells import Cells, Keys
 from cq.graph.engine.tables import Arg, Table, named_key
 from cq.graph.scopes import ROOT, Star
 from cq.graph.things import Class, Function
@@ -43,6 +43,8 @@ class View:
         self.things: dict[int, Class | Function] = {}
         self._cells, self._note = cells, cells.note
         self._keys: dict[tuple[str, Arg], int] = {}
+        self._bound_keys: dict[tuple[int, str], int] = {}
+        self._held_keys: dict[int, Keys] = {}  # by class
 
     def _ask(self, table: Table[_Arg, _Row], arg: _Arg) -> _Row:
         self._note_row(table, arg)
@@ -56,7 +58,12 @@ class View:
         self._note(key)
 
     def _note_bound(self, scope: int, name: str) -> None:
-        self._note_row(tables.BOUND, (scope, name))
+        """As `_note_row`, with less ado: most of what is read is that."""
+        place = (scope, name)
+        key = self._bound_keys.get(place)
+        if key is None:
+            key = self._bound_keys[place] = tables.BOUND.key(self.raw, place)
+        self._note(key)
 
     # -- names and what they are bound to ----------------------------------------------------------------
 
@@ -152,8 +159,12 @@ class View:
 
     def held_sites(self, symbol: int) -> Sequence[int]:
         """The calls whose results the attributes of a class are."""
-        for name in self.names(symbol):
-            self._note_bound(symbol, name)
+        keys = self._held_keys.get(symbol)
+        if keys is None:
+            rows = [(symbol, name) for name in self.names(symbol)]
+            keys = self._held_keys[symbol] = Keys(tables.BOUND.key(self.raw, row) for row in rows)
+            keys.add(tables.NAMES.key(self.raw, symbol))
+        self._note(keys)
         return self.raw.held_sites.get(symbol, ())
 
     # -- stores ------------------------------------------------------------------------------------------

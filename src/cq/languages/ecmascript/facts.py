@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cq.syntax.code import Blocks
     from cq.syntax.collect import Collector
 
-_DOC_MARK = re.compile(r"(?m)^[ \t]*\*[ \t]?|[ \t\r]+$")
+_DOC_MARK = re.compile(r"^[ \t]*\*[ \t]?")
 
 
 class EcmaScript(ImportReader, CallReader):
@@ -58,7 +58,9 @@ class EcmaScript(ImportReader, CallReader):
         return end_of(node) if kind_of(node) == "statement_block" else 0
 
     def clean_doc(self, comment: str) -> str:
-        return _DOC_MARK.sub("", comment.strip().removeprefix("/**").removesuffix("*/")).strip("\n \t")
+        lines = comment.strip().removeprefix("/**").removesuffix("*/").split("\n")
+        # Not by the pattern: it would look for the end of the line from each of many blanks.
+        return "\n".join(_DOC_MARK.sub("", line.rstrip(" \t\r")) for line in lines).strip("\n \t")
 
     def finish(self, collector: Collector) -> None:
         collector.symbols = [draft for draft in collector.symbols if _widen(collector, draft)]
@@ -96,9 +98,12 @@ class TypeScript(EcmaScript):
         tree = super().parse(text, ranges)
         if tree is None or not has_error(root_of(tree)):
             return tree
-        plain = _NEXT_SIGNATURE.sub(b";", _UNKNOWN.sub(_blank, text))
-        other = super().parse(plain, ranges) if plain != text else None
+        plain = self.respelled(text)
+        other = super().parse(plain, ranges) if _differ(plain, text, ranges) else None
         return other if other is not None and _measure_errors(other) < _measure_errors(tree) else tree
+
+    def respell(self, text: bytes) -> bytes:
+        return _NEXT_SIGNATURE.sub(b";", _UNKNOWN.sub(_blank, text))
 
 
 class JavaScript(EcmaScript):
@@ -122,6 +127,10 @@ _MAX_BROKEN = 10_000  # nodes with an error inside that are looked at
 
 def _blank(match: re.Match[bytes]) -> bytes:
     return b" " * len(match[0])
+
+
+def _differ(plain: bytes, text: bytes, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return any(plain[start:end] != text[start:end] for start, end in ranges or ((0, len(text)),))
 
 
 def _measure_errors(tree: Tree) -> int:

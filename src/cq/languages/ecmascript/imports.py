@@ -33,11 +33,12 @@ _QUOTES = "\"'"
 _EITHER = rb"(?:" + WORD + rb"|\"[^\"]*\"|'[^']*')"
 # `type` is a mark in `{type A}` and a name in `{type as A}`.
 _SPECIFIER = re.compile(
-    rb"(?:(?P<type>type)\s+(?!as\s+[^\s,}]+\s*(?:[,}]|$)))?(?P<name>" + _EITHER + rb")"
+    rb"(?<![\w$\x80-\xff])(?:(?P<type>type)\s+(?!as\s+[^\s,}]+\s*(?:[,}]|$)))?(?P<name>" + _EITHER + rb")"
     rb"(?:\s+as\s+(?P<alias>" + _EITHER + rb"))?\s*(?:[,}]|$)"
 )  # fmt: skip
 _EXPORTED_TYPES = re.compile(rb"export\s+type\s*\*")
-_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
+# And strings, which may hold what looks like one.
+_COMMENT = re.compile(rb"/\*.*?(?:\*/|\Z)|//[^\n]*|\"[^\"\n]*\"|'[^'\n]*'", re.DOTALL)
 Specifier = tuple[str, str, int, int, bool]  # outer name, inner name, span of the outer name, for types alone
 
 
@@ -72,7 +73,7 @@ class ImportReader(StatementReader):
     def _read_specifiers(self, collector: Collector, clause: Node, is_type: bool) -> list[Specifier]:
         """`{a, b as c, type D}`, read off the text: the grammars do not know every word that may be a name here."""
         start = start_of(clause)
-        text = _COMMENT.sub(lambda comment: b" " * len(comment[0]), collector.text[start : end_of(clause)])
+        text = _COMMENT.sub(_blank, collector.text[start : end_of(clause)])
         found: list[Specifier] = []
         for match in _SPECIFIER.finditer(text, 1):
             outer = "alias" if match["alias"] else "name"
@@ -161,3 +162,7 @@ def _read_name(collector: Collector, node: Node, imported: str) -> tuple[str, st
 
 
 _CLAUSES = ("import_clause", "import_require_clause")
+
+
+def _blank(comment: re.Match[bytes]) -> bytes:
+    return b" " * len(comment[0]) if comment[0][:1] == b"/" else comment[0]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, assert_never
 
 from cq.graph.dialect import Dialect, OwnForm
 from cq.graph.engine.view import View
+from cq.graph.members import MAX_ORDER
 from cq.graph.scopes import ANYWHERE, ROOT, find_defined
 from cq.graph.things import APPLIED, UNKNOWN, Bound, Class, Container, External, Function, Instance, Thing
 from cq.graph.values import ATTRIBUTE, MRO, NOTHING, PARAMETER, Values, join, raised
@@ -129,7 +130,8 @@ class TypeScriptDialect(Dialect):
         declarations = self._declarations(linker)
         unit, definition = kind.unit, kind.definition
         order: dict[Thing | None, None] = {kind: None}
-        for start in find_defined(unit.bound(definition.scope, f"<{definition.name}>")):
+        # No more than an order has room for: of thousands, each would list all of them.
+        for start in find_defined(unit.bound(definition.scope, f"<{definition.name}>")[: MAX_ORDER + 2]):
             merged = linker.thing(unit, start)
             if isinstance(merged, Class) and merged is not kind:
                 order[merged] = None

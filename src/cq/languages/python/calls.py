@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from cq.languages.python.values import DOTTED, ValueReader, read_string
+from cq.languages.python.values import DOTTED, ValueReader
 from cq.model.code import Name, Text, Value
 from cq.model.facts import Argument
 from cq.syntax.code import MAX_ELEMENTS
@@ -187,7 +187,7 @@ class CallReader(ValueReader):
             if kind == "name" and not folded:
                 value = Name(excerpt) if excerpt else None
             elif number == string and not folded and piece[0] in _QUOTES:
-                value = read_string(piece)
+                value = self.read_written(piece)
             elif number == splat and not name:
                 keywords.append(("**", self.value(collector, child_at(child, 0))))
                 continue

@@ -221,12 +221,13 @@ class StatementReader(DefinitionReader):
     def _read_if(self, collector: Collector, node: Node) -> None:
         """`elif` is asked when nothing above it held, `else` runs where nothing did."""
         asked: Value = None
+        group = start_of(node) if self.is_detailed else -1
         for clause in (node, *fields_of(node, "alternative")):
             if kind_of(clause) == "else_clause":
-                collector.code.add_branch("if", field_of(clause, "body"), Operated("not", asked, None))
+                collector.code.add_branch("if", field_of(clause, "body"), Operated("not", asked, None), group)
                 continue
             value = self.condition(collector, field_of(clause, "condition"))
-            collector.code.add_branch("if", field_of(clause, "consequence"), value)
+            collector.code.add_branch("if", field_of(clause, "consequence"), value, group)
             asked = value if clause is node else Operated("or", asked, value)
 
     def _read_caught(self, collector: Collector, clause: Node) -> Value:

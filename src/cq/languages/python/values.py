@@ -55,13 +55,17 @@ class ValueReader(CodeReader):
             if kind == "identifier":
                 return Name(written.decode("utf-8", "replace")) if written else None  # the parser made up a name
             if kind == "string":
-                return self._joined(collector, node, depth) if _FORMATTED.match(written) else read_string(written)
+                return self._joined(collector, node, depth) if _FORMATTED.match(written) else self.read_written(written)
             if kind == "integer":
                 return read_integer(written) or Constant("int")
         elif kind in _LITERALS:
             return _LITERALS[kind]
         walk = _WALKS.get(kind)
         return None if walk is None or depth > MAX_NESTED else walk(self, collector, node, depth + 1)
+
+    def read_written(self, raw: bytes) -> Value:
+        """A string as written."""
+        return read_string(raw)
 
     def _joined(self, collector: Collector, node: Node, depth: int) -> Value:
         """`f"a{x}"`; one without a value in it is a plain text."""

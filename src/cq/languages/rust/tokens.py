@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from cq.syntax.tree import Captures, Node, all_children_of, child_at, end_of, fi
 if TYPE_CHECKING:
     from cq.syntax.collect import Collector
 
+_OPENS = re.compile(rb"[(\[{]")
 _DECORATOR = ROLE_NUMBER["decorator"]
 _LABEL = ROLE_NUMBER["label"]
 _REFERENCE = ROLE_NUMBER["reference"]
@@ -218,7 +220,8 @@ class TokenReader(ArgumentReader):
                 value = _read_token_value(text, kind, children[start:stop], kinds[start:stop])
                 depth = 0
                 if kind in NESTED:
-                    depth = 1 + (sum(text.count(mark, begin, end) for mark in (b"(", b"[", b"{")) > 1)
+                    outer = _OPENS.search(text, begin, end)
+                    depth = 2 if outer is not None and _OPENS.search(text, outer.end(), end) is not None else 1
                 args.append(Argument(kind, cut_excerpt(text, begin, end, ARG_TEXT), name, depth))
             if name:
                 keywords.append((name, value))
@@ -285,7 +288,7 @@ def _read_token_value(text: bytes, kind: str, part: list[Node], kinds: list[int]
         call = CallEnd(end_of(part[last]))
         rest = set(kinds[last + 1 :])
         return call if not rest else Unwrapped(call) if _QUESTION in rest and rest <= _PASSED else None
+    if kind not in ("name", "attribute") and kind not in _LITERAL_KINDS:
+        return None  # a tree in trees, which is not copied once for every level
     piece = text[start_of(part[first]) : end_of(part[-1])]
-    if kind in ("name", "attribute"):
-        return read_callee_path(b"".join(piece.split()))
-    return read_literal(piece) if kind in _LITERAL_KINDS else None
+    return read_callee_path(b"".join(piece.split())) if kind in ("name", "attribute") else read_literal(piece)

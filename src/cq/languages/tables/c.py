@@ -48,8 +48,11 @@ _NOT_SPACE = re.compile(rb"\S")
 
 class C(Language):
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
-        """Macros that no grammar sees through are blanked first; offsets stay, and facts read the true text."""
-        return super().parse(_MACROS.sub(_blank, text), ranges)
+        return super().parse(self.respelled(text), ranges)
+
+    def respell(self, text: bytes) -> bytes:
+        """Macros that no grammar sees through are blanked; facts read the true text."""
+        return _MACROS.sub(_blank, text)
 
     # -- definitions -------------------------------------------------------------------------------
 

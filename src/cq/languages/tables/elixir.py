@@ -24,6 +24,8 @@ _WORDS = frozenset({*_HOLDERS, *_FUNCTIONS, *_TYPED, "defstruct", "defexception"
                     "doc", "typedoc", "moduledoc", "spec", "impl", "deprecated", "since", "dialyzer", "tag", "quote",
                     "unquote", "if", "unless", "case", "cond", "with", "for", "fn", "receive", "try"})  # fmt: skip
 
+_LONGEST = max(map(len, _WORDS))
+
 
 class Elixir(Language):
     def on_define(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
@@ -87,8 +89,11 @@ class Elixir(Language):
 
     def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         callee = captures["callee"][0]
-        name = collector.slice(start_of(callee), end_of(callee))
-        if name in _WORDS or (start_of(node), start_of(callee)) in collector.targets:
+        first, last = start_of(callee), end_of(callee)  # of a chain, all that stands before it
+        if (last - first <= _LONGEST and collector.slice(first, last) in _WORDS) or (
+            start_of(node),
+            start_of(callee),
+        ) in collector.targets:
             return
         args = next((child for child in children_of(node) if kind_of(child) == "arguments"), None)
         collector.add_call(self, "call", start_of(node), end_of(node), callee, args)

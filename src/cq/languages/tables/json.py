@@ -30,7 +30,8 @@ class KeyedData(Language):
     documents), each is a symbol named by its number, so that `0.name` and `1.name` stay apart."""
 
     def parse(self, text: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Tree | None:
-        return None if self.is_too_deep(text) else super().parse(text, ranges)
+        own = b"".join(text[start:end] for start, end in ranges) if ranges else text
+        return None if self.is_too_deep(own) else super().parse(text, ranges)
 
     def is_too_deep(self, text: bytes) -> bool:
         """Whether brackets outside strings nest deeper than any document people write."""

@@ -14,6 +14,7 @@ import msgspec
 
 from cq.graph.corpus import MAX_HOLDERS
 from cq.graph.dialect import Dialect, OwnForm
+from cq.graph.engine.cells import Answers
 from cq.graph.engine.view import View
 from cq.graph.scopes import ROOT, find_defined
 from cq.graph.things import Class, Function, Thing
@@ -64,6 +65,8 @@ class TablesDialect(Dialect):
         self._files: dict[str, list[str]] = {}  # last name without extension -> paths
         self._folders: dict[str, set[str]] = {}
         self._in_folder: dict[str, list[str]] = {}
+        # The same for every call of a name in a file: one that is generated has hundreds of `x.String()` and `String`s.
+        self._named = Answers(self._find_named)
         families = {each.family for each in all_languages().values() if "candidates" in each.offers}
         known = frozenset[str]().union(*map(_suffixes, families))
         for path in sorted(paths):
@@ -271,6 +274,10 @@ class TablesDialect(Dialect):
 
     def _by_name(self, linker: Linker, unit: View, name: str, *, on_receiver: bool) -> Values:
         """Everything of that name that could be called so; near ones first, never a single link."""
+        return self._named.find(linker, (unit, name, on_receiver))
+
+    def _find_named(self, linker: Linker, asked: tuple[View, str, bool]) -> Values:
+        unit, name, on_receiver = asked
         family = describe(unit.language).family
         folder = unit.path.rpartition("/")[0]
         found: Values = {}

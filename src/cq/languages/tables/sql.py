@@ -40,7 +40,7 @@ _CALL = ROLE_NUMBER["call"]
 _PLACEHOLDER = (b"SELECT", b" 1;")  # with blanks between them, as long as what it hides
 _DECLARATIONS = 4000  # bytes between `AS` and `BEGIN` that are looked through
 
-_SKIP = rb"--[^\n]*|/\*.*?(?:\*/|\Z)|'[^'\\]*(?:(?:''|\\.)[^'\\]*)*(?:'|\Z)"
+_SKIP = rb"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^'\\]|''|\\.)*+(?:'|\\?\Z)"
 _PART = rb'(?:[\w$#@]+|"[^"\n]+"|`[^`\n]+`|\[[^\]\n]+\])'
 _NAME = rb"(?P<name>%s(?:\s*\.\s*%s)*)" % (_PART, _PART)
 _ROUTINE = re.compile(
@@ -60,14 +60,16 @@ _KINDS = {
 # Where a routine, a line for the client or the rows of a dump begin; and all in which such words would mean nothing.
 _FIND = re.compile(
     rb"(?ims)%s|\$\w*\$|\bcreate\b|^[ \t]*(?P<cut>go|/)[ \t]*\r?$|^(?P<line>(?:delimiter\b|\\)[^\n]*)"
-    rb"|^copy\b[^;]*\bfrom\s+stdin\b[^;]*;(?P<rows>.*?)(?:^\\\.|\Z)" % _SKIP
+    rb"|^(?P<copy>copy)\b" % _SKIP
 )
+_FROM_STDIN = re.compile(rb"(?i)\bfrom\s+stdin\b")
+_ROWS = re.compile(rb"(?ms).*?(?:^\\\.|\Z)")
 _STEP = re.compile(
     rb"(?ims)%s|\$\w*\$|;|\bbegin\s+(?:tran\w*|work)\b|\b(?:begin|case|end(?:\s+(?:if|loop|while|repeat|case|for))?"
-    rb"|as|is)\b|^\s*(?:go|/)[ \t]*\r?$" % _SKIP
+    rb"|as|is)\b|^[^\S\n]*(?:go|/)[ \t]*\r?$" % _SKIP
 )
 _BEGIN = re.compile(rb"(?is)%s|\b(?:begin|create)\b" % _SKIP)
-_TAIL = re.compile(rb"[ \t]*[\w$.\"]*[ \t]*(?:;|//|\$\$)")
+_TAIL = re.compile(rb"[ \t]*+[\w$.\"]*+[ \t]*+(?:;|//|\$\$)")
 _SPLIT = re.compile(
     rb"(?s)(?P<blank>--[^\n]*|/\*.*?(?:\*/|\Z)|\s+)|%s|\"[^\"]*\"|`[^`]*`|\$\w*\$|;|[^-/\s'\"`$;]+|." % _SKIP
 )
@@ -279,12 +281,19 @@ def _hide(text: bytes, hidden: list[tuple[int, int, bytes, bytes]]) -> bytes:
 def _find_hidden(text: bytes, first: int, last: int) -> list[tuple[int, int, bytes, bytes]]:
     """(start, end, first and last bytes that stand there instead of it; the rest is blank)."""
     found: list[tuple[int, int, bytes, bytes]] = []
-    at = first
+    at = stop = first
     while (match := _FIND.search(text, at, last)) is not None:
         at = match.end()
         word = match[0]
-        if match["rows"] is not None:
-            found.append((match.start("rows"), at, b"", b""))
+        if match["copy"] is not None:
+            if at <= stop:  # this statement has been looked through from an earlier word
+                continue
+            stop = text.find(b";", at, last)
+            stop = last if stop < 0 else stop
+            rows = _ROWS.match(text, stop + 1, last) if _FROM_STDIN.search(text, at, stop) else None
+            if rows is not None:
+                at = rows.end()
+                found.append((*rows.span(), b"", b""))
         elif match["cut"] is not None:
             # `GO` ends a statement that has no `;` of its own.
             start, end = match.span("cut")
@@ -346,7 +355,8 @@ def _routine_end(text: bytes, head: re.Match[bytes], limit: int) -> int:
                 tail = _TAIL.match(text, at, limit)
                 return tail.end() if tail is not None else at
         elif word in (b"go", b"/"):
-            return step.start()
+            body = text[head.end() : step.start()].rstrip()
+            return text.index(b"\n", head.end() + len(body)) + 1
         elif word == b";" and depth == 0 and (opened or at > begin):
             return at
     return limit

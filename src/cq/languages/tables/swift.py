@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _IMPORT = ROLE_NUMBER["import"]
 _TYPES = frozenset({"class", "struct", "enum", "extension", "actor", "protocol"})
 _VALUES = frozenset({"variable", "property", "constant"})
-_SETTER = re.compile(rb"\w+\s*\(set\)")
+_SETTER = re.compile(rb"\b\w+\s*\(set\)")
 _EFFECTS = re.compile(r"\)\s*(async)?\s*((?:re)?throws)?")
 
 

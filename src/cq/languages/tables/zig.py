@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cq.model.facts import Argument
 from cq.syntax.excerpt import clip
 from cq.syntax.language import Draft, Language
-from cq.syntax.tree import Captures, Node, children_of, end_of, field_of, kind_id_of, kind_of, start_of
+from cq.syntax.tree import Captures, Node, children_of, end_of, field_of, kind_of, start_of
 
 if TYPE_CHECKING:
     from cq.syntax.collect import Collector
@@ -60,25 +59,6 @@ class Zig(Language):
         collector.add_import(
             "import", collector.slice(start_of(module), end_of(module)), start_of(node), end_of(node), [binding]
         )
-
-    def on_call(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        collector.add_call(self, "call", start_of(node), end_of(node), captures["callee"][0], node)
-
-    def summarize_arguments(
-        self, collector: Collector, node: Node
-    ) -> tuple[tuple[Argument, ...], int, tuple[str, ...]]:
-        """The arguments of a call have no node of their own: they stand behind the callee."""
-        kinds, text = self.argument_ids, collector.text
-        found = [
-            (kinds.get(kind_id_of(child), "other"), child)
-            for child in children_of(node)[1:]
-            if kind_of(child) not in self.comment_kinds
-        ]
-        summary = tuple(
-            Argument(kind, clip(text, start_of(child), end_of(child), 80), "", int(kind in ("call", "object")))
-            for kind, child in found[:8]
-        )
-        return summary, len(found), ()
 
     def finish(self, collector: Collector) -> None:
         """What only binds an import is no definition of its own."""

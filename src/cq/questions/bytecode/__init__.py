@@ -81,7 +81,9 @@ def ask(snapshot: Snapshot, options: BytecodeOptions) -> Answer:
         Run(generation=files.generation),
         {"query": options.target, "codes": len(codes), "protected": guarded},
         found=len(codes),
-        insight=Insight(describe_target(targets) if targets else None, slices, budget=budget) if codes else None,
+        insight=Insight(describe_target(targets) if targets else None, slices, budget=budget)
+        if targets or codes
+        else None,
         sections=(section,) if codes else (),
         degraded=tuple(events),
         truncated=tuple(cut),

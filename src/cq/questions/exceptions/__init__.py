@@ -209,7 +209,9 @@ def _make_answer(
             "passed": passed,
         },
         found=found,
-        insight=Insight(describe_target(targets) if targets else None, slices, budget=budget) if found else None,
+        insight=Insight(describe_target(targets) if targets else None, slices, budget=budget)
+        if targets or found
+        else None,
         sections=sections,
         truncated=tuple(cut),
     )

@@ -69,7 +69,10 @@ def ask(snapshot: Snapshot, options: PathOptions) -> Answer:
         Section(f"Way {number}", "path", len(chain), tuple(_describe_step(relations, link) for link in chain))
         for number, chain in enumerate(chains[: options.limit], 1)
     )
-    events = (Degraded("path", "warning", "cut_short", "the search was cut short: there may be a longer way", ""),)
+    if cut:
+        event = Degraded("path", "warning", "cut_short", "the search was cut short: there may be a longer way", "")
+    else:
+        event = Degraded("path", "info", "no_way", f"no way to {options.target} is known", options.target)
     return Answer(
         SCHEMA_VERSION,
         "path",
@@ -80,9 +83,9 @@ def ask(snapshot: Snapshot, options: PathOptions) -> Answer:
             "ways": len(chains),
         },
         found=len(chains),
-        insight=Insight(describe_target(starts)) if chains else None,
+        insight=Insight(describe_target(starts)),
         sections=sections,
-        degraded=events if cut and not chains else (),
+        degraded=() if chains else (event,),
         edges=describe_links(relations, [link for chain in chains for link in chain]),
     )
 

@@ -359,7 +359,7 @@ def _find_unbalanced(text: str) -> int:
 def _text_rule(text: str, language: str, strictness: str) -> Rule:
     """What the matcher makes of it, and what else it means where that would be nothing."""
     reading = Reading(text, language)
-    if clauses := _clause_rules(text, language, strictness):
+    if clauses := _clause_rules(text.rstrip(), language, strictness):
         return clauses[0] if len(clauses) == 1 else {"any": clauses}
     fault = reading.fault
     if fault is None and _is_misread_keyword(text, language):

@@ -88,7 +88,9 @@ def ask(snapshot: Snapshot, options: ScopesOptions) -> Answer:
         Run(generation=files.generation),
         {"query": options.target, "scopes": len(rows), "closures": len(closures)},
         found=len(rows),
-        insight=Insight(describe_target(targets) if targets else None, slices, budget=budget) if rows else None,
+        insight=Insight(describe_target(targets) if targets else None, slices, budget=budget)
+        if targets or rows
+        else None,
         sections=(section,) if rows else (),
         degraded=tuple(events),
         truncated=tuple(cut),

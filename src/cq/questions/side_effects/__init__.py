@@ -24,7 +24,7 @@ from cq.questions.side_effects.loading import find_late
 from cq.snapshot.bodies import Bodies
 from cq.snapshot.files import HeldFile
 from cq.snapshot.relations import Relations, linked, note_uncovered
-from cq.snapshot.target import find_part, find_targets, say_nothing
+from cq.snapshot.target import Definition, describe_target, find_part, find_targets, say_nothing
 
 if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
@@ -90,6 +90,7 @@ def ask(snapshot: Snapshot, options: EffectsOptions) -> Answer:
     relations = snapshot.relations
     options.page.check()
     paths = find_part(relations.files, relations.paths(), options.path) if options.path else relations.paths()
+    targets: list[Definition] = []
     if not paths and options.path:
         targets = find_targets(relations.files, options.path)  # a definition: its module
         if not targets:
@@ -127,7 +128,9 @@ def ask(snapshot: Snapshot, options: EffectsOptions) -> Answer:
         Run(generation=relations.files.generation),
         {"query": options.path or "side effects", "modules": modules, **counts},
         found=len(listed),
-        insight=Insight(None, slices, budget=budget) if rows else None,
+        insight=Insight(describe_target(targets) if targets else None, slices, budget=budget)
+        if targets or rows
+        else None,
         sections=tuple(sections),
         degraded=tuple(events),
         truncated=tuple(cut),

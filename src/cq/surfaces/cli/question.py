@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cq.questions.table import Question
 
 SPECIAL = ("find", "neighborhood", "q", "read", "run")
-_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
+_FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg", "sarif")
 
 
 class Special(Protocol):
@@ -111,7 +111,7 @@ class QuestionCommand:
 
         kind = self._question.load_options()
         words = {one.key: _join(one, vars(args).get(one.key)) for one in find_written(kind)}
-        lines = args.format == "plain"
+        lines = args.format in ("plain", "sarif")
         return read_form(kind, words, Places(root), lines=lines, measure=own["measure"], own=own)
 
     def _offer(self, name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:

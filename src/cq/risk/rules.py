@@ -1,0 +1,290 @@
+"""Rules as data: sources, sinks, sanitizers, propagators, guards, entry points and facts that need no flow. Read from
+TOML strictly: what is not known is an error with its line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from functools import cache
+from importlib import resources
+from pkgutil import get_data
+from typing import Annotated, Literal, TypeVar, get_args
+
+import msgspec
+from msgspec import Meta
+
+from cq.model.errors import ConfigError
+
+Severity = Literal["low", "medium", "high", "critical"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+SinkKind = Literal[
+    "command", "sql", "nosql", "xss", "path", "zip-slip", "deserialization", "xxe", "ldap", "xpath", "ssrf",
+    "redirect", "code", "template", "header", "log", "prototype", "redos", "trust", "xml",
+    "hash", "cipher", "random", "cookie", "tls", "secret", "debug", "temp", "permission",
+]  # fmt: skip
+KINDS: tuple[SinkKind, ...] = get_args(SinkKind)
+OriginKind = Literal["remote", "local", "stored"]
+ORIGINS: tuple[OriginKind, ...] = get_args(OriginKind)
+Score = Annotated[float, Meta(ge=0, le=1)]
+Argument = int | str  # by position, by name; "receiver", "*" for all
+
+
+class Predicate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """About one argument: it `is` or `is_not` one of these (a constant, the path of a name as `path:yaml.SafeLoader`,
+    `absent`, `text` for something that is put together, `list`), or it matches a regular expression."""
+
+    arg: Argument
+    name: str = ""  # where it can be passed by name as well
+    has: tuple[str | int | bool, ...] = ()
+    lacks: tuple[str | int | bool, ...] = ()
+    matches: str = ""
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`names` are paths of what is called or read; `?.name` is a method of a receiver that nobody knows."""
+
+    id: str
+    names: tuple[str, ...] = ()
+    message: str = ""
+    bad: str = ""  # lines that the rule is about; the last of them is where it says so
+    ok: str = ""
+
+
+class SourceRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    origin: OriginKind = "remote"
+    confidence: Score = 0.9
+    fills: tuple[Argument, ...] = ()  # arguments that are filled with data, beside what it gives
+
+
+class SinkRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Without `args` it is a fact: what is called is the weakness, whatever it is given."""
+
+    kind: SinkKind
+    cwe: int
+    severity: Severity = "high"
+    confidence: Score = 0.9
+    fix: str = ""
+    args: tuple[Argument, ...] = ()
+    when: tuple[Predicate, ...] = ()
+    needs_prefix: bool = False  # harmless where the text begins with a constant, as a host does
+
+
+class SanitizerRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What it gives is harmless to these kinds of sinks; `*` to all."""
+
+    kinds: tuple[SinkKind | Literal["*"], ...]
+    when: tuple[Predicate, ...] = ()
+
+
+class PropagatorRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What it gives comes from these arguments and from nothing else. `whole`: it is the same text, written otherwise.
+    `copies`: it is another container with the same elements. `into`: it is stored there. `calls`: a function among the
+    arguments that gets the others."""
+
+    takes: tuple[Argument, ...] = ()
+    whole: bool = False
+    copies: bool = False
+    into: Argument | None = None
+    key: tuple[Argument, ...] = ()  # arguments that together are the key that is stored or read under
+    calls: Argument | None = None
+
+
+class GuardRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A question whose answer (`holds`) shows an argument harmless to these kinds. `views`: the argument must be seen
+    through one of these; `view`: reading it that way and comparing shows the whole harmless."""
+
+    kinds: tuple[SinkKind | Literal["*"], ...]
+    arg: Argument = "receiver"
+    holds: bool = True
+    views: tuple[str, ...] = ()
+    when: tuple[Predicate, ...] = ()
+    is_view: bool = False
+
+
+class MarkRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What it gives, or what it is called on (`into`), has a property that predicates can ask for: `flag:name`."""
+
+    flag: str
+    into: Argument | None = None
+    when: tuple[Predicate, ...] = ()
+
+
+class EntryRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Functions that are called from outside: by what decorates them, by the call that they are passed to (`names`),
+    by a base of their class."""
+
+    decorators: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()  # of a class with such a base; none: all
+    taints: Literal["all", "none", "rest", "plain"] = "all"  # which parameters come from outside
+    types: dict[str, str] = {}  # by number of a parameter: what it is
+    origin: OriginKind = "remote"
+    confidence: Score = 0.9
+    returns: str = ""  # the sink rule that what it returns goes to
+
+
+class RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    language: str
+    types: dict[str, tuple[str, ...]] = {}  # a path by which rules call it -> what else leads there
+    injected: tuple[str, ...] = ()  # types of parameters that a framework makes itself
+    source: tuple[SourceRule, ...] = ()
+    sink: tuple[SinkRule, ...] = ()
+    sanitizer: tuple[SanitizerRule, ...] = ()
+    propagator: tuple[PropagatorRule, ...] = ()
+    guard: tuple[GuardRule, ...] = ()
+    mark: tuple[MarkRule, ...] = ()
+    entry: tuple[EntryRule, ...] = ()
+
+
+class Rules:
+    """All rules of a language, found by the names that they are about."""
+
+    def __init__(self, files: Sequence[RuleFile], language: str) -> None:
+        self.language = language
+        self.types: dict[str, str] = {}
+        self.sources: dict[str, SourceRule] = {}
+        self.sinks: dict[str, list[SinkRule]] = {}
+        self.sanitizers: dict[str, list[SanitizerRule]] = {}
+        self.propagators: dict[str, PropagatorRule] = {}
+        self.guards: dict[str, list[GuardRule]] = {}
+        self.marks: dict[str, list[MarkRule]] = {}
+        self.entries: list[EntryRule] = []
+        self.by_id: dict[str, Rule] = {}
+        for file in files:
+            for path, others in file.types.items():
+                self.types.update(dict.fromkeys(others, path))
+            rules = (*file.source, *file.sink, *file.sanitizer, *file.propagator, *file.guard, *file.entry, *file.mark)
+            self.by_id.update((rule.id, rule) for rule in rules)
+            for source in file.source:
+                self.sources.update(dict.fromkeys(source.names, source))
+            for propagator in file.propagator:
+                self.propagators.update(dict.fromkeys(propagator.names, propagator))
+            _list_by_name(self.sinks, file.sink)
+            _list_by_name(self.sanitizers, file.sanitizer)
+            _list_by_name(self.guards, file.guard)
+            _list_by_name(self.marks, file.mark)
+            self.entries += file.entry
+        self.injected = frozenset(name for file in files for name in file.injected)
+
+    def is_about(self, name: str) -> bool:
+        """Whether any rule says what a call of this name does."""
+        known = (self.sources, self.sinks, self.sanitizers, self.propagators, self.guards, self.marks)
+        return any(name in table for table in known)
+
+    def settle(self, path: str) -> str:
+        """A path as rules call it."""
+        for _ in range(4):
+            known = self.types.get(path)
+            if known is None:
+                return path
+            path = known
+        return path
+
+
+@cache
+def load_rules(language: str) -> Rules:
+    """The rules that cq comes with."""
+    return Rules([file for file in load_files() if file.language == language], language)
+
+
+@cache
+def load_files() -> tuple[RuleFile, ...]:
+    names = sorted(entry.name for entry in (resources.files("cq.risk") / "rules").iterdir())
+    texts = [(name, get_data("cq.risk", f"rules/{name}")) for name in names if name.endswith(".toml")]
+    return tuple(read_rules(text.decode(), name) for name, text in texts if text is not None)
+
+
+def read_rules(text: str, name: str) -> RuleFile:
+    """ConfigError with the line of what is wrong."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name} is no TOML: {error}", hint="see docs/risk.md for how rules are written") from None
+    try:
+        found = msgspec.convert(data, RuleFile)
+    except msgspec.ValidationError as error:
+        raise _explain(text, name, error) from None
+    seen: dict[str, int] = {}
+    for rule in (
+        *found.source,
+        *found.sink,
+        *found.sanitizer,
+        *found.propagator,
+        *found.guard,
+        *found.entry,
+        *found.mark,
+    ):
+        if rule.id in seen:
+            line = _find_line(text, f'"{rule.id}"', 2)
+            message = f"{name}:{line}: there are two rules {rule.id!r}"
+            raise ConfigError(message, hint="every rule has an id of its own")
+        seen[rule.id] = 1
+        for predicate in getattr(rule, "when", ()):
+            try:
+                re.compile(predicate.matches)
+            except re.error as error:
+                message = f"{name}:{_find_line(text, predicate.matches)}: {predicate.matches!r} is no pattern: {error}"
+                raise ConfigError(message, hint="it is a regular expression of Python") from None
+    return found
+
+
+def _explain(text: str, name: str, error: msgspec.ValidationError) -> ConfigError:
+    message, _, place = str(error).partition(" - at ")
+    table = re.match(r"`\$\.(\w+)\[(\d+)\]", place)
+    line, kinds = 1, RuleFile.__struct_fields__
+    if table is not None:
+        line = _find_table(text, table[1], int(table[2]))
+    hint = "see docs/risk.md for how rules are written"
+    if (unknown := re.search(r"unknown field `(.*)`", message)) is not None:
+        word = unknown[1]
+        line = _find_line(text, word, after=line)
+        if table is not None:
+            kinds = _TABLES[table[1]].__struct_fields__
+        message = f"there is no key {word!r}"
+        hint = _suggest(word, kinds)
+    elif (wrong := re.search(r"Invalid enum value '(.*)'", message)) is not None:
+        line = _find_line(text, wrong[1], after=line)
+        field = place.rpartition(".")[2].strip("`[].0123456789")
+        hint = _suggest(wrong[1], {"severity": SEVERITIES, "origin": ORIGINS}.get(field, KINDS))
+        message = f"{field} cannot be {wrong[1]!r}"
+    elif place:
+        message = f"{message} at {place.strip('`$.')}"
+    return ConfigError(f"{name}:{line}: {message}", hint=hint)
+
+
+_TABLES: dict[str, type[Rule]] = {
+    "source": SourceRule, "sink": SinkRule, "sanitizer": SanitizerRule, "propagator": PropagatorRule,
+    "guard": GuardRule, "entry": EntryRule, "mark": MarkRule,
+}  # fmt: skip
+
+
+_Named = TypeVar("_Named", bound=Rule)
+
+
+def _list_by_name(table: dict[str, list[_Named]], rules: Iterable[_Named]) -> None:
+    for rule in rules:
+        for name in rule.names:
+            table.setdefault(name, []).append(rule)
+
+
+def _suggest(word: str, known: Iterable[str]) -> str:
+    close = get_close_matches(word, known, n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(known)}"
+
+
+def _find_table(text: str, table: str, number: int) -> int:
+    starts = [match.start() for match in re.finditer(rf"(?m)^\[\[\s*{re.escape(table)}\s*\]\]", text)]
+    return text.count("\n", 0, starts[number]) + 1 if number < len(starts) else 1
+
+
+def _find_line(text: str, word: str, count: int = 1, after: int = 1) -> int:
+    """The line of the n-th time that a word stands there, from a line on."""
+    lines = text.split("\n")
+    for number in range(after - 1, len(lines)):
+        if word in lines[number]:
+            count -= 1
+            if not count:
+                return number + 1
+    return after

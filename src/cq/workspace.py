@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from threading import Event
     from types import TracebackType
 
+    from cq.answers.options import Options
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.ingest import IngestReport
@@ -114,33 +115,12 @@ class Workspace(Questions):
         self.index.close()
 
     @_mends
-    def ask(self, options: msgspec.Struct) -> Answer:
-        """The answer to the question that these options ask; UsageError for a struct that asks none."""
-        import time
+    def ask(self, options: msgspec.Struct | Sequence[Options]) -> Answer:
+        """The answer to the question that these options ask; UsageError for a struct that asks none. Several, each
+        about another target, are answered together within the budget of the first."""
+        from cq.questions.asking import answer_question
 
-        from cq import __version__
-        from cq.indexing.pool import collect_later
-        from cq.questions.table import find_question
-        from cq.snapshot.snapshot import open_snapshot
-
-        def finish(answer: Answer) -> Answer:
-            elapsed = round((time.perf_counter() - started) * 1000, 1)
-            run = msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
-            return msgspec.structs.replace(answer, run=run)
-
-        started, question = time.perf_counter(), find_question(options)
-        first = question.begin(self.index, options)
-        if first is not None:
-            return finish(first)
-        self.index.keep_fresh()
-        if question.wants_vectors(options):
-            from cq.indexing.vectors import embed_few
-
-            embed_few(self.index)
-        with collect_later(), open_snapshot(self.index, __version__) as snapshot:
-            answer = question.ask(snapshot, options)
-            events = (*answer.degraded, *snapshot.find_degraded())
-            return finish(msgspec.structs.replace(answer, degraded=events))
+        return answer_question(self.index, options)
 
     def facts(
         self, path: str | Path, *, language: str | None = None, text: bytes | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from cq.answers.options import Options, find_written, make_form, read_form
+from cq.answers.options import Options, find_written, make_form, read_form, spread
 from cq.model.errors import UsageError, suggest
 from cq.questions.table import QUESTIONS
 
@@ -47,18 +47,20 @@ def answer(text: bytes) -> int:
     return command.answer(args, lambda root, own: read_options(asked, root, own))
 
 
-def read_options(asked: Asked, root: Path, own: dict[str, Any]) -> Options:
-    """UsageError for what the question does not take."""
+def read_options(asked: Asked, root: Path, own: dict[str, Any]) -> list[Options]:
+    """Those of each target; UsageError for what the question does not take."""
     from cq.snapshot.places import Places
 
     kind = QUESTIONS[asked.question].load_options()
     form = make_form(asked.question, kind)
+    places, lines = Places(root, root), asked.format == "plain"
     try:
-        given = msgspec.convert(asked.options, form)
+        every = [msgspec.convert(each, form) for each in spread(kind, asked.options)]
     except msgspec.ValidationError as error:
         raise _explain(str(error), asked.question, kind, form) from None
-    words = {field.encode_name: getattr(given, field.name) for field in msgspec.structs.fields(form)}
-    return read_form(kind, words, Places(root, root), lines=asked.format == "plain", measure="text", own=own)
+    names = {field.name: field.encode_name for field in msgspec.structs.fields(form)}
+    words = [{key: getattr(given, name) for name, key in names.items()} for given in every]
+    return [read_form(kind, each, places, lines=lines, measure="text", own=own) for each in words]
 
 
 def _explain(message: str, question: str, kind: type[Options], form: type[msgspec.Struct]) -> UsageError:

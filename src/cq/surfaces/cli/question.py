@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from cq.answers.options import find_written, read_form
+from cq.answers.options import find_written, read_form, spread
 from cq.model.errors import UsageError
 from cq.surfaces.cli.options import (
     add_freshness_options,
@@ -88,7 +88,7 @@ class QuestionCommand:
         self._offer("check", lambda _: None)(args)
         return self.answer(args, lambda root, own: self._read_options(args, root, own))
 
-    def answer(self, args: Namespace, make: Callable[[Path, dict[str, Any]], Options]) -> int:
+    def answer(self, args: Namespace, make: Callable[[Path, dict[str, Any]], list[Options]]) -> int:
         """Asks with the options that `make` gives for the root and for what the program settles itself."""
         measure = vars(args).get("measure") or ("json" if args.format in ("json", "jsonl") else "text")
         crosscheck = os.environ.get("CQ_PY_ENRICHMENT_CROSSCHECK") == "1"
@@ -96,7 +96,8 @@ class QuestionCommand:
         progress = ProgressLine(args.progress)
         with open_workspace(args, progress) as workspace:
             options = make(workspace.root, own)
-            options.check()
+            for one in options:
+                one.check()
             try:
                 answer = workspace.ask(options)
                 note_servers(args, workspace)
@@ -104,15 +105,18 @@ class QuestionCommand:
                 progress.clear()
         return self._offer("write", _write)(answer, args)
 
-    def _read_options(self, args: Namespace, root: Path, own: dict[str, Any]) -> Options:
+    def _read_options(self, args: Namespace, root: Path, own: dict[str, Any]) -> list[Options]:
+        """One of each target."""
         if self._special is not None and hasattr(self._special, "make_options"):
-            return self._special.make_options(args, own)
+            return [self._special.make_options(args, own)]
         from cq.snapshot.places import Places
 
         kind = self._question.load_options()
         words = {one.key: _join(one, vars(args).get(one.key)) for one in find_written(kind)}
-        lines = args.format in ("plain", "sarif")
-        return read_form(kind, words, Places(root), lines=lines, measure=own["measure"], own=own)
+        lines, places = args.format in ("plain", "sarif"), Places(root)
+        return [
+            read_form(kind, each, places, lines=lines, measure=own["measure"], own=own) for each in spread(kind, words)
+        ]
 
     def _offer(self, name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         return getattr(self._special, name, otherwise)
@@ -138,7 +142,9 @@ def _add(parser: Any, one: Written) -> None:
     if one.shape in ("count", "share"):
         more["type"] = _make_reader(one)
     if option.argument:
-        several = "+" if option.joined else "*" if one.shape == "texts" else None if one.required else "?"
+        several = (
+            "+" if option.joined or option.several else "*" if one.shape == "texts" else None if one.required else "?"
+        )
         parser.add_argument(one.key, nargs=several, **more)
     elif one.shape == "texts":
         parser.add_argument(f"--{one.name}", action="append", dest=one.key, **more)

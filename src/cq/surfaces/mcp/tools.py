@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, cast
 import msgspec
 from msgspec import Meta
 
-from cq.answers.options import find_written
+from cq.answers.options import Written, find_written
 from cq.model.answer import Answer
 from cq.model.errors import suggest
 from cq.model.find import FindAnswer
@@ -28,10 +28,13 @@ Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer 
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
 LONGEST_WORD = 2000
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORD)]
+# Of several targets one answer each, within one budget.
+Targets = Text | Annotated[list[Text], Meta(min_length=1, max_length=20)]
+CountedBy = Literal["", "count", "file", "directory", "kind", "caller"]
 Names = Annotated[list[Annotated[str, Meta(min_length=1, max_length=500)]], Meta(max_length=20)]
 
 
-Options = Annotated[dict[str, Any], Meta(description="other options of the command, `_` for `-`")]
+Options = Annotated[dict[str, Any], Meta(description="other options, as in the CLI")]
 
 
 class Tool(Protocol):
@@ -43,7 +46,7 @@ class Tool(Protocol):
 class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
     """Find code; use it instead of grep. A name or text: every mention, definitions first, then calls, imports, uses.
     A question in words, or `symbol = Class > method`: the code about it, how it is connected, its source.
-    The answer says which of these it was. `path`: directories, files, globs.
+    The answer says which of these it was. `path`: directories, files, globs. `by` counts mentions instead.
     Examples: {"query": "get_or_create", "path": ["src/"]}, {"query": "how are passwords hashed"}"""
 
     query: Text
@@ -51,37 +54,40 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
     languages: Names = []
     budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
+    by: CountedBy = ""
 
     def ask(self) -> tuple[str, dict[str, Any]]:
         if re.match(r"symbol\s*=", self.query) or is_question(self.query):
-            _refuse(self, "a question in words, or `symbol = …`,", "page")
+            _refuse(self, "a question in words, or `symbol = …`,", "page", "by")
             return "find", {
                 "query": self.query, "path": self.path, "lang": self.languages, "budget": _share(self.budget),
             }  # fmt: skip
-        return "search", {"text": self.query, **_filter(self.path, self.languages), **_page(self.budget, self.page)}
+        paging = {**_page(self.budget, self.page), **_count(self.by)}
+        return "search", {"text": self.query, **_filter(self.path, self.languages), **paging}
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site
     with its arguments and caller, if `to` is why also how the target got there; references: every use; impact: what
-    depends on it and may break, tests apart; tests-for: which tests to run; sig-impact: which calls the signature
-    `to` would break; graph: what it
-    depends on and what depends on it; types: super- and subtypes, members, overriders of a method; path: how it
-    reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being actions,
-    declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
-    type-definition, workspace-symbols or (of `.`) workspace-diagnostics. Of a path or `.`, all: exceptions,
-    side-effects, imports, rank, risk.
-    `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter calls and references.
+    depends on it and may break, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to`
+    would break; graph: what it depends on and what depends on it; types: super- and subtypes, members, overriders of a
+    method; path: how it reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being
+    actions, declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
+    type-definition, workspace-symbols or (of `.`) workspace-diagnostics; also of a path or `.`: exceptions, risk,
+    side-effects, imports, rank.
+    `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
+    `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
-    target: Text
+    target: Targets
     what: str = "neighborhood"
-    to: Annotated[str, Meta(max_length=2000)] = ""
+    to: Annotated[str, Meta(max_length=LONGEST_WORD)] = ""
     path: Names = []
     languages: Names = []
     options: Options = {}
     budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
+    by: CountedBy = ""
 
     def ask(self) -> tuple[str, dict[str, Any]]:
         of = f"what={self.what}"
@@ -93,7 +99,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
         if self.target != "." or (subject and written[subject].required):
             if not subject:
                 raise ValueError(f"{of} is about everything: `target` is `.`")
-            given[subject] = [self.target] if written[subject].shape == "texts" else self.target
+            given[subject] = _find_targets(self.target, written[subject], of)
         if self.what == "calls" and self.to:
             if self.to != "why":
                 raise ValueError(f"{of} takes `to`: why, or nothing")
@@ -106,8 +112,9 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
             given[beside] = self.to
         _refuse(self, of, *(name for name, key in _FILTERS.items() if key not in written))
         given |= {key: value for key, value in _filter(self.path, self.languages).items() if value}
-        given |= {key: value for key, value in _page(self.budget, self.page).items() if key in written}
-        twice = [key for key in self.options if key in given or key in ("budget", "page")]
+        paging = {**_page(self.budget, self.page), **_count(self.by)}
+        given |= {key: value for key, value in paging.items() if key in written}
+        twice = [key for key in self.options if key in given or key in _FILTERS.values()]
         if twice:
             raise ValueError(f"options: {twice[0]} is an argument of its own")
         return self.what, given | self.options
@@ -128,9 +135,9 @@ class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
     """Exact source of a symbol (Name, Class.method, path:Name), of lines (path:10-40), or the outline of a file
-    (path). Cheaper than reading whole files. Example: {"target": "src/app.py:main"}"""
+    (path), or of a list of these. Cheaper than reading whole files. Example: {"target": "src/app.py:main"}"""
 
-    target: Text
+    target: Targets
     budget: Budget = DEFAULT_BUDGET
 
     def ask(self) -> tuple[str, dict[str, Any]]:
@@ -169,7 +176,7 @@ _TO = {
     "lsp": "what is asked, e.g. type-definition",
 }
 # Arguments that many questions take, and the option that each is.
-_FILTERS = {"path": "in", "languages": "lang", "page": "page", "budget": "budget"}
+_FILTERS = {"path": "in", "languages": "lang", "page": "page", "budget": "budget", "by": "by"}
 
 
 def find_around() -> list[str]:
@@ -200,7 +207,8 @@ WIDER = {"find": FindAnswer}
 
 INSTRUCTIONS = (
     "cq answers questions about the code of this repository from an index that is always fresh. Search before reading "
-    "files; read symbols, not files; codebase_context says what is around a symbol; codebase_check after edits."
+    "files; read symbols, not files, several in one call; codebase_context says what is around a symbol; "
+    "codebase_check after edits."
 )
 
 
@@ -271,10 +279,18 @@ def _shorten(kind: type[Tool]) -> dict[str, Any]:
         body["properties"]["what"]["enum"] = find_around()
     return {
         "type": "object",
-        "properties": body.get("properties", {}),
+        "properties": _without_least(body.get("properties", {})),
         "required": body.get("required", []),
         "additionalProperties": False,
     }
+
+
+def _without_least(schema: Any) -> Any:
+    """That a text is not empty and a list has an element costs more tokens than it tells; it is checked all the same."""
+    if isinstance(schema, dict):
+        known = cast("dict[str, Any]", schema)
+        return {key: _without_least(value) for key, value in known.items() if key not in ("minLength", "minItems")}
+    return [_without_least(each) for each in cast("list[Any]", schema)] if isinstance(schema, list) else schema
 
 
 def _share(budget: int) -> int:
@@ -301,6 +317,20 @@ def _refuse(given: Tool, what: str, *names: str) -> None:
     extra = [name for name in names if getattr(given, name) not in ([], "", 1, DEFAULT_BUDGET)]
     if extra:
         raise ValueError(f"{what} takes no {', '.join(extra)}")
+
+
+def _find_targets(given: str | list[str], one: Written, what: str) -> str | list[str]:
+    """ValueError for several where the question is about one."""
+    targets = [given] if isinstance(given, str) else given
+    if one.option.several or one.shape == "texts":
+        return targets
+    if len(targets) > 1:
+        raise ValueError(f"{what} takes one `target`")
+    return targets[0]
+
+
+def _count(by: str) -> dict[str, Any]:
+    return {} if not by else {"count": True} if by == "count" else {"by": by}
 
 
 def _filter(path: list[str], languages: list[str]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ CountedBy = Literal["", "count", "file", "directory", "kind", "caller"]
 Names = Annotated[list[Annotated[str, Meta(min_length=1, max_length=500)]], Meta(max_length=20)]
 
 
-Options = Annotated[dict[str, Any], Meta(description="other options, as in the CLI")]
+Options = Annotated[dict[str, Any], Meta(description="as in the CLI")]
 
 
 class Tool(Protocol):
@@ -73,7 +73,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     would break; graph: what it depends on and what depends on it; types: super- and subtypes, members, overriders of a
     method; path: how it reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being
     actions, declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
-    type-definition, workspace-symbols or (of `.`) workspace-diagnostics; also of a path or `.`: exceptions, risk,
+    type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: exceptions, risk,
     side-effects, imports, rank.
     `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
     `languages` filter calls and references.
@@ -286,7 +286,7 @@ def _shorten(kind: type[Tool]) -> dict[str, Any]:
 
 
 def _without_least(schema: Any) -> Any:
-    """That a text is not empty and a list has an element costs more tokens than it tells; it is checked all the same."""
+    """That a text is not empty costs more tokens than it tells; it is checked all the same."""
     if isinstance(schema, dict):
         known = cast("dict[str, Any]", schema)
         return {key: _without_least(value) for key, value in known.items() if key not in ("minLength", "minItems")}

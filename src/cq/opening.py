@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import stat
 from errno import EINVAL
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # of `typing`, which costs a start more than this module
 if TYPE_CHECKING:
     from io import BufferedReader
 

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from cq.questions.search import SearchOptions
     from cq.questions.side_effects import EffectsOptions
     from cq.questions.sig_impact import SignatureOptions
+    from cq.questions.tests_for import TestsForOptions
     from cq.questions.types import TypesOptions
     from cq.snapshot.rows import Completion, IndexedCall, IndexedChunk, IndexedFile, IndexedSymbol
     from cq.store.overflow import StoredArtifact
@@ -192,6 +193,10 @@ class Workspace:
     def impact(self, question: str | ImpactOptions) -> Answer:
         """What depends on a definition, and so may break with it. See ImpactOptions."""
         return self._ask("impact", (question,) if isinstance(question, str) else question)
+
+    def tests_for(self, question: str | TestsForOptions) -> Answer:
+        """Which tests to run after a change, the likeliest to fail first. See TestsForOptions."""
+        return self._ask("tests-for", (question,) if isinstance(question, str) else question)
 
     def sig_impact(self, question: SignatureOptions) -> Answer:
         """Which call sites a new signature would break."""

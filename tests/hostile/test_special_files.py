@@ -51,10 +51,13 @@ def put_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
+FOLDERS = {"CACHE_HOME": "cache", "RUNTIME_DIR": "run", "CONFIG_HOME": "config"}
+
+
 def cq(root: Path, *words: str, code: int | None = None) -> str:
     """A command that waits for a pipe would wait for good: it is ended, and that is a failure."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("CQ_")}
-    where = {"XDG_CACHE_HOME": str(root.parent / "cache"), "XDG_RUNTIME_DIR": str(root.parent / "run")}
+    where = {f"XDG_{name}": str(root.parent / folder) for name, folder in FOLDERS.items()}
     done = subprocess.run(
         [sys.executable, "-m", "cq", *words], cwd=root, env=environment | where, capture_output=True, text=True,
         timeout=120, check=False, stdin=subprocess.DEVNULL,
@@ -134,6 +137,14 @@ def test_a_repository_whose_files_are_pipes(root: Path, name: str):
 def test_our_settings_as_a_pipe_are_an_error(root: Path):
     put_pipe(root / "cq.toml")
     assert "cq.toml is not read: special" in cq(root, "search", "f", code=2)
+
+
+@pytest.mark.parametrize("name", ["settings.toml", "models.toml"])
+def test_settings_of_the_user_that_are_pipes_keep_nobody_waiting(root: Path, name: str):
+    put_pipe(root.parent / "config" / "cq" / name)
+    cq(root, "daemon", "status")
+    cq(root, "config", "get", "daemon")
+    cq(root, "search", "f")
 
 
 @pytest.mark.parametrize("path", ["pipe", "/dev/zero", "/dev/stdin", "sub", "nothing"])

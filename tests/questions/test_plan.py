@@ -238,6 +238,7 @@ EVERY: dict[str, dict[str, Any]] = {
     "q": {"query": "entity=class", "lang": ["python"]},
     "calls": {"target": "save", "family": True, "in": ["app"]},
     "neighborhood": {"target": "save", "top_k": 3, "no_lsp": True, "slices": ["callers", "tests"], "depth": 2},
+    "tests-for": {"target": ["Store.save"], "depth": 4, "min_confidence": 0.1},
     "impact": {"target": "app/store.py", "depth": 2, "edges": ["calls"], "min_confidence": 0.2},
     "sig-impact": {"target": "Store.save", "to": "save(self, row, *, fast)"},
     "imports": {"module": "app/use.py"},

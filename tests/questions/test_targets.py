@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from cq import Answer, Workspace
+from cq.model.answer import SCHEMA_VERSION, Degradation, Insight, Run
 from cq.model.errors import UsageError
 from cq.questions.calls import CallsOptions
 from cq.questions.path import PathOptions
 from cq.questions.read import ReadOptions
 from cq.questions.sig_impact import SignatureOptions
+from cq.surfaces.render.answer import render_answer
 from tests.support.fixture import parse_fixture
 
 TREE = """
@@ -219,6 +221,14 @@ def test_an_answer_of_nothing_says_what_it_is_about(workspace: Workspace, ask: C
     assert answer.insight is not None
     assert answer.insight.target is not None
     assert answer.insight.target.name in ("send", "pick")
+    assert "; 0 " not in render_answer(answer)
+
+
+def test_a_language_server_that_knows_nothing_is_said_to():
+    nothing = Answer(
+        SCHEMA_VERSION, "lsp", Run(), {"query": "actions a.py:1"}, insight=Insight(degradation=Degradation())
+    )
+    assert render_answer(nothing) == "nothing found: 'actions a.py:1'\n"
 
 
 def test_others_are_listed(workspace: Workspace):

@@ -239,6 +239,21 @@ class NodeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     reason: str = ""
 
 
+class TestDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.tests.test.v1"):
+    """One test. `argument` names it to the program that runs it; `by` says what speaks for it: links to the definition
+    itself, to its class or to others of its file, or only its name."""
+
+    __test__ = False
+
+    name: str
+    runner: str
+    argument: str
+    by: str
+    distance: int = 0  # calls on the way
+    status: str = ""  # of the weakest link on the way
+    witness: tuple[str, ...] = ()
+
+
 class GraphEdge(msgspec.Struct, frozen=True, omit_defaults=True):
     """`source` depends on `target`; both are `path:name`."""
 
@@ -404,6 +419,7 @@ Details = (
     MatchDetails
     | CallDetails
     | NodeDetails
+    | TestDetails
     | QueryDetails
     | LinkDetails
     | FactDetails

@@ -56,6 +56,7 @@ class Question(NamedTuple):
         return getattr(import_module(self.module), name)
 
 
+RUNNERS = ("pytest", "jest", "vitest", "cargo")  # programs that run tests, each with arguments of its own
 PICTURES = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg")
 
 QUESTIONS = {
@@ -80,6 +81,12 @@ QUESTIONS = {
         Question("graph", "GraphOptions", "what a definition depends on, and what depends on it", formats=PICTURES),
         Question("path", "PathOptions", "how one definition reaches another", formats=PICTURES),
         Question("impact", "ImpactOptions", "what may break when something changes", formats=PICTURES),
+        Question(
+            "tests-for",
+            "TestsForOptions",
+            "which tests to run after a change, the likeliest to fail first",
+            formats=("md", "json", "jsonl", "plain", *RUNNERS),
+        ),
         Question("sig-impact", "SignatureOptions", "which call sites a new signature would break"),
         Question(
             "imports",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
@@ -270,12 +270,16 @@ class Relations:
             reached.distance,
             status if last else "",
             last.kind if last else "",
-            tuple(map(self._say, reached.path)),
+            self.say_path(reached.path),
             row.file.name_symbol(row.document, row.number)[0] if row is not None else "",
         )
         way = f" ({last.kind}{self._say_where(last, location)}{say_doubt(status)})" if last else ""
         message = f"{details.symbol_kind} {name}{way}"
         return Finding("node", message, location, reached.confidence, reached.confidence, details)
+
+    def say_path(self, path: Sequence[Link[Candidate]]) -> tuple[str, ...]:
+        """Link by link, with where each stands."""
+        return tuple(map(self._say, path))
 
     def _say_where(self, link: Link[Candidate], location: Location | None) -> str:
         """Where a link stands, as far as the place of the definition does not say it already."""

@@ -10,6 +10,7 @@ import os
 import sys
 
 from cq import __version__
+from cq.opening import read_file
 
 TYPE_CHECKING = False  # of `typing`, which costs more than this module
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def find_settings(name: str = "settings.toml", given: Mapping[str, str] = os.env
 def read_mode() -> str:
     """`auto` starts a daemon when one is missing, `manual` uses one that runs, `off` never does."""
     try:
-        with open(find_settings(), encoding="utf-8") as file:  # noqa: PTH123
-            text = file.read(4096)
+        text = read_file(find_settings(), 4096).decode("utf-8", "replace")
     except (OSError, ValueError):
         return "manual"
     # `cq config` writes it, one line a setting: a parser would cost more than the question.
@@ -116,8 +116,7 @@ def _find_keys(given: Mapping[str, str]) -> list[str]:
     """The variables that hold the keys of hosted models: those of `embed/hosted`, and what the user's file names."""
     names = ["VOYAGE_API_KEY", "OPENAI_API_KEY"]
     try:
-        with open(find_settings("models.toml", given), encoding="utf-8") as file:  # noqa: PTH123
-            lines = file.read(65536).splitlines()
+        lines = read_file(find_settings("models.toml", given), 65536).decode("utf-8", "replace").splitlines()
     except (OSError, ValueError):
         return names
     # A parser would cost more than the question. A variable that is named in another way is not handed over.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from posixpath import normpath
 from textwrap import dedent
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -31,9 +30,10 @@ from cq.model.answer import (
 )
 from cq.model.edge import CONFIDENCE, Candidate
 from cq.model.errors import UsageError
-from cq.model.facts import Import, is_looked_up
+from cq.model.facts import Import
 from cq.model.history import Change
 from cq.model.status import Degraded
+from cq.snapshot.changes import find_changed, find_changes, find_defined
 from cq.snapshot.relations import KINDS, Relations, check_walk, linked
 from cq.snapshot.target import (
     Definition,
@@ -49,8 +49,6 @@ from cq.source.language import detect_language
 from cq.source.role import find_role
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cq.snapshot.snapshot import Snapshot
 
 MAX_DEFINED = 50  # definitions of a path or module that are followed
@@ -93,8 +91,10 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
     """By distance, then confidence, with one witness path each; tests apart, since they are to be run."""
     relations = snapshot.relations
     options.check()
-    changed = _find_changes(snapshot.root, options)
-    rows, loose = _find_changed(relations, changed)
+    changed = options.changed or {}
+    if options.since is not None:
+        changed = find_changes(snapshot.root, options.since)
+    rows, loose = find_changed(relations, changed)
     values = [row for row in rows if row.symbol.body_start < 0]
     rows = [row for row in rows if row.symbol.body_start >= 0] + values[:MAX_VALUES]
     removed = _find_removed(relations, changed)
@@ -109,7 +109,7 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
             return say_nothing(relations.files, "impact", text)
         rows += found
         parts += part
-    defined = _find_defined(relations, parts)
+    defined = find_defined(relations, parts)
     rows += defined[:MAX_DEFINED]
     events = _note_changes(loose, removed, [change.note for change in changed.values() if change.note])
     if not rows and not parts and not left:
@@ -192,48 +192,6 @@ def _rate(item: Reached[Candidate]) -> tuple[bool, int, float, bool, Candidate]:
     return role == "test", item.distance, -item.confidence, role == "doc", item.node
 
 
-def _find_changes(root: Path, options: ImpactOptions) -> dict[str, Change]:
-    """By path; UsageError where git cannot say what differs from a revision."""
-    if options.since is None:
-        return options.changed or {}
-    from cq.source.checkout import GitError
-    from cq.source.git import find_changes
-
-    try:
-        return find_changes(root, options.since)
-    except GitError as error:
-        hint = "it needs a git repository and a revision of it"
-        raise UsageError(f"--changed {options.since}: {error}", hint=hint) from None
-
-
-def _find_changed(relations: Relations, changed: dict[str, Change]) -> tuple[list[Definition], int]:
-    """The innermost definition of every changed line, and of both lines around a gap; and how many lines of code
-    belong to none."""
-    found: dict[tuple[str, int, int], Definition] = {}
-    loose = 0
-    for path in sorted(changed):
-        held = relations.hold(path)
-        if held is None:
-            continue
-        spans = [
-            (held.lines.line(symbol.start), held.lines.line(max(symbol.end - 1, 0)), Definition(held, document, number))
-            for document, symbols in enumerate(held.symbols)
-            for number, symbol in enumerate(symbols)
-            if symbol.body_start >= 0 or is_looked_up(symbol, symbols)
-        ]
-        code = {held.lines.line(start) for references in held.references for _, start, _, _ in references}
-        innermost: dict[int, Definition] = {}  # by line; what stands inside comes later
-        for start, end, row in spans:
-            innermost.update(dict.fromkeys(range(start, end + 1), row))
-        change = changed[path]
-        loose += sum(1 for line in change.lines if line in code and line not in innermost)
-        inside = [innermost[line] for line in change.lines if line in innermost]
-        for line in change.gaps:
-            inside += [row for start, end, row in spans if start <= line < end][-1:]
-        found |= {row.key: row for row in inside}
-    return list(found.values()), loose
-
-
 class _Removed(msgspec.Struct, frozen=True):
     path: str
     kind: str
@@ -297,17 +255,6 @@ def _note_changes(loose: int, removed: list[_Removed], notes: list[str]) -> tupl
     said += [f"no longer defined: {', '.join(f'{r.name} ({r.path})' for r in removed[:10])}"] if removed else []
     said += [f"of {count} changed files {note}" for note, count in sorted(Counter(notes).items())]
     return tuple(Degraded("impact", "info", "changed", message, "") for message in said)
-
-
-def _find_defined(relations: Relations, paths: Sequence[str]) -> list[Definition]:
-    """What files define at root level, what others are meant to use first."""
-    found: list[Definition] = []
-    for path in paths:
-        held = relations.hold(path)
-        for document, symbols in enumerate(held.symbols if held is not None else ()):
-            rows = [number for number, symbol in enumerate(symbols) if symbol.parent < 0 and symbol.body_start >= 0]
-            found += [Definition(held, document, number) for number in rows if held is not None]
-    return sorted(found, key=lambda row: (row.file.role == "test", row.symbol.name.startswith("_"), row.key))
 
 
 def _find_importing(relations: Relations, inside: set[str]) -> list[Link[Candidate]]:

@@ -88,10 +88,11 @@ def repeat_place(args: Namespace) -> tuple[str, ...]:
 def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | None = None) -> int:
     """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
     Ctrl-C cut short."""
-    form, argv, card = args.format, sys.argv[1:], bool(vars(args).get("card"))
+    from cq.questions.table import RUNNERS
     from cq.surfaces.render import render_jsonl
-    from cq.surfaces.render.answer import find_rows, render_answer, render_plain
+    from cq.surfaces.render.answer import find_rows, render_answer, render_arguments, render_plain
 
+    form, argv, card = args.format, sys.argv[1:], bool(vars(args).get("card"))
     elapsed = _process_ms() if cli.asker else answer.run.elapsed_ms
     run = msgspec.structs.replace(answer.run, argv=tuple(argv), elapsed_ms=elapsed)
     answer = msgspec.structs.replace(answer, run=run)
@@ -101,6 +102,8 @@ def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | N
         sys.stdout.write(render_jsonl(find_rows(answer)))
     elif form == "plain":
         sys.stdout.write(render_plain(answer))
+    elif form in RUNNERS:
+        sys.stdout.write(render_arguments(answer, form))
     elif form == "sarif":
         from cq.surfaces.render.sarif import render_sarif
 
@@ -114,7 +117,7 @@ def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | N
     if form in ("mermaid", "dot", "svg") and not answer.found:
         for event in answer.degraded:
             print(f"cq: {event.message}", file=sys.stderr)
-    if form in ("jsonl", "plain"):
+    if form in ("jsonl", "plain", *RUNNERS):
         # Rows have no room for what else there is to say.
         notes = [event.message for event in answer.degraded if event.severity != "info"]
         notes += [f"{cut.cap} capped at {cut.limit}: {cut.omitted} left out" for cut in answer.truncated]

@@ -57,10 +57,10 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site
     with its arguments and caller, if `to` is why also how the target got there; references: every use; impact: what
-    depends on it and may break, tests apart; sig-impact: which calls the signature `to` would break; graph: what it
-    depends on and what depends on it; types: super- and subtypes, members, overriders of a method; path: how it
-    reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being actions,
-    declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
+    depends on it and may break, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to`
+    would break; graph: what it depends on and what depends on it; types: super- and subtypes, members, overriders of a
+    method; path: how it reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being
+    actions, declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
     type-definition, workspace-symbols or (of `.`) workspace-diagnostics.
     `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
@@ -68,7 +68,17 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     target: Text
     # Commands about one symbol; a new one is one more word here and in the description.
     what: Literal[
-        "neighborhood", "calls", "references", "impact", "sig-impact", "graph", "types", "path", "hover", "lsp"
+        "neighborhood",
+        "calls",
+        "references",
+        "impact",
+        "tests-for",
+        "sig-impact",
+        "graph",
+        "types",
+        "path",
+        "hover",
+        "lsp",
     ] = "neighborhood"
     to: Annotated[str, Meta(max_length=LONGEST_WORD)] = ""
     path: Names = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from cq.answers.words import count_first
@@ -23,6 +24,7 @@ from cq.model.answer import (
     Section,
     ServerDetails,
     SourceDetails,
+    TestDetails,
 )
 from cq.questions.find.layout import show_query
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
@@ -61,8 +63,11 @@ def render_head(answer: Answer) -> list[str]:
         more = [f"{rest} more"] if rest > 0 else []
         others = ", ".join([*(f"{show_path(o.path)}:{o.line} {one_line(o.name)}" for o in target.others), *more])
         rows.append(f"{target.index} of {target.of}, {target.reason}; others: {others}")
-    said = insight.headline or "; ".join(count_first(part.total, part.what) for part in insight.neighborhood.values())
-    return [*rows, one_line(said)] if said else rows
+    counts = [count_first(part.total, part.what) for part in insight.neighborhood.values() if part.total]
+    counts = counts or [count_first(part.total, part.what) for part in [*insight.neighborhood.values()][:1]]
+    if said := insight.headline or "; ".join(counts):
+        return [*rows, one_line(said)]
+    return rows if answer.found else [*rows, *render_nothing(answer)]
 
 
 def render_body(answer: Answer, *, card: bool = False) -> list[list[str]]:
@@ -88,6 +93,30 @@ def render_plain(answer: Answer) -> str:
     )
 
 
+def render_arguments(answer: Answer, runner: str) -> str:
+    """What a program that runs tests is given to run these, a word a line."""
+    tests = [
+        finding.details
+        for section in answer.sections
+        for finding in section.findings
+        if isinstance(finding.details, TestDetails)
+    ]
+    own = "jest" if runner == "vitest" else runner  # the same files, for either
+    words = [test.argument for test in tests if test.runner == own]
+    if own == "jest" and words:
+        files = [
+            finding.location.path
+            for section in answer.sections
+            for finding in section.findings
+            if isinstance(finding.details, TestDetails) and finding.details.runner == own and finding.location
+        ]
+        # `%s` in a title stands for what a table of cases says.
+        escaped = [re.sub(r"([.*+?^$()|{}\[\]\\])", r"\\\1", title) for title in dict.fromkeys(words)]
+        titles = "|".join(re.sub(r"%[sdifjop#]|\\\$[A-Za-z_]\w*", ".*", title) for title in escaped)
+        words = [*files, "-t", f"^(?:{titles})$"]
+    return "".join(f"{word}\n" for word in dict.fromkeys(words))
+
+
 def find_rows(answer: Answer) -> list[Finding]:
     """The findings themselves, without counts and commands: the rows of jsonl."""
     return [
@@ -106,7 +135,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, RiskDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails,
 )  # fmt: skip
 
 

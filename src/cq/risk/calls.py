@@ -492,7 +492,7 @@ def _view(run: Interpreter, value: Value, names: Sequence[str]) -> Origin:
     """What a call gives of a value is a view of it."""
     if not value.taints or not names or len(value.origin) >= MAX_VIEWS + 2:
         return ()
-    return (*(value.origin or ("c", run.place)), f"view:{names[0] if not names[0].startswith('text') else names[-1]}")
+    return (*(value.origin or ("call", run.place)), f"view:{names[0] if not names[0].startswith('text') else names[-1]}")
 
 
 def _all_taints(run: Interpreter, given: Given) -> tuple[Taint, ...]:

@@ -130,8 +130,8 @@ def _read_arguments(run: Interpreter, site: Site) -> tuple[list[Value], dict[str
                 keywords.update((str(key), held) for key, held in shape.fields.items())
                 if shape.rest.taints:
                     keywords["**"] = shape.rest
-            if value.taints:
-                keywords["**"] = Value(taints=value.taints)
+            if value.taints or not value.refs or any(run.shape(ref).source for ref in value.refs):
+                keywords["**"] = Value(taints=value.taints)  # what else there is nobody knows
         else:
             keywords[name] = value
     return args, keywords
@@ -492,7 +492,10 @@ def _view(run: Interpreter, value: Value, names: Sequence[str]) -> Origin:
     """What a call gives of a value is a view of it."""
     if not value.taints or not names or len(value.origin) >= MAX_VIEWS + 2:
         return ()
-    return (*(value.origin or ("call", run.place)), f"view:{names[0] if not names[0].startswith('text') else names[-1]}")
+    return (
+        *(value.origin or ("call", run.place)),
+        f"view:{names[0] if not names[0].startswith('text') else names[-1]}",
+    )
 
 
 def _all_taints(run: Interpreter, given: Given) -> tuple[Taint, ...]:

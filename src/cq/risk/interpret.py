@@ -867,6 +867,8 @@ class Interpreter:
     ) -> bool:
         names = (predicate.arg, *((predicate.name,) if predicate.name else ()))
         value = next((found for name in names for found in self.select(name, args, keywords, receiver)), None)
+        if value is None and "**" in keywords and isinstance(predicate.arg, str):
+            value = NOTHING
         if predicate.has and not any(self._fits(value, wanted) for wanted in predicate.has):
             return False
         if any(self._fits(value, wanted) for wanted in predicate.lacks):

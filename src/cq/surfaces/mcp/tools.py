@@ -17,7 +17,7 @@ from cq.model.status import Status
 from cq.surfaces.cli import find_controls
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 DEFAULT_BUDGET = 8000
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
@@ -55,13 +55,14 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
-    """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site
-    with its arguments and caller, if `to` is why also how the target got there; references: every use; impact: what
-    depends on it and may break, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to`
-    would break; graph: what it depends on and what depends on it; types: super- and subtypes, members, overriders of a
-    method; path: how it reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being
-    actions, declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
-    type-definition, workspace-symbols or (of `.`) workspace-diagnostics.
+    """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call
+    site with its arguments and caller, if `to` is why also how the target got there; references: every use;
+    impact: what depends on it and may break, tests apart; tests-for: which tests to run; sig-impact: which calls
+    the signature `to` would break; graph: what it depends on and what depends on it; types: super- and subtypes,
+    members, overriders of a method; path: how it reaches `to`; risk: harmful data passing it; hover: signature and
+    documentation; lsp: what a language server says, `to` being actions, declaration, definition, document-symbols,
+    hints, implementation, macro, runnables, signature-help, tokens, type-definition, workspace-symbols or (of `.`)
+    workspace-diagnostics.
     `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
@@ -77,6 +78,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
         "graph",
         "types",
         "path",
+        "risk",
         "hover",
         "lsp",
     ] = "neighborhood"
@@ -137,14 +139,20 @@ class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
 
 class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
     """What is wrong with code: syntax errors, and what type checkers say where they are installed. Ask after an edit.
-    Example: {"path": ["src/app.py"]}"""
+    what=risk: where data from outside harms. Example: {"path": ["src/app.py"]}"""
 
     path: Names = []
+    what: Literal["syntax", "risk"] = "syntax"
     severity: Literal["error", "warning", "info", "hint"] = "warning"
     budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
     def command(self) -> list[str]:
+        if self.what == "risk":
+            if len(self.path) > 1:
+                raise ValueError("what=risk takes one path, or none for everything")
+            least = f"--severity={_LEAST[self.severity]}"
+            return ["risk", least, *_page(self.budget, self.page), "--", *self.path]
         return ["diagnostics", f"--severity={self.severity}", *_page(self.budget, self.page), "--", *self.path]
 
 
@@ -154,6 +162,8 @@ class IndexStatus(msgspec.Struct, forbid_unknown_fields=True):
     def command(self) -> list[str]:
         return ["status"]
 
+
+_LEAST = {"error": "high", "warning": "medium", "info": "low", "hint": "low"}  # of flows
 
 # What `to` is, where it is asked for.
 _WITH_TO = {

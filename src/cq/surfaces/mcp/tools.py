@@ -64,7 +64,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     with its arguments and caller, if `to` is why also how the target got there; references: every use; impact: what
     depends on it and may break, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to`
     would break; graph: what it depends on and what depends on it; types: super- and subtypes, members, overriders of a
-    method; path: how it reaches `to`; risk: harmful data that passes it; hover: signature and documentation; lsp: what
+    method; path: how it reaches `to`; risk: harmful data; hover: signature and documentation; lsp: what
     a language server says, `to` being actions, declaration, definition, document-symbols, hints, implementation, macro,
     runnables, signature-help, tokens, type-definition, workspace-symbols or (of `.`) workspace-diagnostics.
     `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
@@ -145,8 +145,8 @@ class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
-    """What is wrong with code: syntax errors, and what type checkers say where they are installed. Ask after an edit.
-    what=risk: where data from outside harms. Example: {"path": ["src/app.py"]}"""
+    """What is wrong with code: syntax errors, what installed type checkers say; what=risk: where outside data harms.
+    Example: {"path": ["src/app.py"]}"""
 
     path: Names = []
     what: Literal["syntax", "risk"] = "syntax"

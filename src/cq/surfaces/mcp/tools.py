@@ -145,7 +145,7 @@ class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
-    """What is wrong with code: syntax errors, what installed type checkers say; what=risk: where outside data harms.
+    """What is wrong with code: syntax, types; what=risk: where outside data harms.
     Example: {"path": ["src/app.py"]}"""
 
     path: Names = []

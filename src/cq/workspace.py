@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from threading import Event
     from types import TracebackType
 
+    from cq.answers.options import Options
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.ingest import IngestReport
@@ -140,8 +141,9 @@ class Workspace:
         self.index.close()
 
     @_mends
-    def ask(self, options: msgspec.Struct) -> Answer:
-        """The answer to the question that these options ask; UsageError for a struct that asks none."""
+    def ask(self, options: msgspec.Struct | Sequence[Options]) -> Answer:
+        """The answer to the question that these options ask; UsageError for a struct that asks none. Several, each
+        about another target, are answered together within the budget of the first."""
         import time
 
         from cq import __version__
@@ -154,7 +156,12 @@ class Workspace:
             run = msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
             return msgspec.structs.replace(answer, run=run)
 
-        started, question = time.perf_counter(), find_question(options)
+        started = time.perf_counter()
+        if not isinstance(options, msgspec.Struct):
+            from cq.answers.several import ask_each
+
+            return finish(self.ask(options[0]) if len(options) == 1 else ask_each(options, self.ask))
+        question = find_question(options)
         first = question.begin(self.index, options)
         if first is not None:
             return finish(first)

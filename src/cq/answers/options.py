@@ -54,6 +54,7 @@ class Option(msgspec.Struct, frozen=True):
     parse: Callable[[str], Any] | None = None  # what the words mean, joined by commas
     flags: tuple[Flag, ...] = ()  # instead of a value
     bare: str | None = None  # the value of an option that is named without one
+    several: bool = False  # the question is asked of each of several
     page: tuple[str, ...] = ()  # of a Page: which parts of it may be written
     group: Group = ""
     json: Any = None  # the type that programs write, where it is not text; no command line has such an option
@@ -136,11 +137,15 @@ def split(text: str) -> list[str]:
 OneTarget = Annotated[
     str,
     Option(
-        "Name, Class.method, path:Name, path:line[:col], pkg.mod.Name", metavar="TARGET", argument=True, place="target"
+        "Name, Class.method, path:Name, path:line[:col], pkg.mod.Name",
+        metavar="TARGET",
+        argument=True,
+        place="target",
+        several=True,
     ),
 ]
 CodeTarget = Annotated[
-    str, Option("a definition, or the path of a file", metavar="TARGET|PATH", argument=True, place="file")
+    str, Option("a definition, or the path of a file", metavar="TARGET|PATH", argument=True, place="file", several=True)
 ]
 Languages = Annotated[
     tuple[str, ...],
@@ -158,16 +163,19 @@ _START_SERVERS = Flag("lsp", True, "ask language servers, start them if need be"
 AskServers = Annotated[bool, Option(name="lsp", flags=(_NO_SERVERS,), group="servers")]
 # None: only those that run already.
 AskWarmServers = Annotated[bool | None, Option(name="lsp", flags=(_START_SERVERS, _NO_SERVERS), group="servers")]
-Paged = Annotated[Page, Option(page=("limit", "budget", "page", "all"), group="answer")]
+Paged = Annotated[Page, Option(page=("limit", "budget", "page", "all", "count", "by"), group="answer")]
 Budgeted = Annotated[Page, Option(page=("budget",), group="answer")]
 Whole = Annotated[Page, Option(page=("budget", "all"), group="answer")]
 Positive = Annotated[int, Meta(ge=1)]
 
+BY = ("file", "directory", "kind", "caller")
 _PAGE: dict[str, tuple[str, Any, str, str]] = {  # name -> (part, type, metavar, help)
     "limit": ("limit", Positive, "N", "findings on a page (default: {})"),
     "budget": ("budget", Positive, "TOKENS", "how long the answer may be (default: 8000)"),
     "page": ("number", Positive, "N", "the next findings"),
     "all": ("all", bool, "", "everything on one page, however long"),
+    "count": ("count", bool, "", "only how many there are, and in how many files"),
+    "by": ("by", Literal[*BY], "|".join(BY), "how many there are by each of these, most first"),
 }
 
 
@@ -238,7 +246,10 @@ _BOUNDS = ("ge", "le")
 def _write_page(field: str, option: Option, name: str, default: Page) -> Written:
     part, kind, metavar, line = _PAGE[name]
     of_part = Option(line.format(default.limit), metavar=metavar, group=option.group)
-    if part == "all":
+    if part == "by":
+        named = Option(line, metavar=metavar, group=option.group)
+        return Written(name, field, named, "text", kind, line, part=part)
+    if kind is bool:
         return Written(name, field, of_part, "flag", bool, of_part.help, False, part=part)
     return Written(name, field, of_part, "count", kind, of_part.help, part=part, least=1)
 
@@ -320,10 +331,19 @@ def _read(one: Written, value: Any, places: Places) -> Any:
 
 def _read_page(given: Mapping[str, Any], default: Page, lines: bool, measure: str) -> Page:
     limit, budget, number = given.get("limit"), given.get("budget"), given.get("number") or 1
+    by = given.get("by") or ""
+    if by and by not in BY:
+        raise UsageError(f"--by {by} is nothing to count by", hint=f"it is {', '.join(BY)}")
+    if by and given.get("count"):
+        raise UsageError("--by counts already, --count says only how many", hint="give one or the other")
     if given.get("all") and (limit is not None or budget is not None or number != 1):
         raise UsageError("--all leaves nothing for --limit, --budget or --page", hint="give one or the other")
     # A pipe wants every line; only who reads wants a page.
     everything = given.get("all") or lines
     return Page(
-        limit or (0 if everything else default.limit), budget or (0 if everything else default.budget), number, measure
+        limit or (0 if everything else default.limit),
+        budget or (0 if everything else default.budget),
+        number,
+        measure,
+        by or ("count" if given.get("count") else ""),
     )

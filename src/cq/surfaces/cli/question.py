@@ -96,7 +96,8 @@ class QuestionCommand:
                 progress.clear()
         return self._offer("write", _write)(answer, args)
 
-    def _make_options(self, args: Namespace, workspace: Workspace) -> Options:
+    def _make_options(self, args: Namespace, workspace: Workspace) -> list[Options]:
+        """One of each target."""
         from cq.snapshot.places import Places
 
         kind, given = self._question.load_options(), vars(args)
@@ -104,12 +105,16 @@ class QuestionCommand:
         crosscheck = os.environ.get("CQ_PY_ENRICHMENT_CROSSCHECK") == "1"
         own = {"place": repeat_place(args), "background": True, "crosscheck": crosscheck, "measure": measure}
         if self._special is not None and hasattr(self._special, "make_options"):
-            return self._special.make_options(args, own)
+            return [self._special.make_options(args, own)]
         words = {one.key: _join(one, given.get(one.key)) for one in find_written(kind)}
         lines = args.format in ("plain", "sarif")
-        options = read_form(kind, words, Places(workspace.root), lines=lines, measure=measure, own=own)
-        options.check()
-        return options
+        target = next((one.key for one in find_written(kind) if one.option.several), "")
+        every = [words | {target: word} for word in dict.fromkeys(words[target])] if target else [words]
+        places = Places(workspace.root)
+        made = [read_form(kind, each, places, lines=lines, measure=measure, own=own) for each in every]
+        for options in made:
+            options.check()
+        return made
 
     def _offer(self, name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         return getattr(self._special, name, otherwise)
@@ -135,7 +140,9 @@ def _add(parser: Any, one: Written) -> None:
     if one.shape in ("count", "share"):
         more["type"] = _make_reader(one)
     if option.argument:
-        several = "+" if option.joined else "*" if one.shape == "texts" else None if one.required else "?"
+        several = (
+            "+" if option.joined or option.several else "*" if one.shape == "texts" else None if one.required else "?"
+        )
         parser.add_argument(one.key, nargs=several, **more)
     elif one.shape == "texts":
         parser.add_argument(f"--{one.name}", action="append", dest=one.key, **more)

@@ -17,13 +17,16 @@ from cq.model.status import Status
 from cq.surfaces.cli import find_controls
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 DEFAULT_BUDGET = 8000
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
 LONGEST_WORD = 2000
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORD)]
+# Of several targets one answer each, within one budget.
+Targets = Text | Annotated[list[Text], Meta(min_length=1, max_length=20)]
+CountedBy = Literal["", "count", "file", "directory", "kind", "caller"]
 Names = Annotated[list[Annotated[str, Meta(min_length=1, max_length=500)]], Meta(max_length=20)]
 
 
@@ -36,7 +39,7 @@ class Tool(Protocol):
 class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
     """Find code; use it instead of grep. A name or text: every mention, definitions first, then calls, imports, uses.
     A question in words, or `symbol = Class > method`: the code about it, how it is connected, its source.
-    The answer says which of these it was. `path`: directories, files, globs.
+    The answer says which of these it was. `path`: directories, files, globs. `by` counts mentions instead.
     Examples: {"query": "get_or_create", "path": ["src/"]}, {"query": "how are passwords hashed"}"""
 
     query: Text
@@ -44,14 +47,16 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
     languages: Names = []
     budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
+    by: CountedBy = ""
 
     def command(self) -> list[str]:
         if re.match(r"symbol\s*=", self.query) or is_question(self.query):
-            _refuse(self, "a question in words, or `symbol = …`,", "page")
+            _refuse(self, "a question in words, or `symbol = …`,", "page", "by")
             paths = [f"--path={one}" for one in self.path]
             languages = [f"--lang={','.join(self.languages)}"] if self.languages else []
             return ["find", *paths, *languages, f"--budget={_share(self.budget)}", "--", self.query]
-        return ["search", *_filter(self.path, self.languages), *_page(self.budget, self.page), "--", self.query]
+        paging = [*_page(self.budget, self.page), *_count(self)]
+        return ["search", *_filter(self.path, self.languages), *paging, "--", self.query]
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
@@ -62,10 +67,11 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     method; path: how it reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being
     actions, declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
     type-definition, workspace-symbols or (of `.`) workspace-diagnostics.
-    `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter calls and references.
+    `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
+    `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
-    target: Text
+    target: Targets
     # Commands about one symbol; a new one is one more word here and in the description.
     what: Literal[
         "neighborhood",
@@ -85,6 +91,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     languages: Names = []
     budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
+    by: CountedBy = ""
 
     def command(self) -> list[str]:
         of = f"what={self.what}"
@@ -97,18 +104,19 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError(f"{of} needs `to`: {_WITH_TO[self.what]}")
         if self.what not in ("calls", "references"):
             _refuse(self, of, "path", *(["languages"] if self.what != "lsp" else []))
-        if self.what in ("neighborhood", "path"):
-            _refuse(self, of, "page")
+        if self.what in ("neighborhood", "path", "hover"):
+            _refuse(self, of, "by", *(["page"] if self.what != "hover" else []))
         if self.what == "path":
             _refuse(self, of, "budget")
-            return ["path", "--", self.target, self.to]
+            return ["path", "--", *_one(self.target, of), self.to]
         paging = _page(self.budget, self.page)[: 2 if self.what == "neighborhood" else 3]
         if self.what == "lsp":
             everything = self.to == "workspace-diagnostics" and self.target == "."
-            return ["lsp", *_filter([], self.languages), *paging, "--", self.to, *([] if everything else [self.target])]
+            about = [] if everything else _one(self.target, of)
+            return ["lsp", *_filter([], self.languages), *paging, "--", self.to, *about]
         to = [f"--to={self.to}"] if self.to else []
         to = ["--why"] if self.what == "calls" and self.to else to
-        return [self.what, *to, *_filter(self.path, self.languages), *paging, "--", self.target]
+        return [self.what, *to, *_filter(self.path, self.languages), *paging, *_count(self), "--", *_list(self.target)]
 
 
 class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -126,13 +134,13 @@ class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
     """Exact source of a symbol (Name, Class.method, path:Name), of lines (path:10-40), or the outline of a file
-    (path). Cheaper than reading whole files. Example: {"target": "src/app.py:main"}"""
+    (path), or of a list of these. Cheaper than reading whole files. Example: {"target": "src/app.py:main"}"""
 
-    target: Text
+    target: Targets
     budget: Budget = DEFAULT_BUDGET
 
     def command(self) -> list[str]:
-        return ["read", f"--budget={_share(self.budget)}", "--", self.target]
+        return ["read", f"--budget={_share(self.budget)}", "--", *_list(self.target)]
 
 
 class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
@@ -177,7 +185,8 @@ WIDER = {"find": FindAnswer}
 
 INSTRUCTIONS = (
     "cq answers questions about the code of this repository from an index that is always fresh. Search before reading "
-    "files; read symbols, not files; codebase_context says what is around a symbol; codebase_check after edits."
+    "files; read symbols, not files, several in one call; codebase_context says what is around a symbol; "
+    "codebase_check after edits."
 )
 
 
@@ -264,6 +273,21 @@ _CODE = frozenset({
     "class", "def", "import", "from", "function", "fn", "const", "let", "var", "return", "async", "await", "struct",
     "impl", "enum", "interface", "type", "trait", "raise", "throw", "new", "export", "public", "private", "static",
 })  # fmt: skip
+
+
+def _list(targets: str | list[str]) -> list[str]:
+    return [targets] if isinstance(targets, str) else targets
+
+
+def _one(targets: str | list[str], what: str) -> list[str]:
+    """ValueError for several where the question is about one."""
+    if len(_list(targets)) > 1:
+        raise ValueError(f"{what} takes one `target`")
+    return _list(targets)
+
+
+def _count(given: CodebaseSearch | CodebaseContext) -> list[str]:
+    return [] if not given.by else ["--count"] if given.by == "count" else [f"--by={given.by}"]
 
 
 def _refuse(given: Tool, what: str, *names: str) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from importlinter.cli import lint_imports
 
-import cq
 from cq.language import all_languages
 from cq.questions.table import QUESTIONS
 from cq.surfaces.cli import COMMANDS, find_command
@@ -59,23 +58,6 @@ def test_every_pure_package_is_under_the_contract_against_io():
     contracts = {contract["type"]: contract for contract in config["tool"]["importlinter"]["contracts"]}
     existing = {f"cq.{name}" for name in PURE if (SOURCE / name).is_dir()}
     assert set(contracts["forbidden"]["source_modules"]) == existing
-
-
-def test_public_names():
-    assert cq.__all__ == [
-        "Answer",
-        "CallsOptions",
-        "FindOptions",
-        "Page",
-        "ReadOptions",
-        "SearchOptions",
-        "Workspace",
-        "__version__",
-        "query",
-    ]
-    assert all(getattr(cq, name) is not None for name in cq.__all__)
-    with pytest.raises(AttributeError):
-        _ = cq.nothing_of_that_name
 
 
 @pytest.mark.parametrize("command", COMMANDS)

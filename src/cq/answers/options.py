@@ -11,7 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from keyword import iskeyword
-from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta
@@ -51,7 +63,7 @@ class Option(msgspec.Struct, frozen=True):
     joined: bool = False  # an argument of several words
     place: Place = ""
     choices: tuple[str, ...] = ()
-    parse: Callable[[str], Any] | None = None  # what the words mean, joined by commas
+    parse: Callable[[Any], Any] | None = None  # what the words mean, joined by commas, or what `json` says
     flags: tuple[Flag, ...] = ()  # instead of a value
     bare: str | None = None  # the value of an option that is named without one
     several: bool = False  # the question is asked of each of several
@@ -233,6 +245,8 @@ def _write(field: str, option: Option, bare: Any, bounds: list[Meta], default: A
         shape, kind = "count" if bare is int else "share", Annotated[bare, *bounds] if bounds else bare
     elif option.parse is not None or get_origin(bare) is tuple:
         shape, kind = "texts", Words
+    elif option.choices:
+        kind = Literal[option.choices]
     least, most = ([getattr(bound, name) for bound in bounds if getattr(bound, name) is not None] for name in _BOUNDS)
     return Written(
         name, field, option, shape, kind, option.help, default, required, least=min(least, default=None),
@@ -270,15 +284,25 @@ def make_form(
             continue
         if one.attribute != one.key:
             renamed[one.attribute] = one.key
+        told = Meta(description=one.help)
         if one.required:
-            fields.append((one.attribute, one.type))
+            fields.append((one.attribute, Annotated[one.type, told]))
             continue
         default = False if one.shape == "flag" else () if one.shape == "texts" else None
-        fields.append((one.attribute, one.type | None if default is None else one.type, default))
+        fields.append((one.attribute, Annotated[one.type if default is not None else one.type | None, told], default))
     return msgspec.defstruct(
         name, fields, bases=(base,), frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
         rename=renamed or None, **config,
     )  # fmt: skip
+
+
+def spread(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What was written, once for each target where the question is asked of several."""
+    key = next((one.key for one in find_written(kind) if one.option.several), "")
+    targets = given.get(key)
+    if not isinstance(targets, list) or not all(isinstance(each, str) for each in cast("list[Any]", targets)):
+        return [given]
+    return [{**given, key: each} for each in dict.fromkeys(cast("list[str]", targets))]
 
 
 def read_form(
@@ -320,6 +344,8 @@ def read_form(
 
 def _read(one: Written, value: Any, places: Places) -> Any:
     option = one.option
+    if option.json is not None and option.parse is not None:
+        return option.parse(value)
     if option.place:
         words = [value] if isinstance(value, str) else value
         read = [places.read(word, option.place, one.label) for word in words]

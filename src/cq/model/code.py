@@ -10,15 +10,19 @@ shared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal, NewType, get_args
+from typing import TYPE_CHECKING, Literal, NewType, get_args
 
 import msgspec
 
 LAMBDA = "<lambda>"  # how a function without a name is called
 _NOTHING = msgspec.Raw()
 
-Name = NewType("Name", str)  # `a.b.c`
-CallEnd = NewType("CallEnd", int)  # the call that ends at this byte: ends are unique among a document's calls
+if TYPE_CHECKING:
+    Name = NewType("Name", str)  # `a.b.c`
+    CallEnd = NewType("CallEnd", int)  # the call that ends at this byte: ends are unique among a document's calls
+else:
+    # Calling a NewType costs three times as much, and every name of a repository is one.
+    Name, CallEnd = str, int
 
 
 class BaseForm(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -618,14 +622,6 @@ def find_outer(code: Code) -> list[Form]:
         todo += [value for _, value in made.keywords]
         todo += [value for parameter in made.parameters for value in (parameter.type, parameter.default)]
     return [value for value in todo if isinstance(value, BaseForm)]
-
-
-def find_values(code: Code) -> Iterator[Form]:
-    """Every form that stands in code, the outer before the inner ones."""
-    todo = find_outer(code)
-    for form in todo:
-        yield form
-        todo += [inner for inner in find_inner(form) if isinstance(inner, BaseForm)]
 
 
 def replace_values(code: Code, change: Callable[[Value], Value]) -> Code:

@@ -1,49 +1,74 @@
 """Code intelligence for a repository: open a `Workspace`, ask it questions, get answers as plain data.
 
-Importing this package costs nothing: each public name is loaded when it is first used.
+Importing this package costs nothing: each public name is loaded when it is first used. `__init__.pyi` says the same to
+type checkers.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # of `typing`, which would cost more than all the rest of a start
-if TYPE_CHECKING:
-    from cq import query
-    from cq.answers.page import Page
-    from cq.model.answer import Answer
-    from cq.questions.calls import CallsOptions
-    from cq.questions.find import FindOptions
-    from cq.questions.read import ReadOptions
-    from cq.questions.search import SearchOptions
-    from cq.workspace import Workspace
-
 __version__ = "0.1.0"
-__all__ = [
-    "Answer", "CallsOptions", "FindOptions", "Page", "ReadOptions", "SearchOptions", "Workspace", "__version__",
-    "query",
-]  # fmt: skip
 
-_HOMES = {
-    "Answer": "cq.model.answer",
-    "CallsOptions": "cq.questions.calls",
-    "FindOptions": "cq.questions.find",
-    "Page": "cq.answers.page",
-    "ReadOptions": "cq.questions.read",
-    "SearchOptions": "cq.questions.search",
-    "Workspace": "cq.workspace",
+# Module -> what of it is public: every options and answer type, and the errors.
+_PUBLIC = {
+    "cq.answers.options": "Options",
+    "cq.answers.page": "Page",
+    "cq.model.answer": (
+        "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
+        "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
+        "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
+        "PassedAt QueryDetails ReferenceDetails Risk Run Section ServerDetails Slice SourceDetails Target "
+        "Truncation"
+    ),
+    "cq.model.artifact": "ExportReport Validation",
+    "cq.model.config": "Configuration",
+    "cq.model.errors": "ConfigError CqError DaemonError ProviderError QueryError SourceError StoreError UsageError",
+    "cq.model.find": "ConnectionGraph FindAnswer Result ScoreParts",
+    "cq.model.history": "Change",
+    "cq.model.location": "Location",
+    "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
+    "cq.model.plan": "Plan Step",
+    "cq.model.status": "Check Degraded Freshness LanguageStatus MistakeStatus Status",
+    "cq.questions.bytecode": "BytecodeOptions",
+    "cq.questions.calls": "CallsOptions",
+    "cq.questions.diagnostics": "DiagnosticsOptions",
+    "cq.questions.exceptions": "ExceptionsOptions",
+    "cq.questions.find": "FindOptions",
+    "cq.questions.graph": "GraphOptions",
+    "cq.questions.hover": "HoverOptions",
+    "cq.questions.impact": "ImpactOptions",
+    "cq.questions.imports": "ImportsOptions",
+    "cq.questions.lsp": "LspOptions",
+    "cq.questions.neighborhood": "NeighborhoodOptions",
+    "cq.questions.path": "PathOptions",
+    "cq.questions.q": "QueryOptions",
+    "cq.questions.rank": "RankOptions",
+    "cq.questions.read": "ReadOptions",
+    "cq.questions.references": "ReferencesOptions",
+    "cq.questions.risk": "RiskOptions",
+    "cq.questions.run": "ReportOptions RunOptions",
+    "cq.questions.run.plan": "make_plan parse_plan",
+    "cq.questions.scopes": "ScopesOptions",
+    "cq.questions.search": "SearchOptions",
+    "cq.questions.side_effects": "EffectsOptions",
+    "cq.questions.sig_impact": "SignatureOptions",
+    "cq.questions.tests_for": "TestsForOptions",
+    "cq.questions.types": "TypesOptions",
+    "cq.snapshot.rows": "Completion IndexedCall IndexedChunk IndexedFile IndexedSymbol",
+    "cq.workspace": "Workspace",
 }
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+__all__ = sorted([*_HOMES, "__version__", "query"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOMES:
-        from importlib import import_module
+    if name not in _HOMES and name != "query":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        value = globals()[name] = getattr(import_module(_HOMES[name]), name)  # the next use does not come here
-        return value
     if name == "query":
-        from importlib import import_module
-
         return import_module("cq.query")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)  # the next use does not come here
+    return value
 
 
 def __dir__() -> list[str]:

@@ -6,17 +6,19 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import msgspec
 
-from cq.indexing.index import Index, Policy
+from cq.indexing.index import Index, Policy, find_root
 from cq.model.errors import SourceError
+from cq.questions.methods import Questions
 
 if TYPE_CHECKING:
     from threading import Event
     from types import TracebackType
 
+    from cq.answers.options import Options
     from cq.indexing.config import Overrides
     from cq.indexing.embedding import EmbedReport
     from cq.indexing.ingest import IngestReport
@@ -28,36 +30,9 @@ if TYPE_CHECKING:
     from cq.model.artifact import ExportReport, Validation
     from cq.model.config import Configuration
     from cq.model.facts import FileFacts
-    from cq.model.find import FindAnswer
-    from cq.model.plan import Plan
     from cq.model.source import SourceFile
     from cq.model.status import Check, Status
     from cq.providers.registry import Registry
-    from cq.query import Query
-    from cq.questions.bytecode import BytecodeOptions
-    from cq.questions.calls import CallsOptions
-    from cq.questions.diagnostics import DiagnosticsOptions
-    from cq.questions.exceptions import ExceptionsOptions
-    from cq.questions.find import FindOptions
-    from cq.questions.graph import GraphOptions
-    from cq.questions.hover import HoverOptions
-    from cq.questions.impact import ImpactOptions
-    from cq.questions.imports import ImportsOptions
-    from cq.questions.lsp import LspOptions
-    from cq.questions.neighborhood import NeighborhoodOptions
-    from cq.questions.path import PathOptions
-    from cq.questions.q import QueryOptions
-    from cq.questions.rank import RankOptions
-    from cq.questions.read import ReadOptions
-    from cq.questions.references import ReferencesOptions
-    from cq.questions.risk import RiskOptions
-    from cq.questions.run import ReportOptions, RunOptions
-    from cq.questions.scopes import ScopesOptions
-    from cq.questions.search import SearchOptions
-    from cq.questions.side_effects import EffectsOptions
-    from cq.questions.sig_impact import SignatureOptions
-    from cq.questions.tests_for import TestsForOptions
-    from cq.questions.types import TypesOptions
     from cq.snapshot.rows import Completion, IndexedCall, IndexedChunk, IndexedFile, IndexedSymbol
     from cq.store.overflow import StoredArtifact
     from cq.store.read import Reader, Tree
@@ -78,7 +53,7 @@ def _mends(
     return asking
 
 
-class Workspace:
+class Workspace(Questions):
     """A root and what can be asked about it.
 
     Questions about the index bring it up to date first, which costs milliseconds when nothing changed:
@@ -140,153 +115,12 @@ class Workspace:
         self.index.close()
 
     @_mends
-    def ask(self, options: msgspec.Struct) -> Answer:
-        """The answer to the question that these options ask; UsageError for a struct that asks none."""
-        import time
+    def ask(self, options: msgspec.Struct | Sequence[Options]) -> Answer:
+        """The answer to the question that these options ask; UsageError for a struct that asks none. Several, each
+        about another target, are answered together within the budget of the first."""
+        from cq.questions.asking import answer_question
 
-        from cq import __version__
-        from cq.indexing.pool import collect_later
-        from cq.questions.table import find_question
-        from cq.snapshot.snapshot import open_snapshot
-
-        def finish(answer: Answer) -> Answer:
-            elapsed = round((time.perf_counter() - started) * 1000, 1)
-            run = msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
-            return msgspec.structs.replace(answer, run=run)
-
-        started, question = time.perf_counter(), find_question(options)
-        first = question.begin(self.index, options)
-        if first is not None:
-            return finish(first)
-        self.index.keep_fresh()
-        if question.wants_vectors(options):
-            from cq.indexing.vectors import embed_few
-
-            embed_few(self.index)
-        with collect_later(), open_snapshot(self.index, __version__) as snapshot:
-            answer = question.ask(snapshot, options)
-            events = (*answer.degraded, *snapshot.find_degraded())
-            return finish(msgspec.structs.replace(answer, degraded=events))
-
-    def search(self, question: str | SearchOptions) -> Answer:
-        """Every mention of a name or text, classed and ranked; a page of them, enriched. See SearchOptions."""
-        return self._ask("search", question)
-
-    def find(self, question: str | FindOptions) -> FindAnswer:
-        """Code about an idea, or the symbols that `symbol = A > b` names: ranked, connected, shown. See FindOptions.
-
-        Vectors that are missing are made first if they are few; if not, words alone answer (`embed` makes them)."""
-        return cast("FindAnswer", self._ask("find", question))
-
-    def calls(self, question: str | CallsOptions) -> Answer:
-        """Every call site of a function or method, with what is passed and from where. See CallsOptions."""
-        return self._ask("calls", question)
-
-    def graph(self, question: str | GraphOptions) -> Answer:
-        """What a definition depends on and what depends on it, within some steps. See GraphOptions."""
-        return self._ask("graph", question)
-
-    def path(self, question: PathOptions) -> Answer:
-        """How one definition reaches another: the shortest chains of calls."""
-        return self.ask(question)
-
-    def impact(self, question: str | ImpactOptions) -> Answer:
-        """What depends on a definition, and so may break with it. See ImpactOptions."""
-        return self._ask("impact", (question,) if isinstance(question, str) else question)
-
-    def tests_for(self, question: str | TestsForOptions) -> Answer:
-        """Which tests to run after a change, the likeliest to fail first. See TestsForOptions."""
-        return self._ask("tests-for", (question,) if isinstance(question, str) else question)
-
-    def sig_impact(self, question: SignatureOptions) -> Answer:
-        """Which call sites a new signature would break."""
-        return self.ask(question)
-
-    def imports(self, question: ImportsOptions | None = None) -> Answer:
-        """Which file imports which, in cycles or not, and what comes from outside."""
-        return self._ask("imports", question)
-
-    def types(self, question: str | TypesOptions) -> Answer:
-        """The supertypes, subtypes and members of a type."""
-        return self._ask("types", question)
-
-    def hover(self, question: str | HoverOptions) -> Answer:
-        """The signature or type of a name, and its documentation; by a language server where there is one."""
-        return self._ask("hover", question)
-
-    def lsp(self, question: LspOptions) -> Answer:
-        """What else a language server says: actions, macro expansion, signatures, symbols, … See LspOptions."""
-        return self.ask(question)
-
-    def references(self, question: str | ReferencesOptions) -> Answer:
-        """Every mention that means a definition, by links, language servers and name. See ReferencesOptions."""
-        return self._ask("references", question)
-
-    def diagnostics(self, question: DiagnosticsOptions | None = None) -> Answer:
-        """What is wrong: what the syntax says, and what language servers say. See DiagnosticsOptions."""
-        return self._ask("diagnostics", question)
-
-    def exceptions(self, question: str | ExceptionsOptions = "") -> Answer:
-        """What is raised, what catches it, and what nobody does. See ExceptionsOptions."""
-        return self._ask("exceptions", question)
-
-    def side_effects(self, question: str | EffectsOptions = "") -> Answer:
-        """What happens when modules are loaded. See EffectsOptions."""
-        return self._ask("side-effects", question)
-
-    def risk(self, question: str | RiskOptions = "") -> Answer:
-        """Where data from outside goes, step by step, and what is weak without it. See RiskOptions."""
-        if isinstance(question, str):
-            from cq.questions.risk import RiskOptions
-
-            question = RiskOptions((question,) if question else ())
-        return self.ask(question)
-
-    def rank(self, question: RankOptions | None = None) -> Answer:
-        """The definitions that most of the repository depends on."""
-        return self._ask("rank", question)
-
-    def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
-        """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
-        return self._ask("neighborhood", question)
-
-    def read(self, question: str | ReadOptions) -> Answer:
-        """The exact source of a symbol or of lines, or the outline of a file. See ReadOptions."""
-        return self._ask("read", question)
-
-    def scopes(self, question: str | ScopesOptions) -> Answer:
-        """Which names a definition captures, keeps in cells, takes from the module or owns."""
-        return self._ask("scopes", question)
-
-    def bytecode(self, question: str | BytecodeOptions) -> Answer:
-        """What a Python definition does with names once compiled, and what its handlers protect."""
-        return self._ask("bytecode", question)
-
-    def q(self, question: str | Query | QueryOptions) -> Answer:
-        """Entities and code that match a query, as text or as a value of `cq.query`; QueryError for one that is none.
-        See QueryOptions."""
-        from cq.questions.q import QueryOptions
-
-        return self.ask(question if isinstance(question, QueryOptions) else QueryOptions(str(question)))
-
-    def run(self, question: Plan | RunOptions) -> Answer:
-        """Every step of a plan over one generation of the index, merged. `cq.questions.run.plan` reads plans."""
-        from cq.questions.run import RunOptions
-
-        return self.ask(question if isinstance(question, RunOptions) else RunOptions(question))
-
-    def report(self, question: ReportOptions) -> Answer:
-        """A plan by its name, for `function:…`, `class:…`, `module:…` or `path:…`."""
-        return self.ask(question)
-
-    def _ask(self, name: str, question: str | tuple[str, ...] | msgspec.Struct | None) -> Answer:
-        """A text is the first option of a question, and None leaves all of them as they are by default."""
-        if isinstance(question, msgspec.Struct):
-            return self.ask(question)
-        from cq.questions.table import QUESTIONS
-
-        given = () if question is None else (question,)
-        return self.ask(QUESTIONS[name].make_options(*given))
+        return answer_question(self.index, options)
 
     def facts(
         self, path: str | Path, *, language: str | None = None, text: bytes | None = None
@@ -494,14 +328,3 @@ class Workspace:
 
         forget_failures()
         return find_checks(self.root, self.config, lambda: self.providers, index_dir=self.index.policy.index_dir)
-
-
-def find_root(root: str | Path | None = None) -> Path:
-    """As given, else `CQ_ROOT`, else the repository around the working directory; UsageError where that is all that a
-    user has."""
-    given = root or os.environ.get("CQ_ROOT")
-    if given:
-        return Path(given).resolve()
-    from cq.source import repository
-
-    return Path(repository.check_root(repository.find_root(os.fspath(Path.cwd()))))

@@ -9,12 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,8 +22,10 @@ from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import PromptReference, ResourceTemplateReference
 
+from cq.answers.options import find_written
 from cq.model.errors import CqError
-from cq.surfaces.cli import _make_parser, find_command
+from cq.questions.table import QUESTIONS
+from cq.surfaces.asked import Asked, read_options
 from cq.surfaces.mcp.tools import TOOLS, parse_arguments
 from tests.support.agents import environment, make_repository
 
@@ -46,55 +48,50 @@ _values = st.recursive(
 )
 _text = st.sampled_from(WORDS) | st.text(min_size=1, max_size=40)
 _texts = st.lists(_text, max_size=4)
+_options = st.dictionaries(
+    st.sampled_from(["depth", "lsp", "trust", "root", "index_dir", "format", "place", "changed", "all", "edges"])
+    | st.text(max_size=5),
+    _values,
+    max_size=3,
+)
 _arguments = st.one_of(
     st.dictionaries(st.sampled_from(["query", "target", "path", "languages", "to", "what", "budget", "root"]), _values),
     st.fixed_dictionaries({"query": _text}, optional={"path": _texts, "languages": _texts, "page": st.integers(1, 9)}),
     st.fixed_dictionaries(
         {"target": _text, "what": st.sampled_from(["calls", "references", "impact", "graph", "types", "path"])},
-        optional={"to": _text, "path": _texts, "languages": _texts},
+        optional={"to": _text, "path": _texts, "languages": _texts, "options": _options},
     ),
     st.fixed_dictionaries({"target": _text}),
     st.fixed_dictionaries({"path": _texts}, optional={"severity": st.sampled_from(["error", "hint"])}),
 )
-# What tools may set; the rest, the root first of all, is the server's.
-SET = {"budget", "page", "measure", "in", "include", "path", "lang", "severity", "to"}
-SAID = {"text", "query", "target", "targets", "source", "paths", "to"}
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 @given(arguments=_arguments)
-def test_no_argument_becomes_an_option(tool: str, arguments: dict[str, Any]):
+def test_no_argument_becomes_more_than_a_value(tool: str, arguments: dict[str, Any]):
     try:
-        name, *words = parse_arguments(tool, arguments)
+        asked = parse_arguments(tool, arguments)
     except ValueError:
         return
-    assert all("\0" not in word for word in words)
+    # The root, the format and how fresh the answer is are the server's to say.
+    assert msgspec.structs.replace(asked, question="", options={}) == Asked("")
+    said = {str(value) for value in _flatten(arguments)}
+    usual = {"budget", "page", "severity", "why", "count"}
+    for key, value in asked.options.items():
+        assert key in usual or all(str(leaf) in said for leaf in _flatten(value)), key
+    again = msgspec.json.decode(msgspec.json.encode(asked), type=Asked)
+    assert again == asked
+    if asked.question not in QUESTIONS:
+        return
     try:
-        args = _parse(name, ["--format=json", "--progress=json", "--root=/given", *words])
+        every = read_options(again, Path("/given"), {"place": ("--root", "/given")})
     except CqError:
         return  # said in a sentence
-    values = _count_values(name)
-    more = ["--", *["x"] * values] if values else []
-    plain = _parse(name, ["--root=/given", "--format=json", "--progress=json", *more])
-    for option, value in vars(args).items():
-        if option not in SET | SAID:
-            assert value == vars(plain)[option], option
-    # Each value is one that was given, whole: nothing was cut out of it.
-    said = [str(value) for value in _flatten(arguments)]
-    for option in SAID.intersection(vars(args)):
-        for value in _flatten(vars(args)[option]):
-            assert value is None or value in said
-
-
-def _parse(name: str, words: list[str]) -> Namespace:
-    parser: Any = _make_parser(find_command(name), name, "")
-    args, unknown = parser.parse_known_args(words)
-    assert not unknown
-    return args
-
-
-def _count_values(name: str) -> int:
-    return {"status": 0, "diagnostics": 0, "path": 2}.get(name, 1)
+    for options in every:
+        fields = {one.field for one in find_written(type(options))}
+        for field in msgspec.structs.fields(options):
+            if field.name not in fields and field.name not in ("place", "measure"):
+                assert getattr(options, field.name) == field.default, field.name
 
 
 def _flatten(value: Any) -> list[Any]:

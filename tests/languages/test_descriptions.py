@@ -19,6 +19,7 @@ from cq.languages.tables.linking import Rules
 from cq.questions import imports
 from cq.questions.exceptions import handlers
 from cq.questions.q.rules import Patterns
+from cq.questions.tests_for import suites
 from cq.source import segments
 from cq.syntax.language import Syntax
 
@@ -27,7 +28,7 @@ DESCRIPTIONS = sorted(FOLDER.glob("*/*.toml"))
 KNOWN = sorted(FOLDER.glob("*/known/*.toml"))
 TABLES: dict[str, type[Any]] = {
     "exceptions": handlers.Table, "linking": Rules, "packages": imports.Packages,
-    "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax,
+    "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax, "tests": suites.TestRules,
 }  # fmt: skip
 SCHEMAS: dict[str, type[Any]] = {"effects": Effects, "functions": KnownFunctions, "library": Library, "std": Std}
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import anyio
 import pytest
@@ -23,13 +23,14 @@ from mcp_types import ListRootsResult, PromptReference, ResourceTemplateReferenc
 
 from cq.model.errors import REGISTRY, CqError
 from cq.questions.lsp import ABOUT
-from cq.surfaces.cli import COMMANDS
+from cq.questions.table import QUESTIONS
+from cq.surfaces.asked import Asked
 from cq.surfaces.mcp import server
 from cq.surfaces.mcp.content import count_tokens
 from cq.surfaces.mcp.process import Done
 from cq.surfaces.mcp.server import make_server
 from cq.surfaces.mcp.stdio import greet
-from cq.surfaces.mcp.tools import SCHEMA_VERSION, TOOLS, CodebaseContext, describe_tools, parse_arguments
+from cq.surfaces.mcp.tools import SCHEMA_VERSION, TOOLS, CodebaseContext, describe_tools, find_around, parse_arguments
 from tests.support.agents import environment, make_repository, serving
 
 pytestmark = pytest.mark.slow
@@ -65,7 +66,8 @@ def test_the_tools_are_the_ones_published():
     assert json.loads(SNAPSHOT.read_text()) == now
     assert len(TOOLS) <= 6
     assert [plane for plane in ABOUT if plane not in " ".join((CodebaseContext.__doc__ or "").split())] == []
-    assert set(get_args(get_type_hints(CodebaseContext)["what"])) <= set(COMMANDS)
+    own = {"search", "find", "q", "read", "diagnostics"}
+    assert {*find_around(), *own} == QUESTIONS.keys()
     assert count_tokens(json.dumps(describe_tools(), separators=(",", ":"))) <= 1500
 
 
@@ -153,12 +155,17 @@ def test_all_that_is_sent_is_within_the_budget():
         )
         for plane, (_, about) in ABOUT.items()
     ]
-    whats: tuple[str, ...] = get_args(get_type_hints(CodebaseContext)["what"])
     calls += [
         ("codebase_context", {"what": what, "target": target})
-        for what in whats
-        if what not in ("path", "sig-impact", "lsp")
+        for what in find_around()
+        if what not in ("path", "sig-impact", "lsp", "imports", "rank", "report", "run", "side-effects")
         for target in ("UsageError", "Daemon")
+    ]
+    calls += [("codebase_context", {"what": what, "target": "."}) for what in ("imports", "rank", "side-effects")]
+    plan = {"steps": [{"type": "calls", "target": "Daemon"}]}
+    calls += [
+        ("codebase_context", {"what": "report", "target": "class:Daemon", "to": "refactor-impact"}),
+        ("codebase_context", {"what": "run", "target": ".", "options": {"plan": plan}}),
     ]
 
     async def run() -> None:
@@ -166,7 +173,7 @@ def test_all_that_is_sent_is_within_the_budget():
         async with Client(command, mode="legacy") as client:
             for tool, arguments in calls:
                 for budget in (200, 700, 2500):
-                    given = "budget" in describe[tool] and arguments.get("what") != "path"
+                    given = "budget" in describe[tool] and arguments.get("what") not in ("path", "run", "report")
                     answer = await client.call_tool(tool, arguments | ({"budget": budget} if given else {}))
                     assert not answer.is_error, (arguments, answer.content[0].text)
                     assert _count_sent(answer) <= (budget if given else 8000), (arguments, budget)
@@ -197,7 +204,7 @@ def test_nothing_found_is_an_answer(root: Path):
         ("codebase_search", {}, "missing required field `query`"),
         ("codebase_search", {"query": ""}, "query: "),
         ("codebase_search", {"query": 7}, "query: Expected `str`"),
-        ("codebase_search", {"query": "x", "pth": ["a"]}, "unknown argument 'pth' (did you mean 'path'?)"),
+        ("codebase_search", {"query": "x", "pth": ["a"]}, "unknown argument 'pth' (did you mean 'path'? "),
         ("codebase_search", {"query": "x", "budget": 1}, "budget: "),
         ("codebase_search", {"query": "x", "path": ["a"] * 21}, "path: "),
         ("codebase_search", {"query": "symbol = x", "page": 2}, "takes no page"),
@@ -233,14 +240,14 @@ def test_arguments_that_change_nothing_are_refused(tool: str, arguments: dict[st
     ],
 )
 def test_what_is_asked_in_words_is_found_by_meaning(query: str, command: str):
-    assert parse_arguments("codebase_search", {"query": query})[0] == command
+    assert parse_arguments("codebase_search", {"query": query}).question == command
 
 
 def test_no_argument_is_taken_for_an_option():
     for text in ("--all", "-x", "--root=/", "--"):
-        assert parse_arguments("codebase_search", {"query": text})[-2:] == ["--", text]
-        assert parse_arguments("codebase_read", {"target": text})[-2:] == ["--", text]
-    assert parse_arguments("codebase_search", {"query": "x", "path": ["--all"]})[1] == "--in=--all"
+        assert parse_arguments("codebase_search", {"query": text}).options["text"] == text
+        assert parse_arguments("codebase_read", {"target": text}).options["target"] == text
+    assert parse_arguments("codebase_search", {"query": "x", "path": ["--all"]}).options["in"] == ["--all"]
 
 
 def test_errors_bear_codes(root: Path):
@@ -400,7 +407,7 @@ def _find_errors(kind: type[CqError]) -> list[type[CqError]]:
 
 
 def test_more_calls_than_can_be_answered_are_told_so(root: Path, monkeypatch: pytest.MonkeyPatch):
-    async def run_command(*_: Any) -> Done:
+    async def ask_slowly(*_: Any) -> Done:
         await anyio.sleep(0.5)
         return Done(2, b"", "cq: usage: x")
 
@@ -415,7 +422,7 @@ def test_more_calls_than_can_be_answered_are_told_so(root: Path, monkeypatch: py
             for _ in range(3):
                 group.start_soon(one)
 
-    monkeypatch.setattr(server, "run_command", run_command)
+    monkeypatch.setattr(server, "ask", ask_slowly)
     monkeypatch.setattr(server, "_MOST_CALLS", 2)
     anyio.run(run)
     assert sorted(answers) == ["BUSY", "INVALID_REQUEST", "INVALID_REQUEST"]
@@ -543,8 +550,8 @@ def test_cancelling_leaves_no_process(root: Path):
 
 
 def test_while_the_first_index_is_made_the_answer_comes_soon(root: Path, monkeypatch: pytest.MonkeyPatch):
-    async def run_command(argv: list[str], _: str, told: Any, **__: Any) -> Done:
-        if "--no-refresh" not in argv:
+    async def ask_and_wait(asked: Asked, _: str, told: Any, **__: Any) -> Done:
+        if asked.refresh:
             for done in range(9):
                 await told("read", done, 9)
                 await anyio.sleep(0.02)
@@ -569,7 +576,7 @@ def test_while_the_first_index_is_made_the_answer_comes_soon(root: Path, monkeyp
                 answer = await client.call_tool("codebase_query", {"query": "entity=function"})
                 assert answer.content[0].text.startswith("BUSY: the index is being made, read: 8 of 9 files")
 
-    monkeypatch.setattr(server, "run_command", run_command)
+    monkeypatch.setattr(server, "ask", ask_and_wait)
     monkeypatch.setattr(server, "_FEW", 5)
     monkeypatch.setattr(server, "_SOON", 0.5)
     monkeypatch.setattr(server, "_AT_ONCE", 0.05)

@@ -277,3 +277,20 @@ def test_a_path_counts_from_the_working_directory(root: Path):
     inside = cq(root / "src", "calls", "db.py:6", "--format", "plain", "--root", "..")
     assert (inside.returncode, inside.stderr) == (0, "")
     assert cq(root, "calls", f"{root}/src/db.py:6", "--format", "plain").stdout == inside.stdout
+
+
+def test_several_targets_and_counts(root: Path):
+    done = cq(root, "read", "Store.save", "main", "nothing_here")
+    assert (done.returncode, done.stdout.count("```python")) == (0, 2)
+    assert "nothing found: 'nothing_here'" in done.stdout
+    assert cq(root, "read", "main", "Store.save", "--format", "plain").stdout.startswith("def main(args):\n    save(1")
+    both = json.loads(cq(root, "calls", "Store.save", "main", "--format", "json").stdout)
+    assert [part["summary"]["query"] for part in both["answers"]] == ["Store.save", "main"]
+    assert "answers" not in json.loads(cq(root, "calls", "main", "--format", "json").stdout)
+    counted = cq(root, "calls", "src/db.py:save", "--count").stdout
+    assert counted.splitlines()[1:] == ["3 call sites in 2 files (1 in 1 test file)"]
+    assert cq(root, "calls", "src/db.py:save", "--by", "file", "--format", "plain").stdout == (
+        "2 src/app.py\n1 tests/test_db.py\n"
+    )
+    both = cq(root, "calls", "main", "--by", "file", "--count")
+    assert (both.returncode, "--by counts already" in both.stderr) == (2, True)

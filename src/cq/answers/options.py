@@ -11,7 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from keyword import iskeyword
-from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta
@@ -51,9 +63,10 @@ class Option(msgspec.Struct, frozen=True):
     joined: bool = False  # an argument of several words
     place: Place = ""
     choices: tuple[str, ...] = ()
-    parse: Callable[[str], Any] | None = None  # what the words mean, joined by commas
+    parse: Callable[[Any], Any] | None = None  # what the words mean, joined by commas, or what `json` says
     flags: tuple[Flag, ...] = ()  # instead of a value
     bare: str | None = None  # the value of an option that is named without one
+    several: bool = False  # the question is asked of each of several
     page: tuple[str, ...] = ()  # of a Page: which parts of it may be written
     group: Group = ""
     json: Any = None  # the type that programs write, where it is not text; no command line has such an option
@@ -136,11 +149,15 @@ def split(text: str) -> list[str]:
 OneTarget = Annotated[
     str,
     Option(
-        "Name, Class.method, path:Name, path:line[:col], pkg.mod.Name", metavar="TARGET", argument=True, place="target"
+        "Name, Class.method, path:Name, path:line[:col], pkg.mod.Name",
+        metavar="TARGET",
+        argument=True,
+        place="target",
+        several=True,
     ),
 ]
 CodeTarget = Annotated[
-    str, Option("a definition, or the path of a file", metavar="TARGET|PATH", argument=True, place="file")
+    str, Option("a definition, or the path of a file", metavar="TARGET|PATH", argument=True, place="file", several=True)
 ]
 Languages = Annotated[
     tuple[str, ...],
@@ -158,16 +175,19 @@ _START_SERVERS = Flag("lsp", True, "ask language servers, start them if need be"
 AskServers = Annotated[bool, Option(name="lsp", flags=(_NO_SERVERS,), group="servers")]
 # None: only those that run already.
 AskWarmServers = Annotated[bool | None, Option(name="lsp", flags=(_START_SERVERS, _NO_SERVERS), group="servers")]
-Paged = Annotated[Page, Option(page=("limit", "budget", "page", "all"), group="answer")]
+Paged = Annotated[Page, Option(page=("limit", "budget", "page", "all", "count", "by"), group="answer")]
 Budgeted = Annotated[Page, Option(page=("budget",), group="answer")]
 Whole = Annotated[Page, Option(page=("budget", "all"), group="answer")]
 Positive = Annotated[int, Meta(ge=1)]
 
+BY = ("file", "directory", "kind", "caller")
 _PAGE: dict[str, tuple[str, Any, str, str]] = {  # name -> (part, type, metavar, help)
     "limit": ("limit", Positive, "N", "findings on a page (default: {})"),
     "budget": ("budget", Positive, "TOKENS", "how long the answer may be (default: 8000)"),
     "page": ("number", Positive, "N", "the next findings"),
     "all": ("all", bool, "", "everything on one page, however long"),
+    "count": ("count", bool, "", "only how many there are, and in how many files"),
+    "by": ("by", Literal[*BY], "|".join(BY), "how many there are by each of these, most first"),
 }
 
 
@@ -225,6 +245,8 @@ def _write(field: str, option: Option, bare: Any, bounds: list[Meta], default: A
         shape, kind = "count" if bare is int else "share", Annotated[bare, *bounds] if bounds else bare
     elif option.parse is not None or get_origin(bare) is tuple:
         shape, kind = "texts", Words
+    elif option.choices:
+        kind = Literal[option.choices]
     least, most = ([getattr(bound, name) for bound in bounds if getattr(bound, name) is not None] for name in _BOUNDS)
     return Written(
         name, field, option, shape, kind, option.help, default, required, least=min(least, default=None),
@@ -238,7 +260,10 @@ _BOUNDS = ("ge", "le")
 def _write_page(field: str, option: Option, name: str, default: Page) -> Written:
     part, kind, metavar, line = _PAGE[name]
     of_part = Option(line.format(default.limit), metavar=metavar, group=option.group)
-    if part == "all":
+    if part == "by":
+        named = Option(line, metavar=metavar, group=option.group)
+        return Written(name, field, named, "text", kind, line, part=part)
+    if kind is bool:
         return Written(name, field, of_part, "flag", bool, of_part.help, False, part=part)
     return Written(name, field, of_part, "count", kind, of_part.help, part=part, least=1)
 
@@ -259,15 +284,25 @@ def make_form(
             continue
         if one.attribute != one.key:
             renamed[one.attribute] = one.key
+        told = Meta(description=one.help)
         if one.required:
-            fields.append((one.attribute, one.type))
+            fields.append((one.attribute, Annotated[one.type, told]))
             continue
         default = False if one.shape == "flag" else () if one.shape == "texts" else None
-        fields.append((one.attribute, one.type | None if default is None else one.type, default))
+        fields.append((one.attribute, Annotated[one.type if default is not None else one.type | None, told], default))
     return msgspec.defstruct(
         name, fields, bases=(base,), frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
         rename=renamed or None, **config,
     )  # fmt: skip
+
+
+def spread(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What was written, once for each target where the question is asked of several."""
+    key = next((one.key for one in find_written(kind) if one.option.several), "")
+    targets = given.get(key)
+    if not isinstance(targets, list) or not all(isinstance(each, str) for each in cast("list[Any]", targets)):
+        return [given]
+    return [{**given, key: each} for each in dict.fromkeys(cast("list[str]", targets))]
 
 
 def read_form(
@@ -309,6 +344,8 @@ def read_form(
 
 def _read(one: Written, value: Any, places: Places) -> Any:
     option = one.option
+    if option.json is not None and option.parse is not None:
+        return option.parse(value)
     if option.place:
         words = [value] if isinstance(value, str) else value
         read = [places.read(word, option.place, one.label) for word in words]
@@ -320,10 +357,19 @@ def _read(one: Written, value: Any, places: Places) -> Any:
 
 def _read_page(given: Mapping[str, Any], default: Page, lines: bool, measure: str) -> Page:
     limit, budget, number = given.get("limit"), given.get("budget"), given.get("number") or 1
+    by = given.get("by") or ""
+    if by and by not in BY:
+        raise UsageError(f"--by {by} is nothing to count by", hint=f"it is {', '.join(BY)}")
+    if by and given.get("count"):
+        raise UsageError("--by counts already, --count says only how many", hint="give one or the other")
     if given.get("all") and (limit is not None or budget is not None or number != 1):
         raise UsageError("--all leaves nothing for --limit, --budget or --page", hint="give one or the other")
     # A pipe wants every line; only who reads wants a page.
     everything = given.get("all") or lines
     return Page(
-        limit or (0 if everything else default.limit), budget or (0 if everything else default.budget), number, measure
+        limit or (0 if everything else default.limit),
+        budget or (0 if everything else default.budget),
+        number,
+        measure,
+        by or ("count" if given.get("count") else ""),
     )

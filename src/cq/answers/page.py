@@ -25,10 +25,13 @@ class Page(msgspec.Struct, frozen=True):
     budget: int = 8000
     number: int = 1
     measure: str = "text"
+    by: str = ""  # counts instead of findings: `count`, or by file, directory, kind or caller
 
     @property
     def size(self) -> int:
         """Findings on a page, 0 for all."""
+        if self.by:
+            return 0
         if not self.budget:
             return self.limit
         room = self.budget - (_AROUND[self.measure] if self.budget >= SMALL else 0)
@@ -64,9 +67,9 @@ def take(
     """The findings of the page, made only for what is shown; at least one, however small the budget."""
     size = page.size
     pages = max(-(-len(items) // size) if size else 1, 1)
-    if page.number > pages:
+    if page.number > pages and not page.by:
         raise UsageError(f"there is no page {page.number}", hint=f"the last one is --page {pages}")
-    first = (page.number - 1) * size
+    first = (page.number - 1) * size if size else 0
     shown = [make(item) for item in (items[first : first + size] if size else items)]
     cut: list[Truncation] = []
     if len(shown) < len(items):

@@ -308,7 +308,8 @@ class Members:
             if linker.nesting > MAX_BASES:
                 return (kind, None)  # deeper than any code: no end of it is in sight
             # What a class sees of itself while its bases are looked up.
-            known = self._orders[kind] = Remembered[Order]((kind,))
+            alone: Order = (kind,)
+            known = self._orders[kind] = Remembered(alone)
             linker.fill(known, self._find_bases, kind)
             order = known.answer
             # `class A(B)` and `class B(A)`, which no Python runs, have no line: each would be behind the other.

@@ -69,7 +69,10 @@ _OWN_NAMES = ("self", "cls", "this")
 
 
 class Resolver:
-    """Asks a settled linker. Every list is in a fixed order."""
+    """Asks a settled linker. Every list is in a fixed order.
+
+    More than 400 lines: it is a list of questions that stand beside one another and share nothing but the linker.
+    """
 
     def __init__(self, linker: Linker) -> None:
         self.linker = linker

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from xxhash import xxh3_64_intdigest
@@ -121,11 +121,8 @@ class Unit(Items):
         self.path, self.language, self.document = path, code.language, document
         # Homes: numbers that stand for all code of a function, whatever its offsets; what stands in a class or at root
         # level is reached through its names, and has one together.
-        self.homes = _Homes(self)  # `home`, for loops over all of a document
-
-    def home(self, scope: int) -> int:
-        """All code of a function; what stands in a class or at root level is reached through its names."""
-        return self.homes[scope]
+        self.homes = _Homes(self)
+        self.home: Callable[[int], int] = self.homes.__getitem__  # asked a million times: no function of ours
 
     def home_of(self, definition: Definition) -> int:
         """Where the links of a definition itself belong: with the code inside it."""

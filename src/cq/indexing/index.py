@@ -288,3 +288,14 @@ def _remove_folder(folder: str, process: int) -> None:
 
     if os.getpid() == process:  # a worker that was forked must not take it from its parent
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def find_root(root: str | Path | None = None) -> Path:
+    """As given, else `CQ_ROOT`, else the repository around the working directory; UsageError where that is all that a
+    user has."""
+    given = root or os.environ.get("CQ_ROOT")
+    if given:
+        return Path(given).resolve()
+    from cq.source import repository
+
+    return Path(repository.check_root(repository.find_root(os.fspath(Path.cwd()))))

@@ -484,3 +484,9 @@ class Answer(msgspec.Struct, frozen=True):
     edges: tuple[GraphEdge, ...] = ()  # for pictures; empty where the question has none
     suggestions: tuple[str, ...] = ()  # near names, where nothing was found
     bundle: Bundle | msgspec.UnsetType = msgspec.UNSET  # of a neighborhood only
+    answers: tuple[Answer, ...] | msgspec.UnsetType = msgspec.UNSET  # of several targets, one each
+
+    @property
+    def parts(self) -> tuple[Answer, ...]:
+        """One for every target."""
+        return (self,) if isinstance(self.answers, msgspec.UnsetType) else self.answers

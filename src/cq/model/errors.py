@@ -12,6 +12,10 @@ CqError
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # of `typing`, which a command that needs nothing else does not load
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class CqError(Exception):
     """Shown to people as `cq: CODE: message (hint)`; surfaces turn it into exit code 2."""
@@ -26,6 +30,15 @@ class CqError(Exception):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+
+
+def suggest(word: str, names: Iterable[str], listed: str = "there are") -> str:
+    """A hint for a word that is none of these: the nearest of them, then all."""
+    from difflib import get_close_matches
+
+    known = list(names)
+    close = get_close_matches(word, known, n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + f"{listed} {', '.join(known) or 'none'}"
 
 
 class UsageError(CqError):

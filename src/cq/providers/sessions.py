@@ -6,6 +6,7 @@ import atexit
 import os
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,29 @@ def _drop_inherited() -> None:
 
 
 atexit.register(close_sessions)
+
+
+Stats = dict[str, tuple[str, int, int]]  # of the files of a tree, by path
+
+
+def tell_changes(root: Path, generation: int, find_stats: Callable[[], Stats]) -> None:
+    """Tells running servers which files an index has found changed since they were last told."""
+    key = os.fspath(root)
+    before = _told.get(key)
+    if before is not None and before[0] == generation:
+        return
+    stats = find_stats()
+    _told[key] = generation, stats
+    if before is None:
+        return
+    old = before[1]
+    kinds = {path: "changed" if path in old else "created" for path in stats if stats[path] != old.get(path)}
+    kinds |= dict.fromkeys(old.keys() - stats.keys(), "deleted")
+    for session in find_sessions(root) if kinds else ():
+        session.tell_changed(dict(sorted(kinds.items())))
+
+
+_told: dict[str, tuple[int, Stats]] = {}  # by root: generation, and its files
 
 
 def describe_session(root: Path, name: str) -> dict[str, Any]:

@@ -31,7 +31,13 @@ class Question(NamedTuple):
     vectors: bool = False  # `wants_vectors(options)`
 
     def ask(self, snapshot: Snapshot, options: msgspec.Struct) -> Answer:
-        return self._load("ask")(snapshot, options)
+        answer: Answer = self._load("ask")(snapshot, options)
+        page: Any = getattr(options, "page", None)
+        if not getattr(page, "by", ""):
+            return answer
+        from cq.answers.tally import tally
+
+        return tally(answer, page)
 
     def begin(self, index: Index, options: msgspec.Struct) -> Answer | None:
         """Before the index is looked at: raises what is wrong with the options already, and gives a first answer where

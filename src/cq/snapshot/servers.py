@@ -11,7 +11,6 @@ A server reads files from the disk and the index has its own text: what differs 
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,15 +27,12 @@ from cq.providers.answers import Target
 from cq.providers.documents import Document
 from cq.providers.registry import Registry, find_degraded, summarize
 from cq.providers.session import BUDGETS
-from cq.providers.sessions import find_sessions
 from cq.snapshot.target import Definition
 from cq.source.read import content_hash, read_source
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cq.model.location import Location
-    from cq.snapshot.files import Files, HeldFile, IndexedFiles
+    from cq.snapshot.files import Files, HeldFile
 
 OFF = Coverage("unresolved", "language servers were not to be asked")
 
@@ -135,26 +131,6 @@ class Servers:
                     held = None
             self._held[path] = held
         return self._held[path]
-
-
-def tell_changes(root: Path, files: IndexedFiles) -> None:
-    """Tells running servers which files the index has found changed since they were last told."""
-    key, now = os.fspath(root), files.generation
-    before = _told.get(key)
-    if before is not None and before[0] == now:
-        return
-    stats = files.stats()
-    _told[key] = now, stats
-    if before is None:
-        return
-    old = before[1]
-    kinds = {path: "changed" if path in old else "created" for path in stats if stats[path] != old.get(path)}
-    kinds |= dict.fromkeys(old.keys() - stats.keys(), "deleted")
-    for session in find_sessions(root) if kinds else ():
-        session.tell_changed(dict(sorted(kinds.items())))
-
-
-_told: dict[str, tuple[int, dict[str, tuple[str, int, int]]]] = {}  # by root: generation, and its files
 
 
 def find_document(file: HeldFile, offset: int) -> int:

@@ -101,10 +101,12 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     def open_servers(self, *, on: bool = True) -> Servers:
         """For one question; not `on`: the answers say that nobody was asked."""
-        from cq.snapshot.servers import Servers, tell_changes
+        from cq.snapshot.servers import Servers
 
         if on:
-            tell_changes(self.root, self.indexed)
+            from cq.providers.sessions import tell_changes
+
+            tell_changes(self.root, self.indexed.generation, self.indexed.stats)
         return Servers(self.indexed, self.index.providers if on else None)
 
     def has_warm_servers(self) -> bool:

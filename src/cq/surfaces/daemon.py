@@ -252,6 +252,8 @@ class Daemon:
             self._leave()
             self._stop_at = time.monotonic() + _STOP_SECONDS
             self._reply(job, b"{}")
+        elif request.verb not in ("run", "ask") or (request.verb == "ask" and len(request.argv) != 1):
+            self._drop(job)
         elif request.identity != IDENTITY or _stamp_code() != self._stamp:
             self._leave()
             self._reply(job, REPLACE)
@@ -482,7 +484,7 @@ def _answer(request: Request, link: socket.socket, streams: list[int], parent: s
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     _close(streams)
-    sys.argv = ["cq", *request.argv]
+    sys.argv = ["cq", *(request.argv if request.verb == "run" else ())]
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8", "surrogateescape")
     out = sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Tell(link)), "utf-8", "surrogateescape")
     err = sys.stderr = io.TextIOWrapper(
@@ -492,7 +494,7 @@ def _answer(request: Request, link: socket.socket, streams: list[int], parent: s
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         parent.sendall(_BEGUN)
-        status = cli.main(request.argv)
+        status = cli.main(request.argv) if request.verb == "run" else cli.answer(os.fsencode(request.argv[0]))
     except KeyboardInterrupt:
         status = 130
     finally:

@@ -130,7 +130,8 @@ class Cells:
         known = self._answers.get(place)
         if known is None:
             known = self._answers[place] = cast("Remembered[object]", self.remember(find, *given))
-        return cast("_Answer", self.recall(known))
+        self.note(known.keys)
+        return cast("_Answer", known.answer)
 
     def _run(self, cell: Cell) -> None:
         saved, self._current = self._current, cell

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -196,21 +197,24 @@ class _Reader:
             for key, items in table.list_rows(self.unit):
                 self._add(found, key, items)
         for name, items in list_named(self.unit):
-            key = named_key(*name)
-            self._add(found, key, items)
-            if key in found:
+            key = self._add(found, partial(named_key, *name), items)
+            if key is not None:
                 self.named[key] = name
-        for key, item in self._list_inside():
-            self._add(found, key, [item])
+        for scope, item in self._list_inside():
+            self._add(found, partial(self.unit.home, scope), [item])
         # What stands in no function is reached through names; nothing depends on the rest.
         found.pop(self.unit.home(ROOT), None)
         return found
 
-    def _add(self, found: dict[int, list[Said]], key: int, items: Iterable[Item]) -> None:
+    def _add(self, found: dict[int, list[Said]], find_key: Callable[[], int], items: Iterable[Item]) -> int | None:
+        """Under which number; None where all of it is left out."""
         given = list(items)
-        kept = [item for item in given if self._scope_of(item) not in self.left_out]
-        if kept or not given:
-            found.setdefault(key, []).extend(map(self.digests.say, kept))
+        kept = [item for item in given if self._scope_of(item) not in self.left_out] if self.left_out else given
+        if not kept and given:
+            return None
+        key = find_key()
+        found.setdefault(key, []).extend(map(self.digests.say, kept))
+        return key
 
     def _scope_of(self, item: Item) -> int | None:
         match item:
@@ -226,18 +230,18 @@ class _Reader:
                 return None
 
     def _list_inside(self) -> Iterator[tuple[int, Item]]:
-        """What others see of the code of functions beside what they return."""
+        """What others see of the code of functions beside what they return, by scope."""
         unit, code = self.unit, self.unit.code
         for bind in code.binds:
             if unit.is_local(bind.scope) and bind.scope not in self.digests.closed:
-                yield unit.home(bind.scope), bind
+                yield bind.scope, bind
         for store in code.stores:
-            yield unit.home(store.scope), store
+            yield store.scope, store
         # Calls are reached by their names, and by the values that hold what they give; but a function that stands in
         # the arguments of one depends on it.
         for number, site in enumerate(code.sites):
             if any(isinstance(key, int) for key, _ in find_handed(site)):
-                yield unit.home(site.scope), CallAt(number)
+                yield site.scope, CallAt(number)
 
     def read_bare(self, found: dict[int, list[Said]], wanted: Collection[int]) -> dict[int, tuple[str, int]]:
         """Home of each function that is wanted -> its name, a digest of what it says beside what it returns; behind

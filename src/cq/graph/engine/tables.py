@@ -5,6 +5,7 @@ compared."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from cq.graph.scopes import Star
@@ -30,8 +31,8 @@ Item = Bind | Store | Definition | Contents | CallAt | Star | str  # what answer
 
 
 class Rows(Protocol):
-    def list_rows(self, unit: Unit) -> Iterator[tuple[int, Iterable[Item]]]:
-        """Everything that a document answers, each under a number that stands for the question."""
+    def list_rows(self, unit: Unit) -> Iterator[tuple[Callable[[], int], Iterable[Item]]]:
+        """Everything that a document answers, each with what gives the number that stands for the question."""
         ...
 
 
@@ -54,9 +55,9 @@ class Table(Generic[_Arg, _Row]):
             return unit.home(scope)
         return part_key(unit.path, str(unit.document), self.name, *_spell(unit, arg))
 
-    def list_rows(self, unit: Unit) -> Iterator[tuple[int, Iterable[Item]]]:
+    def list_rows(self, unit: Unit) -> Iterator[tuple[Callable[[], int], Iterable[Item]]]:
         for arg in self.args(unit):
-            yield self.key(unit, arg), self.items(self.read(unit, arg))
+            yield partial(self.key, unit, arg), self.items(self.read(unit, arg))
 
 
 def _spell(unit: Unit, arg: Arg) -> tuple[str, ...]:

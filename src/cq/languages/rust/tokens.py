@@ -197,11 +197,7 @@ class TokenReader(ArgumentReader):
         keywords: list[tuple[str, Value]] = []
         last = len(kinds) - 1
         first = 1
-        while first < last:
-            try:
-                cut = kinds.index(_COMMA, first, last)
-            except ValueError:
-                cut = last
+        for cut in [*(at for at in range(1, last) if kinds[at] == _COMMA), last]:
             start, stop, first = first, cut, cut + 1
             while start < stop and kinds[start] == _COMMENT:
                 start += 1

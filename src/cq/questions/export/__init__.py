@@ -1,4 +1,11 @@
-"""The index as artifacts: what other programs read. One pass over the files in path order, one file in memory."""
+"""The index as artifacts: what other programs read. One pass over the files in path order, one file in memory.
+
+`questions/export` goes over the files in path order and holds one at a time: `document` has its facts and names,
+`facts` and `links` make the rows, `scip` the documents of a SCIP index (`store/scip` is the wire format). Definitions
+that rows lead to are named when first led to and forgotten in turn, so memory does not grow with the repository. Kinds
+of edges are the fields of `Links` (`RELATIONS`): a new one is in `find_all`, and so in every artifact. `cq ingest`
+turns a SCIP index into statements about calls, kept as evidence beside those of language servers.
+"""
 
 from __future__ import annotations
 

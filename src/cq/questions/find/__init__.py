@@ -1,8 +1,16 @@
 """Code about an idea, or one symbol: ranked, connected, and shown as snapshots of its files within a budget.
 
-Three stages: candidates by words and vectors (`candidates`, `semantic`), a reranker over the best of them, then what
-the graph knows about those that pass (`structure`, `connect`). `symbol = A > b` is looked up (`lookup`) and answered
-in the same shape.
+`symbol = A > b` is looked up (`lookup`) and answered in the same shape. Everything else ranks chunks: `candidates` by
+words (the table `words`, one field at a time, so that a word's worth is known and filters hold before any cut),
+`semantic` by vectors, `evidence` by what speaks for a file as a whole (its name, what it defines, how much of the
+question it covers), `scoring` makes one score of them. Of the best, `embed/late` compares words one by one,
+`embed/traits` says what they are whatever they say, `embed/rerank` reads them with the question; `embed/blend` joins
+all that. `indexing/embedding` makes vectors, keyed by what the embedder reads, which is why only changed chunks are
+read again; they lie beside the files of a tree and are found only while file and embedder are those they were made of.
+`structure` and `connect` say what the links know of the results; `snapshot` shows a file's share of them from the spans
+of its facts (it parses only where something stands in a block), and checks by a parse of the outcome. `layout` turns
+the graph into text, in the feature because the budget counts its tokens. What is loaded for one question (catalog,
+matrices) is kept for the next of the same process, by the state of the tree.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class NeighborhoodOptions(Options, frozen=True):
         str,
         Option(
             "Name, Class.method, path:Name, path:line[:col], pkg.mod.Name, or a module",
-            metavar="TARGET", argument=True, place="target",
+            metavar="TARGET", argument=True, place="target", several=True,
         ),
     ]  # fmt: skip
     top_k: Annotated[Positive, Option(f"nodes per slice (default: {TOP_K})", metavar="N")] = TOP_K

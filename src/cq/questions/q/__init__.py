@@ -1,4 +1,12 @@
-"""`cq q`: which entities and which code match a query."""
+"""`cq q`: which entities and which code match a query.
+
+A query is parsed to tokens under `and`, `or`, `not`, planned into selections with one subject each, and run by
+`questions/q`: entities come from facts, code from the pattern matcher, over files that hold the words of the pattern.
+Everything that is structure in a group becomes one rule of the matcher, so that metavariables mean the same throughout;
+the rest is asked of facts. `rules.py` settles what the matcher would pass over in silence, `documents.py` what it must
+not get to see: it cannot be stopped, and a nest of 20,000 kills the process. All groups of a run go over a file
+together, so that it is parsed once. `links.py` is all that is known of a call graph.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,11 @@ class ReadOptions(Options, frozen=True):
     target: Annotated[
         str,
         Option(
-            "Name, Class.method, path:Name, path:first-last, or a path", metavar="TARGET", argument=True, place="file"
+            "Name, Class.method, path:Name, path:first-last, or a path",
+            metavar="TARGET",
+            argument=True,
+            place="file",
+            several=True,
         ),
     ]
     page: Whole = Page(0)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
 from cq.answers.options import Option, Options
 from cq.model.plan import Plan
 from cq.questions.run.presets import PRESETS
+
+
+def _make_plan(data: Any) -> Plan:
+    from cq.questions.run.plan import make_plan
+
+    return make_plan(data)
 
 
 class RunOptions(Options, frozen=True):
@@ -22,7 +28,7 @@ class RunOptions(Options, frozen=True):
   cq run --steps '[{"type": "imports", "cycles": true}]'         the same, as one list
   cq schema plan                                                 what a plan may say"""
 
-    plan: Plan
+    plan: Annotated[Plan, Option("the steps", json=dict[str, Any], parse=_make_plan)]
     measure: str = "text"
     place: tuple[str, ...] = ()
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from cq.answers.options import Places, Written
     from cq.snapshot.relations import Relations
 
-# What the plan says for all its steps: `limit` is every step's own.
-_OF_PLAN = ("limit", "budget", "page", "all")
+# What the plan says for all its steps, or none of them can be told: `limit` is every step's own.
+_OF_PLAN = ("limit", "budget", "page", "all", "count", "by")
 
 
 def list_results(answer: Answer, relations: Relations) -> Answer:

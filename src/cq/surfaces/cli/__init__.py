@@ -19,7 +19,7 @@ from cq.surfaces.printer import Printer
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TextIO
 
     from cq.indexing.resident import Resident
@@ -78,17 +78,28 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    return _run(lambda: _dispatch([_read_word(word) for word in (sys.argv[1:] if argv is None else argv)]))
+
+
+def answer(asked: bytes) -> int:
+    """What another part of this program asks; see `surfaces/asked`."""
+    from cq.surfaces.asked import answer
+
+    return _run(lambda: answer(asked))
+
+
+def _run(work: Callable[[], int]) -> int:
     streams = sys.stdout, sys.stderr
     _prepare_streams()
     try:
-        return _run(argv)
+        return _catch(work)
     finally:
         sys.stdout, sys.stderr = streams
 
 
-def _run(argv: Sequence[str] | None) -> int:
+def _catch(work: Callable[[], int]) -> int:
     try:
-        status = _dispatch([_read_word(word) for word in (sys.argv[1:] if argv is None else argv)])
+        status = work()
         sys.stdout.flush()
     except CqError as error:
         return _fail(str(error), details=error.details)

@@ -12,6 +12,7 @@ from cq.surfaces.cli.options import print_answer
 def write(answer: Answer, args: Namespace) -> int:
     from cq.surfaces.render.neighborhood import render_neighborhood
 
-    if answer.summary["resolution_kind"] == "invalid":
-        raise UsageError(answer.degraded[0].message, hint="give Name, Class.method, path:Name or path:line[:col]")
+    for part in answer.parts:
+        if part.summary["resolution_kind"] == "invalid":
+            raise UsageError(part.degraded[0].message, hint="give Name, Class.method, path:Name or path:line[:col]")
     return print_answer(answer, args, render_neighborhood)

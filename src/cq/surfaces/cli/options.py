@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from argparse import SUPPRESS, Action, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,6 @@ def add_progress_option(parser: ArgumentParser) -> None:
 
 def add_freshness_options(parser: ArgumentParser) -> None:
     parser.add_argument("--no-refresh", action="store_true", help="answer from the index as it lies")
-    parser.add_argument("--disk-seconds", type=read_seconds, help=SUPPRESS)  # the MCP server does not wait for all
     parser.add_argument(
         "--max-stale", metavar="SECONDS", type=read_seconds, default=0.0, help="trust a check this young"
     )

@@ -4,12 +4,12 @@ written. A question whose command is more than that has a module of its own besi
 from __future__ import annotations
 
 import os
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from cq.answers.options import find_written, read_form
+from cq.answers.options import find_written, read_form, spread
 from cq.model.errors import UsageError
 from cq.surfaces.cli.options import (
     add_freshness_options,
@@ -24,10 +24,11 @@ from cq.surfaces.cli.options import (
 from cq.surfaces.render.progress import ProgressLine
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cq.answers.options import Options, Written
     from cq.model.answer import Answer
     from cq.questions.table import Question
-    from cq.workspace import Workspace
 
 SPECIAL = ("find", "neighborhood", "q", "read", "run")
 _FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg", "sarif")
@@ -75,8 +76,6 @@ class QuestionCommand:
             parser.add_argument(
                 "--trust", action="store_true", help="let the repository say how servers run: that can run its code"
             )
-        # For a program that shows an answer as text, which it takes as JSON to have all of it: the MCP server.
-        parser.add_argument("--measure", choices=("text", "json"), help=SUPPRESS)
         self._offer("configure", lambda _: None)(parser)
         _add_format(parser, self._question.formats)
         if self._question.name not in ("find", "q"):  # which have pages of their own
@@ -87,29 +86,37 @@ class QuestionCommand:
 
     def run(self, args: Namespace) -> int:
         self._offer("check", lambda _: None)(args)
+        return self.answer(args, lambda root, own: self._read_options(args, root, own))
+
+    def answer(self, args: Namespace, make: Callable[[Path, dict[str, Any]], list[Options]]) -> int:
+        """Asks with the options that `make` gives for the root and for what the program settles itself."""
+        measure = vars(args).get("measure") or ("json" if args.format in ("json", "jsonl") else "text")
+        crosscheck = os.environ.get("CQ_PY_ENRICHMENT_CROSSCHECK") == "1"
+        own = {"place": repeat_place(args), "background": True, "crosscheck": crosscheck, "measure": measure}
         progress = ProgressLine(args.progress)
         with open_workspace(args, progress) as workspace:
+            options = make(workspace.root, own)
+            for one in options:
+                one.check()
             try:
-                answer = workspace.ask(self._make_options(args, workspace))
+                answer = workspace.ask(options)
                 note_servers(args, workspace)
             finally:
                 progress.clear()
         return self._offer("write", _write)(answer, args)
 
-    def _make_options(self, args: Namespace, workspace: Workspace) -> Options:
+    def _read_options(self, args: Namespace, root: Path, own: dict[str, Any]) -> list[Options]:
+        """One of each target."""
+        if self._special is not None and hasattr(self._special, "make_options"):
+            return [self._special.make_options(args, own)]
         from cq.snapshot.places import Places
 
-        kind, given = self._question.load_options(), vars(args)
-        measure = args.measure or ("json" if args.format in ("json", "jsonl") else "text")
-        crosscheck = os.environ.get("CQ_PY_ENRICHMENT_CROSSCHECK") == "1"
-        own = {"place": repeat_place(args), "background": True, "crosscheck": crosscheck, "measure": measure}
-        if self._special is not None and hasattr(self._special, "make_options"):
-            return self._special.make_options(args, own)
-        words = {one.key: _join(one, given.get(one.key)) for one in find_written(kind)}
-        lines = args.format in ("plain", "sarif")
-        options = read_form(kind, words, Places(workspace.root), lines=lines, measure=measure, own=own)
-        options.check()
-        return options
+        kind = self._question.load_options()
+        words = {one.key: _join(one, vars(args).get(one.key)) for one in find_written(kind)}
+        lines, places = args.format in ("plain", "sarif"), Places(root)
+        return [
+            read_form(kind, each, places, lines=lines, measure=own["measure"], own=own) for each in spread(kind, words)
+        ]
 
     def _offer(self, name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         return getattr(self._special, name, otherwise)
@@ -135,7 +142,9 @@ def _add(parser: Any, one: Written) -> None:
     if one.shape in ("count", "share"):
         more["type"] = _make_reader(one)
     if option.argument:
-        several = "+" if option.joined else "*" if one.shape == "texts" else None if one.required else "?"
+        several = (
+            "+" if option.joined or option.several else "*" if one.shape == "texts" else None if one.required else "?"
+        )
         parser.add_argument(one.key, nargs=several, **more)
     elif one.shape == "texts":
         parser.add_argument(f"--{one.name}", action="append", dest=one.key, **more)

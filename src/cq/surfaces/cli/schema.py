@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from cq.answers.options import make_form
 from cq.indexing.embedding import EmbedReport
 from cq.indexing.ingest import IngestReport
 from cq.indexing.refresh import Report
@@ -18,8 +19,10 @@ from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError
 from cq.model.find import FindAnswer
 from cq.model.neighborhood import Bundle
+from cq.model.plan import Plan
 from cq.model.status import Check, Status
 from cq.questions.run.steps import find_plan, find_step_names
+from cq.questions.table import QUESTIONS, Question
 from cq.surfaces.daemon import DaemonStatus
 from cq.surfaces.render import render_json, render_table
 from cq.surfaces.render.status import Cost
@@ -52,11 +55,12 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "index": (Indexed, "the answer of cq index"),
     "ingest": (IngestReport, "the answer of cq ingest"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
-    "plan": (None, "a plan of cq run"),
+    "plan": (Plan, "a plan of cq run"),
     "q": (Answer, "the answer of cq q"),
     "snb": (Bundle, "the bundle in the answer of cq neighborhood, schema cq.snb.v1"),
     "status": (Status, "the answer of cq status"),
     "validate": (Validation, "the answer of cq validate"),
+    **{f"{name}.options": (question, f"what cq {name} may be told") for name, question in QUESTIONS.items()},
 }
 
 
@@ -76,6 +80,10 @@ def run(args: Namespace) -> int:
         close = get_close_matches(args.name, SCHEMAS, n=1)
         hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq schema` lists them"
         raise UsageError(f"there is no schema {args.name!r}", hint=hint)
-    kind = SCHEMAS[args.name][0] or find_plan(find_step_names())
+    kind = SCHEMAS[args.name][0]
+    if kind is Plan:
+        kind = find_plan(find_step_names())
+    elif isinstance(kind, Question):
+        kind = make_form(kind.name, kind.load_options())
     sys.stdout.write(render_json({"$schema": _DIALECT, **msgspec.json.schema(kind)}))
     return 0

@@ -13,8 +13,8 @@ from cq.model.find import FindAnswer
 from cq.model.status import Status
 from cq.questions.find.layout import render_graph
 from cq.surfaces.render import find
-from cq.surfaces.render.answer import render_body, render_head, render_notes
-from cq.surfaces.render.neighborhood import render_around
+from cq.surfaces.render.answer import render_body, render_head, render_notes, render_part
+from cq.surfaces.render.neighborhood import render_one
 from cq.surfaces.render.status import render_status
 
 Piece = tuple[str, float]  # text, priority
@@ -46,14 +46,14 @@ def render_pieces(answer: Answer | Status, budget: int) -> list[Piece]:
         _, *pieces = find.render_pieces(answer)
         notes = "\n".join(["", *render_notes(answer), f"answered by find, {_describe_age(answer)}"])
         return _fit(pieces, lambda tokens: render_graph(answer, tokens, budget) + notes, budget)
-    render = render_around if answer.command == "neighborhood" and answer.found else render_body
-    body = "\n\n".join("\n".join(block) for block in render(answer))
-    head = "\n".join([*([] if render is render_around else render_head(answer)), *render_notes(answer)])
-    files = {row.location.path for part in answer.sections if not part.aside for row in part.findings if row.location}
+    render = render_one if answer.command == "neighborhood" else render_part
+    if answer.parts == (answer,) and render is render_part:
+        head, blocks = [*render_head(answer), *render_notes(answer)], render_body(answer)
+    else:
+        head, blocks = render_notes(answer), [block for part in answer.parts for block in render(part)]
+    body = "\n\n".join("\n".join(block) for block in blocks if block)
     pieces = [(body, 0.9)] if body else []
-    return _fit(
-        pieces, lambda tokens: f"{_render_top(answer, len(files), tokens, budget)}\n{head}".rstrip("\n"), budget
-    )
+    return _fit(pieces, lambda tokens: "\n".join([_render_top(answer, tokens, budget), *head]), budget)
 
 
 def _fit(pieces: list[Piece], render: Callable[[int], str], budget: int) -> list[Piece]:
@@ -112,12 +112,14 @@ def _drop_end(lines: list[str], tokens: int) -> int:
     return before - len(lines)
 
 
-def _render_top(answer: Answer, files: int, tokens: int, limit: int) -> str:
+def _render_top(answer: Answer, tokens: int, limit: int) -> str:
     query = answer.summary.get("query", "")
     query = query if len(query) <= _LONGEST else f"{query[:_LONGEST]}…"
     budget = answer.insight.budget if answer.insight else None
     page = f" | page {budget.page} of {budget.pages}" if budget and budget.pages > 1 else ""
     more = f", page={budget.page + 1} has more" if budget and budget.page < budget.pages else ""
+    sections = [section for part in answer.parts for section in part.sections if not section.aside]
+    files = len({row.location.path for section in sections for row in section.findings if row.location})
     shown = f"{answer.found} found, {files} files shown{page}{more}"
     said = f'{answer.command}: "{query}" | {shown} | {tokens:,}/{limit:,} tokens'
     return said if answer.run.generation else f"{said} | {_describe_age(answer)}"

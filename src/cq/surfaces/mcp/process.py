@@ -1,4 +1,4 @@
-"""Runs a command of ours: in the daemon where one runs, else in a process of its own. Stopped when the client says
+"""Has a question answered: by the daemon where one runs, else by a process of its own. Stopped when the client says
 so, with everything it started."""
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import msgspec
 from anyio.abc import Process
 
 from cq.source.program import kill_group
+from cq.surfaces.asked import Asked
 from cq.surfaces.client import (
     DONE,
     INTERRUPT,
+    REPLACE,
     WRITING,
     connect,
     find_socket,
@@ -26,6 +28,7 @@ from cq.surfaces.client import (
     pack_request,
     read_mode,
     send_request,
+    spawn_daemon,
 )
 
 Told = Callable[[str, int, int], Awaitable[None]]  # stage, done, total
@@ -38,21 +41,22 @@ class Done(msgspec.Struct, frozen=True):
     errors: str
 
 
-async def run_command(argv: list[str], root: str, told: Told, *, alone: bool = False) -> Done:
+async def ask(asked: Asked, root: str, told: Told, *, alone: bool = False) -> Done:
     """`told` hears the progress of an index that is made. `alone`: not by the daemon, whose workers may all wait."""
-    name, *rest = argv
-    words = [name, f"--root={root}", *rest]
+    asked = msgspec.structs.replace(asked, root=root)
     try:
-        return (None if alone else await _ask_daemon(words, root, told)) or await _run_process(words, root, told)
+        return (None if alone else await _ask_daemon(asked, root, told)) or await _run_process(asked, root, told)
     except OSError as error:
         return Done(2, b"", f"cq: io: {error.strerror or error}: {root}")
 
 
-async def _ask_daemon(words: list[str], root: str, told: Told) -> Done | None:
+async def _ask_daemon(asked: Asked, root: str, told: Told) -> Done | None:
     """None where there is none, or it has not said a word: then the work is to be done here."""
-    path = find_socket()
-    link = connect(path) if path and read_mode() != "off" else None
+    path, mode = find_socket(), read_mode()
+    link = connect(path) if path and mode != "off" else None
     if link is None:
+        if path and mode == "auto":
+            spawn_daemon(path)
         return None
     with ExitStack() as stack:
         stack.callback(link.close)
@@ -62,7 +66,8 @@ async def _ask_daemon(words: list[str], root: str, told: Told) -> Done | None:
         stack.callback(os.close, out)
         stack.callback(os.close, errors)
         try:
-            sent = send_request(link, pack_request("run", words, cwd=root, pid=0), (nothing, out_end, errors_end))
+            request = pack_request("ask", [msgspec.json.encode(asked).decode()], cwd=root, pid=0)
+            sent = send_request(link, request, (nothing, out_end, errors_end))
         finally:
             for number in (nothing, out_end, errors_end):
                 os.close(number)
@@ -86,21 +91,28 @@ async def _ask_daemon(words: list[str], root: str, told: Told) -> Done | None:
             raise
         except OSError:
             said = b""
+        if REPLACE in said:  # it is another version of this program
+            spawn_daemon(path)
+            return None
         if said[-2:-1] != DONE:
             return Done(2, b"", "cq: daemon: it ended before the answer did (ask again)") if WRITING in said else None
         return heard.done(said[-1])
 
 
-async def _run_process(words: list[str], root: str, told: Told) -> Done:
+async def _run_process(asked: Asked, root: str, told: Told) -> Done:
     process = await anyio.open_process(
-        [sys.executable, "-P", "-m", "cq", *words],
-        cwd=root, env=list_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-P", "-m", "cq.surfaces.asked", asked.question],
+        cwd=root, env=list_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
+    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     heard = _Heard(told)
     try:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # what ended at once says why
+            await process.stdin.send(msgspec.json.encode(asked))
+            await process.stdin.aclose()
         async with anyio.create_task_group() as group:
             group.start_soon(heard.collect, process.stdout)
             group.start_soon(heard.listen, process.stderr)

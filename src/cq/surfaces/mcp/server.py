@@ -18,11 +18,16 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from cq import __version__
+from cq.answers.options import find_written
+from cq.indexing.index import find_root
 from cq.model.answer import Answer, SourceDetails
 from cq.model.errors import REGISTRY, CqError
 from cq.model.status import Degraded
+from cq.questions.table import QUESTIONS
+from cq.store.overflow import StoredArtifact
+from cq.surfaces.asked import Asked
 from cq.surfaces.mcp.content import make_content, render_pieces
-from cq.surfaces.mcp.process import Done, run_command
+from cq.surfaces.mcp.process import Done, ask
 from cq.surfaces.mcp.tools import (
     DEFAULT_BUDGET,
     INSTRUCTIONS,
@@ -32,7 +37,8 @@ from cq.surfaces.mcp.tools import (
     describe_tools,
     parse_arguments,
 )
-from cq.workspace import Workspace, find_root
+from cq.surfaces.render import render_json
+from cq.workspace import Workspace
 
 Context = ServerRequestContext[Any, Any]
 INVALID, INTERNAL = -32602, -32603
@@ -112,14 +118,14 @@ class _Surface:
             message = f"there is no tool {params.name!r}; there are {', '.join(TOOLS)}"
             raise MCPError(INVALID, message, {"code": "CAPABILITY_MISSING"})
         try:
-            argv = parse_arguments(params.name, params.arguments or {})
+            asked = parse_arguments(params.name, params.arguments or {})
         except ValueError as error:
             return _refuse("INVALID_REQUEST", str(error))
         if self._calls >= _MOST_CALLS:
             return _refuse("BUSY", f"{self._calls} questions are being answered (ask again in a moment)")
         self._calls += 1
         try:
-            done, note = await self._answer(context, argv)
+            done, note = await self._answer(context, asked)
         except _BusyError as error:
             return _refuse("BUSY", str(error))
         except TimeoutError:
@@ -132,7 +138,7 @@ class _Surface:
             if code == "INTERNAL":
                 await _log(context, "error", message)
             return _refuse(code, message)
-        answer = msgspec.json.decode(done.out, type=WIDER.get(argv[0], TOOLS[params.name][1]))
+        answer = msgspec.json.decode(done.out, type=WIDER.get(asked.question, TOOLS[params.name][1]))
         if note:
             kept = (event for event in answer.degraded if event.category != "no_index")
             mark = Degraded("index", "warning", "partial", note, "index")
@@ -144,11 +150,11 @@ class _Surface:
         content = make_content(render_pieces(answer, budget))
         return types.CallToolResult.model_validate({"content": content})
 
-    async def _answer(self, context: Context, argv: list[str]) -> tuple[Done, str]:
-        """The command's answer. While an index is being made, soon: what is known without, and a note that says so."""
+    async def _answer(self, context: Context, asked: Asked) -> tuple[Done, str]:
+        """The answer. While an index is being made, soon: what is known without, and a note that says so."""
         root, started = await self._find_root(context), anyio.current_time()
-        name, *rest = argv
-        instead = _MEANWHILE.get(name, name)
+        name = asked.question
+        instead = _find_meanwhile(asked)
         second: asyncio.Task[Done] | None = None
         making, logged = "", False
 
@@ -163,13 +169,12 @@ class _Surface:
             await context.session.report_progress(done, total or None, message)
 
         with anyio.fail_after(_LONGEST):
-            first = asyncio.ensure_future(run_command([name, "--format=json", "--progress=json", *rest], root, tell))
+            first = asyncio.ensure_future(ask(asked, root, tell))
             try:
                 while not first.done() and not (making and anyio.current_time() - started > _SOON):
                     await asyncio.wait({first}, timeout=_AT_ONCE)
-                    if making and second is None and instead and not first.done():
-                        ask = [instead, "--format=json", "--no-refresh", f"--disk-seconds={_ENOUGH}", *rest]
-                        second = asyncio.ensure_future(run_command(ask, root, _hush, alone=True))
+                    if making and second is None and instead is not None and not first.done():
+                        second = asyncio.ensure_future(ask(instead, root, _hush, alone=True))
                 if not first.done() and second is not None:
                     await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED)
                 if first.done():
@@ -213,11 +218,12 @@ class _Surface:
         return types.CompleteResult(completion=types.Completion(values=values))
 
     async def _list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
-        done = await run_command(["artifact", "list", "--format=json"], await self._find_root(context), _hush)
-        rows: list[dict[str, Any]] = msgspec.json.decode(done.out) if done.status in (0, 1) and done.out else []
+        rows: list[StoredArtifact] = []
+        with suppress(CqError, OSError), Workspace.open(await self._find_root(context)) as workspace:
+            rows = await anyio.to_thread.run_sync(workspace.artifacts)
         return types.ListResourcesResult(
             resources=[
-                types.Resource(uri=f"cq://artifact/{row['id']}", name=row["id"], mime_type="application/json")
+                types.Resource(uri=f"cq://artifact/{row.id}", name=row.id, mime_type="application/json")
                 for row in rows[:50]
             ]
         )
@@ -242,18 +248,17 @@ class _Surface:
             check_word("uri", name)
         except ValueError as error:
             raise MCPError(INVALID, str(error), {"code": "INVALID_REQUEST"}) from None
-        artifact, page = name.partition("/")[::2]
-        command = {
-            "file": ["read", "--format=plain", "--all", "--", f"{name}:1-"],
-            "symbol": ["read", "--format=json", "--all", "--", name],
-            "artifact": ["artifact", *([f"--page={page}"] if page else []), "get", "--", artifact],
-        }[kind]
-        done = await run_command(command, await self._find_root(context), _hush)
-        if done.status:
-            code, message = _explain(done.errors) if done.status > 1 else ("NOT_FOUND", f"nothing is named {name}")
-            raise MCPError(INVALID, message, {"uri": uri, "code": "NOT_FOUND" if code == "INVALID_REQUEST" else code})
-        mime = "application/json" if kind == "artifact" else "text/plain"
-        text = _take_one(done.out, uri) if kind == "symbol" else done.out.decode("utf-8", "replace")
+        root = await self._find_root(context)
+        if kind == "artifact":
+            mime, text = "application/json", await _read_artifact(root, uri, *name.partition("/")[::2])
+        else:
+            target, form = (f"{name}:1-", "plain") if kind == "file" else (name, "json")
+            done = await ask(Asked("read", options={"target": target, "all": True}, format=form), root, _hush)
+            if done.status:
+                code, message = _explain(done.errors) if done.status > 1 else ("NOT_FOUND", f"nothing is named {name}")
+                raise _miss(uri, code, message)
+            mime = "text/plain"
+            text = _take_one(done.out, uri) if kind == "symbol" else done.out.decode("utf-8", "replace")
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=mime, text=text)])
 
     async def _list_prompts(self, _: Context, __: Any) -> types.ListPromptsResult:
@@ -310,6 +315,37 @@ async def _log(context: Context, level: Any, message: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # see make_server
             await context.session.send_log_message(level, message, "cq", context.request_id)
+
+
+def _find_meanwhile(asked: Asked) -> Asked | None:
+    """What is asked of the files as they lie while an index is being made; None where nothing can be."""
+    name = _MEANWHILE.get(asked.question, asked.question)
+    if not name:
+        return None
+    options = asked.options
+    if name != asked.question:  # only what both take
+        keys = {one.key for one in find_written(QUESTIONS[name].load_options())}
+        options = {key: value for key, value in options.items() if key in keys and key != "target"}
+        target: Any = asked.options["target"]
+        options["target"] = target if isinstance(target, str) else target[0]
+    return Asked(name, options=options, refresh=False, disk_seconds=_ENOUGH)
+
+
+async def _read_artifact(root: str, uri: str, name: str, page: str) -> str:
+    def read() -> str:
+        with Workspace.open(root) as workspace:
+            return render_json(workspace.artifact(name, page=int(page or 0)))
+
+    try:
+        return await anyio.to_thread.run_sync(read)
+    except CqError as error:
+        raise _miss(uri, REGISTRY[error.code], str(error).partition(": ")[2]) from None
+    except (OSError, ValueError) as error:
+        raise _miss(uri, "INVALID_REQUEST", str(error)) from None
+
+
+def _miss(uri: str, code: str, message: str) -> MCPError:
+    return MCPError(INVALID, message, {"uri": uri, "code": "NOT_FOUND" if code == "INVALID_REQUEST" else code})
 
 
 def _take_one(out: bytes, uri: str) -> str:

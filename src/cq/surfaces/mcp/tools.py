@@ -1,42 +1,52 @@
-"""The tools, one struct each: its fields are what may be asked, its docstring is the description, and `command` is
-the command that answers. To add a question, add a struct to TOOLS, or, if it is about one symbol, a word to
-`CodebaseContext.what`. No SDK here: it costs most of a second to import.
+"""The tools, one struct each: its fields are what may be asked, its docstring is the description, and `ask` gives the
+question and its options, as they are written. Every question that has no tool of its own is asked by
+`codebase_context`, by the table of questions. No SDK here: it costs most of a second to import.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol, cast
 
 import msgspec
 from msgspec import Meta
 
+from cq.answers.options import Written, find_written
 from cq.model.answer import Answer
+from cq.model.errors import suggest
 from cq.model.find import FindAnswer
 from cq.model.status import Status
+from cq.questions.table import QUESTIONS
+from cq.surfaces.asked import Asked
 from cq.surfaces.cli import find_controls
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 DEFAULT_BUDGET = 8000
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
 PageNumber = Annotated[int, Meta(ge=1, le=100_000)]
 LONGEST_WORD = 2000
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORD)]
+# Of several targets one answer each, within one budget.
+Targets = Text | Annotated[list[Text], Meta(min_length=1, max_length=20)]
+CountedBy = Literal["", "count", "file", "directory", "kind", "caller"]
 Names = Annotated[list[Annotated[str, Meta(min_length=1, max_length=500)]], Meta(max_length=20)]
+
+
+Options = Annotated[dict[str, Any], Meta(description="as in the CLI")]
 
 
 class Tool(Protocol):
     __struct_fields__: ClassVar[tuple[str, ...]]
 
-    def command(self) -> list[str]: ...
+    def ask(self) -> tuple[str, dict[str, Any]]: ...
 
 
 class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
     """Find code; use it instead of grep. A name or text: every mention, definitions first, then calls, imports, uses.
     A question in words, or `symbol = Class > method`: the code about it, how it is connected, its source.
-    The answer says which of these it was. `path`: directories, files, globs.
+    The answer says which of these it was. `path`: directories, files, globs. `by` counts mentions instead.
     Examples: {"query": "get_or_create", "path": ["src/"]}, {"query": "how are passwords hashed"}"""
 
     query: Text
@@ -44,14 +54,16 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
     languages: Names = []
     budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
+    by: CountedBy = ""
 
-    def command(self) -> list[str]:
+    def ask(self) -> tuple[str, dict[str, Any]]:
         if re.match(r"symbol\s*=", self.query) or is_question(self.query):
-            _refuse(self, "a question in words, or `symbol = …`,", "page")
-            paths = [f"--path={one}" for one in self.path]
-            languages = [f"--lang={','.join(self.languages)}"] if self.languages else []
-            return ["find", *paths, *languages, f"--budget={_share(self.budget)}", "--", self.query]
-        return ["search", *_filter(self.path, self.languages), *_page(self.budget, self.page), "--", self.query]
+            _refuse(self, "a question in words, or `symbol = …`,", "page", "by")
+            return "find", {
+                "query": self.query, "path": self.path, "lang": self.languages, "budget": _share(self.budget),
+            }  # fmt: skip
+        paging = {**_page(self.budget, self.page), **_count(self.by)}
+        return "search", {"text": self.query, **_filter(self.path, self.languages), **paging}
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,54 +73,51 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     would break; graph: what it depends on and what depends on it; types: super- and subtypes, members, overriders of a
     method; path: how it reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being
     actions, declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
-    type-definition, workspace-symbols or (of `.`) workspace-diagnostics.
-    `target`: Name, Class.method, path:Name or path:line. `path` and `languages` filter calls and references.
+    type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: exceptions, risk,
+    side-effects, imports, rank.
+    `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
+    `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
-    target: Text
-    # Commands about one symbol; a new one is one more word here and in the description.
-    what: Literal[
-        "neighborhood",
-        "calls",
-        "references",
-        "impact",
-        "tests-for",
-        "sig-impact",
-        "graph",
-        "types",
-        "path",
-        "hover",
-        "lsp",
-    ] = "neighborhood"
+    target: Targets
+    what: str = "neighborhood"
     to: Annotated[str, Meta(max_length=LONGEST_WORD)] = ""
     path: Names = []
     languages: Names = []
+    options: Options = {}
     budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
+    by: CountedBy = ""
 
-    def command(self) -> list[str]:
+    def ask(self) -> tuple[str, dict[str, Any]]:
         of = f"what={self.what}"
+        if self.what not in QUESTIONS:
+            raise ValueError(f"what: there is no {self.what!r} ({suggest(self.what, find_around())})")
+        written = {one.key: one for one in find_written(QUESTIONS[self.what].load_options())}
+        subject, beside = _find_arguments(self.what, list(written))
+        given: dict[str, Any] = {}
+        if self.target != "." or (subject and written[subject].required):
+            if not subject:
+                raise ValueError(f"{of} is about everything: `target` is `.`")
+            given[subject] = _find_targets(self.target, written[subject], of)
         if self.what == "calls" and self.to:
             if self.to != "why":
                 raise ValueError(f"{of} takes `to`: why, or nothing")
-        elif self.what not in _WITH_TO:
+            given["why"] = True
+        elif not beside:
             _refuse(self, of, "to")
         elif not self.to:
-            raise ValueError(f"{of} needs `to`: {_WITH_TO[self.what]}")
-        if self.what not in ("calls", "references"):
-            _refuse(self, of, "path", *(["languages"] if self.what != "lsp" else []))
-        if self.what in ("neighborhood", "path"):
-            _refuse(self, of, "page")
-        if self.what == "path":
-            _refuse(self, of, "budget")
-            return ["path", "--", self.target, self.to]
-        paging = _page(self.budget, self.page)[: 2 if self.what == "neighborhood" else 3]
-        if self.what == "lsp":
-            everything = self.to == "workspace-diagnostics" and self.target == "."
-            return ["lsp", *_filter([], self.languages), *paging, "--", self.to, *([] if everything else [self.target])]
-        to = [f"--to={self.to}"] if self.to else []
-        to = ["--why"] if self.what == "calls" and self.to else to
-        return [self.what, *to, *_filter(self.path, self.languages), *paging, "--", self.target]
+            raise ValueError(f"{of} needs `to`: {_TO.get(self.what, written[beside].help)}")
+        else:
+            given[beside] = self.to
+        _refuse(self, of, *(name for name, key in _FILTERS.items() if key not in written))
+        given |= {key: value for key, value in _filter(self.path, self.languages).items() if value}
+        paging = {**_page(self.budget, self.page), **_count(self.by)}
+        given |= {key: value for key, value in paging.items() if key in written}
+        twice = [key for key in self.options if key in given or key in _FILTERS.values()]
+        if twice:
+            raise ValueError(f"options: {twice[0]} is an argument of its own")
+        return self.what, given | self.options
 
 
 class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -120,19 +129,19 @@ class CodebaseQuery(msgspec.Struct, forbid_unknown_fields=True):
     budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
-    def command(self) -> list[str]:
-        return ["q", *_page(self.budget, self.page)[1:], "--", self.query]  # which counts text as it is
+    def ask(self) -> tuple[str, dict[str, Any]]:
+        return "q", {"query": self.query, **_page(self.budget, self.page)}
 
 
 class CodebaseRead(msgspec.Struct, forbid_unknown_fields=True):
     """Exact source of a symbol (Name, Class.method, path:Name), of lines (path:10-40), or the outline of a file
-    (path). Cheaper than reading whole files. Example: {"target": "src/app.py:main"}"""
+    (path), or of a list of these. Cheaper than reading whole files. Example: {"target": "src/app.py:main"}"""
 
-    target: Text
+    target: Targets
     budget: Budget = DEFAULT_BUDGET
 
-    def command(self) -> list[str]:
-        return ["read", f"--budget={_share(self.budget)}", "--", self.target]
+    def ask(self) -> tuple[str, dict[str, Any]]:
+        return "read", {"target": self.target, "budget": _share(self.budget)}
 
 
 class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
@@ -144,25 +153,46 @@ class CodebaseCheck(msgspec.Struct, forbid_unknown_fields=True):
     budget: Budget = DEFAULT_BUDGET
     page: PageNumber = 1
 
-    def command(self) -> list[str]:
-        return ["diagnostics", f"--severity={self.severity}", *_page(self.budget, self.page), "--", *self.path]
+    def ask(self) -> tuple[str, dict[str, Any]]:
+        return "diagnostics", {"paths": self.path, "severity": self.severity, **_page(self.budget, self.page)}
 
 
 class IndexStatus(msgspec.Struct, forbid_unknown_fields=True):
     """What is indexed: files, languages, freshness, what is degraded. Rarely needed: every answer is fresh."""
 
-    def command(self) -> list[str]:
-        return ["status"]
+    def ask(self) -> tuple[str, dict[str, Any]]:
+        return "status", {}
 
 
-# What `to` is, where it is asked for.
-_WITH_TO = {
+# Where `target` is not the first argument of a question, or `to` is something: (the key of each).
+_ARGUMENTS = {
+    "imports": ("module", ""), "path": ("source", "target"), "sig-impact": ("target", "to"),
+    "lsp": ("target", "plane"), "report": ("target", "preset"), "run": ("", ""),
+}  # fmt: skip
+# What `to` is, where the help of the option says it for people.
+_TO = {
     "path": "the symbol that is reached",
     "sig-impact": "the new signature, e.g. save(self, row)",
     "lsp": "what is asked, e.g. type-definition",
 }
+# Arguments that many questions take, and the option that each is.
+_FILTERS = {"path": "in", "languages": "lang", "page": "page", "budget": "budget", "by": "by"}
 
-# Name -> (arguments, what the command prints as JSON).
+
+def find_around() -> list[str]:
+    """The questions of `codebase_context`: those without a tool of their own."""
+    own = {"search", "find", "q", "read", "diagnostics"}
+    return sorted((name for name in QUESTIONS if name not in own), key=lambda name: name != "neighborhood")
+
+
+def _find_arguments(question: str, keys: list[str]) -> tuple[str, str]:
+    """The keys that `target` and `to` are given under: the first argument of a question, and none."""
+    written = {one.key: one for one in find_written(QUESTIONS[question].load_options())}
+    first = next((key for key in keys if written[key].option.argument), "")
+    return _ARGUMENTS.get(question, (first, ""))
+
+
+# Name -> (arguments, the answer as JSON).
 TOOLS: dict[str, tuple[type[Tool], Any]] = {
     "codebase_search": (CodebaseSearch, Answer),
     "codebase_query": (CodebaseQuery, Answer),
@@ -172,40 +202,38 @@ TOOLS: dict[str, tuple[type[Tool], Any]] = {
     "index_status": (IndexStatus, Status),
 }
 
-# Where a command answers with more than the tool's others do.
+# Where a question answers with more than the tool's others do.
 WIDER = {"find": FindAnswer}
 
 INSTRUCTIONS = (
     "cq answers questions about the code of this repository from an index that is always fresh. Search before reading "
-    "files; read symbols, not files; codebase_context says what is around a symbol; codebase_check after edits."
+    "files; read symbols, not files, several in one call; codebase_context says what is around a symbol; "
+    "codebase_check after edits."
 )
 
 
-def parse_arguments(name: str, arguments: dict[str, Any]) -> list[str]:
-    """The command that answers; ValueError that says which argument is wrong and how."""
+def parse_arguments(name: str, arguments: dict[str, Any]) -> Asked:
+    """The question that answers; ValueError that says which argument is wrong and how."""
     kind, _ = TOOLS[name]
     try:
         given = msgspec.convert(arguments, kind)
         _check_text(given)
-        return given.command()
+        question, options = given.ask()
+        return Asked(question, options=options)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
         field = place.strip("`$").strip(".")
         if unknown := re.search(r"unknown field `(.*)`", message):
-            from difflib import get_close_matches
-
-            known = kind.__struct_fields__
-            close = get_close_matches(unknown[1], known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known) or 'none'}"
-            raise ValueError(f"unknown argument {unknown[1]!r} ({hint})") from None
+            raise ValueError(
+                f"unknown argument {unknown[1]!r} ({suggest(unknown[1], kind.__struct_fields__)})"
+            ) from None
         raise ValueError(f"{field}: {message}" if field else message) from None
 
 
 def _check_text(given: Tool) -> None:
     for name in given.__struct_fields__:
         value = getattr(given, name)
-        words: list[str] = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        for word in words:
+        for word in _find_words(value):
             check_word(name, word, lines=isinstance(value, str))
 
 
@@ -218,6 +246,14 @@ def check_word(name: str, word: str, *, lines: bool = False) -> None:
         raise ValueError(f"{name}: half of a surrogate pair is no text")
     if len(word) > LONGEST_WORD:
         raise ValueError(f"{name}: it is longer than {LONGEST_WORD:,} characters")
+
+
+def _find_words(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [word for pair in cast("dict[Any, Any]", value).items() for each in pair for word in _find_words(each)]
+    if isinstance(value, list):
+        return [word for each in cast("list[Any]", value) for word in _find_words(each)]
+    return [value] if isinstance(value, str) else []
 
 
 def describe_tools() -> list[dict[str, Any]]:
@@ -239,12 +275,22 @@ def _shorten(kind: type[Tool]) -> dict[str, Any]:
     """msgspec's own schema in one piece, without the words that say nothing."""
     schema = msgspec.json.schema(kind)
     (body,) = schema["$defs"].values()
+    if kind is CodebaseContext:
+        body["properties"]["what"]["enum"] = find_around()
     return {
         "type": "object",
-        "properties": body.get("properties", {}),
+        "properties": _without_least(body.get("properties", {})),
         "required": body.get("required", []),
         "additionalProperties": False,
     }
+
+
+def _without_least(schema: Any) -> Any:
+    """That a text is not empty costs more tokens than it tells; it is checked all the same."""
+    if isinstance(schema, dict):
+        known = cast("dict[str, Any]", schema)
+        return {key: _without_least(value) for key, value in known.items() if key not in ("minLength", "minItems")}
+    return [_without_least(each) for each in cast("list[Any]", schema)] if isinstance(schema, list) else schema
 
 
 def _share(budget: int) -> int:
@@ -273,10 +319,24 @@ def _refuse(given: Tool, what: str, *names: str) -> None:
         raise ValueError(f"{what} takes no {', '.join(extra)}")
 
 
-def _filter(path: list[str], languages: list[str]) -> list[str]:
-    given = [f"--include={one}" if re.search(r"[*?\[]", one) else f"--in={one}" for one in path]
-    return given + ([f"--lang={','.join(languages)}"] if languages else [])
+def _find_targets(given: str | list[str], one: Written, what: str) -> str | list[str]:
+    """ValueError for several where the question is about one."""
+    targets = [given] if isinstance(given, str) else given
+    if one.option.several or one.shape == "texts":
+        return targets
+    if len(targets) > 1:
+        raise ValueError(f"{what} takes one `target`")
+    return targets[0]
 
 
-def _page(budget: int, page: int) -> list[str]:
-    return ["--measure=text", f"--budget={_share(budget)}", f"--page={page}"]
+def _count(by: str) -> dict[str, Any]:
+    return {} if not by else {"count": True} if by == "count" else {"by": by}
+
+
+def _filter(path: list[str], languages: list[str]) -> dict[str, Any]:
+    globs = [one for one in path if re.search(r"[*?\[]", one)]
+    return {"in": [one for one in path if one not in globs], "include": globs, "lang": languages}
+
+
+def _page(budget: int, page: int) -> dict[str, Any]:
+    return {"budget": _share(budget), "page": page}

@@ -10,6 +10,7 @@ from cq.model.answer import (
     READS,
     Answer,
     CallDetails,
+    CountDetails,
     DiagnosticDetails,
     EffectDetails,
     ExceptionDetails,
@@ -37,7 +38,15 @@ _SHOWN_EVENTS = 6
 def render_answer(answer: Answer, *, card: bool = False) -> str:
     """The answer first: what it is about in a line or two, then the findings, each file once. What is known beside it
     follows with `card`; what was left out or not done always."""
-    return join_blocks([render_head(answer), *render_body(answer, card=card), *render_end(answer, card=card)])
+    return join_blocks(
+        [block for part in answer.parts for block in render_part(part, card=card)]
+        + ([] if answer.parts == (answer,) else [render_notes(answer)])
+    )
+
+
+def render_part(answer: Answer, *, card: bool = False) -> list[list[str]]:
+    """What one target has for an answer."""
+    return [render_head(answer), *render_body(answer, card=card), *render_end(answer, card=card)]
 
 
 def join_blocks(blocks: Iterable[list[str]]) -> str:
@@ -84,12 +93,13 @@ def render_end(answer: Answer, *, card: bool = False) -> list[list[str]]:
 
 
 def render_plain(answer: Answer) -> str:
-    """`path:line:col: text`, one per line, for pipes and editors."""
+    """`path:line:col: text`, one per line, for pipes and editors; counts as they are."""
     return "".join(
         f"{show_path(where.path)}:{where.start_line}:{where.start_col}: {finding.message}\n"
-        for section in answer.sections
-        for finding in section.findings
-        if (where := finding.location) is not None and isinstance(finding.details, _SITES)
+        if (where := finding.location) is not None
+        else f"{finding.message}\n"
+        for finding in find_rows(answer)
+        if finding.location is not None or isinstance(finding.details, CountDetails)
     )
 
 
@@ -120,7 +130,11 @@ def render_arguments(answer: Answer, runner: str) -> str:
 def find_rows(answer: Answer) -> list[Finding]:
     """The findings themselves, without counts and commands: the rows of jsonl."""
     return [
-        finding for section in answer.sections for finding in section.findings if isinstance(finding.details, _SITES)
+        finding
+        for part in answer.parts
+        for section in part.sections
+        for finding in section.findings
+        if isinstance(finding.details, _SITES) or section.kind == "counts"
     ]
 
 
@@ -128,7 +142,8 @@ def render_source(answer: Answer) -> str:
     """Nothing but the source, or the lines of the outline."""
     return "".join(
         finding.details.source if isinstance(finding.details, SourceDetails) else f"{finding.message}\n"
-        for section in answer.sections
+        for part in answer.parts
+        for section in part.sections
         for finding in section.findings
     )
 

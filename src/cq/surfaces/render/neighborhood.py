@@ -6,16 +6,19 @@ import msgspec
 
 from cq.model.answer import Answer
 from cq.surfaces.render import one_line, render_heading
-from cq.surfaces.render.answer import join_blocks, render_answer, render_end, render_section
+from cq.surfaces.render.answer import join_blocks, render_end, render_part, render_section
 
 
 def render_neighborhood(answer: Answer, *, card: bool = False) -> str:
     """About a hundred lines for a default question."""
+    return join_blocks([block for part in answer.parts for block in render_one(part, card=card)])
+
+
+def render_one(answer: Answer, *, card: bool = False) -> list[list[str]]:
+    """Of one target."""
     if not answer.found:
-        return render_answer(msgspec.structs.replace(answer, sections=()))
-    return join_blocks(
-        [*render_around(answer, card=card), *render_end(msgspec.structs.replace(answer, degraded=()), card=card)]
-    )
+        return render_part(msgspec.structs.replace(answer, sections=()))
+    return [*render_around(answer, card=card), *render_end(msgspec.structs.replace(answer, degraded=()), card=card)]
 
 
 def render_around(answer: Answer, *, card: bool = False) -> list[list[str]]:

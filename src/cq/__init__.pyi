@@ -1,0 +1,103 @@
+from cq import query
+from cq.answers.options import Options
+from cq.answers.page import Page
+from cq.model.answer import (
+    Agreement,
+    Answer,
+    ArtifactRef,
+    Budget,
+    CallArgument,
+    CallDetails,
+    Candidate,
+    Capture,
+    Confidence,
+    CountDetails,
+    Degradation,
+    DiagnosticDetails,
+    EffectDetails,
+    ExceptionDetails,
+    FactDetails,
+    Finding,
+    GraphEdge,
+    HoverDetails,
+    ImportDetails,
+    Insight,
+    LinkDetails,
+    MatchDetails,
+    NameBinding,
+    NodeDetails,
+    PassedAt,
+    QueryDetails,
+    ReferenceDetails,
+    Risk,
+    Run,
+    Section,
+    ServerDetails,
+    Slice,
+    SourceDetails,
+    Target,
+    Truncation,
+)
+from cq.model.artifact import ExportReport, Validation
+from cq.model.config import Configuration
+from cq.model.errors import (
+    ConfigError,
+    CqError,
+    DaemonError,
+    ProviderError,
+    QueryError,
+    SourceError,
+    StoreError,
+    UsageError,
+)
+from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
+from cq.model.history import Change
+from cq.model.location import Location
+from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
+from cq.model.plan import Plan, Step
+from cq.model.status import Check, Degraded, Freshness, LanguageStatus, MistakeStatus, Status
+from cq.questions.bytecode import BytecodeOptions
+from cq.questions.calls import CallsOptions
+from cq.questions.diagnostics import DiagnosticsOptions
+from cq.questions.exceptions import ExceptionsOptions
+from cq.questions.find import FindOptions
+from cq.questions.graph import GraphOptions
+from cq.questions.hover import HoverOptions
+from cq.questions.impact import ImpactOptions
+from cq.questions.imports import ImportsOptions
+from cq.questions.lsp import LspOptions
+from cq.questions.neighborhood import NeighborhoodOptions
+from cq.questions.path import PathOptions
+from cq.questions.q import QueryOptions
+from cq.questions.rank import RankOptions
+from cq.questions.read import ReadOptions
+from cq.questions.references import ReferencesOptions
+from cq.questions.risk import RiskOptions
+from cq.questions.run import ReportOptions, RunOptions
+from cq.questions.run.plan import make_plan, parse_plan
+from cq.questions.scopes import ScopesOptions
+from cq.questions.search import SearchOptions
+from cq.questions.side_effects import EffectsOptions
+from cq.questions.sig_impact import SignatureOptions
+from cq.questions.tests_for import TestsForOptions
+from cq.questions.types import TypesOptions
+from cq.snapshot.rows import Completion, IndexedCall, IndexedChunk, IndexedFile, IndexedSymbol
+from cq.workspace import Workspace
+
+__version__: str
+__all__ = [
+    "Agreement", "Answer", "ArtifactRef", "Budget", "Bundle", "BundleEdge", "BytecodeOptions", "CallArgument",
+    "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "Check", "Completion", "Confidence",
+    "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError", "DaemonError", "Degradation",
+    "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
+    "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness",
+    "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions",
+    "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails",
+    "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
+    "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError",
+    "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
+    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "Run", "RunOptions", "ScopesOptions",
+    "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails",
+    "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions",
+    "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan", "query",
+]  # fmt: skip

@@ -1,0 +1,50 @@
+"""How a question is answered: what is checked first, what is brought up to date, and what every answer is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cq import __version__
+from cq.indexing.pool import collect_later
+from cq.questions.table import find_question
+from cq.snapshot.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from cq.answers.options import Options
+    from cq.indexing.index import Index
+    from cq.model.answer import Answer
+
+
+def answer_question(index: Index, options: msgspec.Struct | Sequence[Options]) -> Answer:
+    """Of several each is about another target, and all share the budget of the first."""
+    started = time.perf_counter()
+    if isinstance(options, msgspec.Struct):
+        answer = _answer(index, options)
+    elif len(options) == 1:
+        answer = _answer(index, options[0])
+    else:
+        from cq.answers.several import ask_each
+
+        answer = ask_each(options, lambda each: answer_question(index, each))
+    elapsed = round((time.perf_counter() - started) * 1000, 1)
+    run = msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
+    return msgspec.structs.replace(answer, run=run)
+
+
+def _answer(index: Index, options: msgspec.Struct) -> Answer:
+    question = find_question(options)
+    first = question.begin(index, options)
+    if first is not None:
+        return first
+    index.keep_fresh()
+    if question.wants_vectors(options):
+        from cq.indexing.vectors import embed_few
+
+        embed_few(index)
+    with collect_later(), open_snapshot(index, __version__) as snapshot:
+        answer = question.ask(snapshot, options)
+        return msgspec.structs.replace(answer, degraded=(*answer.degraded, *snapshot.find_degraded()))

@@ -9,7 +9,7 @@ import msgspec
 
 from cq.languages.ecmascript.modifiers import find_modifiers, take_decorators
 from cq.languages.ecmascript.scopes import WrittenFunction
-from cq.languages.ecmascript.values import VALUE_TEXT, Bound, ValueReader, substitute
+from cq.languages.ecmascript.values import VALUE_TEXT, BoundName, ValueReader, substitute
 from cq.model.code import AliasOf, Name, Parameter, Value
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
@@ -28,7 +28,7 @@ class ReadParameter(NamedTuple):
     parameter: Parameter
     node: Node
     pattern: Node
-    bound: tuple[Bound, ...]
+    bound: tuple[BoundName, ...]
 
 
 class ParameterReader(ValueReader):

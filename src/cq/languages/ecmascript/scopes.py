@@ -58,7 +58,7 @@ class WrittenClass(NamedTuple):
     parameters: tuple[tuple[str, Value], ...] = ()  # of the type
 
 
-class Notes:
+class DocumentNotes:
     """What is kept of a document until all of it has been read."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Notes:
                 self.derived[derived.removesuffix(_PROTOTYPE)] = Name(base.removesuffix(_PROTOTYPE))
 
 
-class Spans:
+class NestedSpans:
     """Spans that nest, each known by its start, and which lies in which."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
@@ -124,13 +124,13 @@ class Spans:
 class Placement:
     """Gives every function of a document its definition and every name its scope."""
 
-    def __init__(self, collector: Collector, notes: Notes, type_kinds: Collection[str]) -> None:
+    def __init__(self, collector: Collector, notes: DocumentNotes, type_kinds: Collection[str]) -> None:
         self._collector, self._code, self._notes, self._type_kinds = collector, collector.code, notes, type_kinds
         holding = [draft for draft in collector.symbols if draft.scope_start >= 0]
         self._named = {draft.body_start: draft for draft in holding if draft.kind in FUNCTIONS}
         self._classes = self._define_classes(holding)
         spans = [(start, written.end) for start, written in notes.functions.items()]
-        self._spans = Spans([*spans, *((start, draft.body_end) for start, draft in self._classes.items())])
+        self._spans = NestedSpans([*spans, *((start, draft.body_end) for start, draft in self._classes.items())])
         self._anonymous: dict[int, WrittenFunction] = {}
         self._declared: dict[tuple[int, str], int] = {}  # function and name -> where the name is declared
         self._these = [found.start() for found in _THIS_WORD.finditer(collector.text, *collector.span)]

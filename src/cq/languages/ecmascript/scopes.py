@@ -153,7 +153,7 @@ class Placement:
         """`infer U` is known to the end of what holds where the test does: `T extends Promise<infer U> ? U : …`."""
         tests, inferred = self._notes.tests, sorted(self._notes.inferred)
         known_to = {start: end for start, _, end in tests}
-        holders = Spans((start, end) for start, end, _ in tests).find(start for start, _ in inferred)
+        holders = NestedSpans((start, end) for start, end, _ in tests).find(start for start, _ in inferred)
         for (_, name), start in zip(inferred, holders, strict=True):
             if start >= 0:
                 self._code.binds.append((start, start, f"<{name}>", AliasOf(None), known_to[start]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -35,6 +35,12 @@ class Index(Protocol):
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]: ...
     def has_referrers(self, key: int) -> bool: ...
     def find_methods(self, name: str) -> Sequence[tuple[str, int, str, tuple[Parameter, ...]]]: ...
+
+
+class _Body(NamedTuple):
+    symbol: int
+    end: int
+    around: int  # the body that it stands in, -1 for none
 
 
 class Documents:
@@ -136,15 +142,27 @@ class Documents:
         return None if number is None or number < 0 else self.symbols(place.path)[place.document][number]
 
     def find_scope(self, path: str, document: int, offset: int) -> int:
-        """The definition whose code holds an offset: the last to start before it, or one around that."""
-        symbols, starts = self._outline(path, document)
-        number = bisect_right(starts, offset) - 1
-        while number >= 0:
-            symbol = symbols[number]
-            if 0 <= symbol.body_start <= offset < symbol.body_end:
-                return number
-            number = symbol.parent
-        return ROOT
+        """The definition whose code holds an offset: the last whose body starts before it, or one around that."""
+        starts, bodies = self._bodies(path, document)
+        at = bisect_right(starts, offset) - 1
+        while at >= 0 and offset >= bodies[at].end:
+            at = bodies[at].around
+        return bodies[at].symbol if at >= 0 else ROOT
+
+    @remembered
+    def _bodies(self, path: str, document: int) -> tuple[list[int], list[_Body]]:
+        """Where the bodies of a document start, and what they are. Not by the parents of symbols: of a field that is
+        the class, wherever `self.x = …` stands."""
+        symbols = self.symbols(path)[document]
+        holding = sorted((s.body_start, -s.body_end, number) for number, s in enumerate(symbols) if s.body_start >= 0)
+        found: list[_Body] = []
+        stack: list[int] = []
+        for start, negative_end, number in holding:
+            while stack and found[stack[-1]].end <= start:
+                stack.pop()
+            found.append(_Body(number, -negative_end, stack[-1] if stack else -1))
+            stack.append(len(found) - 1)
+        return [start for start, _, _ in holding], found
 
     def find_holder(self, path: str, document: int, offset: int, names: dict[int, str] | None = None) -> Candidate:
         """The definition that an offset stands in, be it in its head; else the module. Of those with these names."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack
 
 import msgspec
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cq.model.answer import Answer, Target
     from cq.model.artifact import ExportReport, Validation
     from cq.model.config import Configuration
+    from cq.model.evidence import TraceReport
     from cq.model.facts import FileFacts
     from cq.model.source import SourceFile
     from cq.model.status import Check, Status
@@ -294,16 +295,27 @@ class Workspace(Questions):
             return export_scip(reader, tree, out, version=__version__)
 
     @_mends
-    def ingest(self, file: str | Path | None) -> IngestReport:
-        """Takes a SCIP index as evidence of what calls mean, in place of one taken before; None: none any more."""
+    def ingest(self, file: str | Path | None, kind: Literal["scip", "trace"] = "scip") -> IngestReport | TraceReport:
+        """Takes a SCIP index as evidence of what calls mean, or a trace of what they ran, in place of one of that kind
+        taken before; None: none of any kind any more."""
         from cq.indexing.ingest import ingest_scip
+        from cq.indexing.trace import ingest_trace
 
         self.index.keep_fresh(wait=True)
-        return ingest_scip(self.index.place.file, self.root, None if file is None else Path(file))
+        index, path = self.index.place.file, None if file is None else Path(file)
+        if kind == "trace" or path is None:
+            report = ingest_trace(index, self.root, path)
+            if path is not None:
+                return report
+        return ingest_scip(index, self.root, path)
 
     @_mends
-    def validate(self, *, strict: bool = False, artifacts: str | Path | None = None) -> Validation:
-        """Whether the index is whole; with `artifacts`, whether that export is."""
+    def validate(
+        self, *, strict: bool = False, artifacts: str | Path | None = None, trace: str | Path | None = None
+    ) -> Validation:
+        """Whether the index is whole; with `artifacts`, whether that export is; with `trace`, also which calls ran that
+        links lack."""
+        from cq.indexing.trace import compare_trace
         from cq.questions.validate import validate_index
         from cq.store.validate import validate_artifacts
 
@@ -311,7 +323,9 @@ class Workspace(Questions):
             return validate_artifacts(artifacts)
         self.index.keep_fresh()
         with self.index.reading() as (reader, tree):
-            return validate_index(reader, tree, strict=strict)
+            found = validate_index(reader, tree, strict=strict)
+            compared = None if trace is None else compare_trace(reader, tree.id, Path(trace))
+        return found if compared is None else msgspec.structs.replace(found, trace=compared)
 
     def watch(
         self, *, stop: Event | None = None, debounce_ms: int = 200, on_note: Callable[[str], None] | None = None

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cq import language as languages
+from cq.indexing.producer import list_sources
 from cq.language import all_languages, describe, load_known, load_table
 from cq.languages.ecmascript.library import Library
 from cq.languages.effects import Effects
@@ -48,6 +49,12 @@ def test_a_description_has_known_fields_and_tables(file: Path):
 def test_a_file_of_known_functions_fits_its_schema(file: Path):
     own = next(file.parents[1].glob("*.toml")).stem
     load_known(own, file.stem, SCHEMAS[file.stem])
+
+
+def test_an_index_is_of_the_data_files_that_made_it():
+    known = {Path(entry.path).relative_to(FOLDER.parent).as_posix() for entry in list_sources()}
+    assert known >= {path.relative_to(FOLDER.parent).as_posix() for path in (*KNOWN, *DESCRIPTIONS)}
+    assert {"languages/python/python.scm", "graph/engine/cells.py", "model/code.py", "syntax/extract.py"} <= known
 
 
 def test_nothing_belongs_to_two_languages():

@@ -194,7 +194,7 @@ def test_typescript(tmp_path: Path):
           limit = 3;
           //< siblings
           save(row: Row) { return this.put(row); }
-          //< siblings callers references
+          //< siblings callers? references?
           pu$0t(row: Row) { check(row); }
         }
         export class Fast extends Store {

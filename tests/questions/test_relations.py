@@ -76,7 +76,7 @@ def nodes(answer: Answer, kind: str) -> dict[str, int]:
 def test_a_walk_goes_both_ways_with_witnesses(workspace: Workspace):
     answer = workspace.graph(GraphOptions("Store.save", depth=3, edges=("calls",)))
     assert nodes(answer, "dependents") == {"write": 1, "other": 1, "main": 2, "test_main": 3}
-    assert nodes(answer, "dependencies") == {"Store.check": 1}
+    assert nodes(answer, "dependencies") == {"Store.check": 1, "Fast.check": 1}
     deepest = next(f.details for s in answer.sections for f in s.findings if "test_main" in f.message)
     assert isinstance(deepest, NodeDetails)
     assert [step.rpartition(" ")[2] for step in deepest.witness] == [

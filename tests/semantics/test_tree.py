@@ -325,3 +325,12 @@ def test_who_calls_what_a_constant_of_typescript_holds_names_the_constant(tmp_pa
         usages = semantics.usages.find_usages_into(Candidate("plain.ts", 0, "isPlain"), ())
     assert "copy.ts:copy" in {f"{edge.source.path}:{edge.source.name}" for edge in usages}
     assert "copy.ts:other" not in {f"{edge.source.path}:{edge.source.name}" for edge in usages}
+
+
+def test_code_behind_a_field_is_code_of_the_method(tmp_path: Path):
+    """Of `self.x = …` the parent is the class."""
+    text = "class A:\n    def set(self, value):\n        self.x = 1\n        helper = value\n        helper()\n"
+    with open_edges(tmp_path, f"#- a.py\n{text}") as found:
+        scope = found.documents.find_scope("a.py", 0, text.index("helper()"))
+        assert found.documents.symbols("a.py")[0][scope].qualified_name == "A.set"
+        assert found.documents.find_scope("a.py", 0, text.index("def")) == scope - 1

@@ -15,7 +15,7 @@ import msgspec
 from cq.identity import breadcrumb, identify
 from cq.languages.facts import embedding_text, extract_facts
 from cq.languages.registry import get_language
-from cq.model.code import Defined, Lambda, ParameterOf, find_inner, find_values
+from cq.model.code import BaseForm, Defined, Lambda, ParameterOf, find_inner, find_outer
 from cq.model.facts import FileFacts
 from cq.model.source import Segment
 from cq.syntax.chunks import full_source
@@ -85,7 +85,9 @@ def _check_code(facts: FileFacts) -> None:
     assert {row.scope for row in (*code.definitions, *code.binds, *code.stores, *code.sites)} <= known
     assert {row[0] for row in (*code.raises, *code.runs)} <= known
     starts = {definition.start for definition in code.definitions}
-    for value in find_values(code):
+    forms = find_outer(code)
+    for value in forms:
+        forms += [inner for inner in find_inner(value) if isinstance(inner, BaseForm)]
         assert "" not in find_inner(value)
         if isinstance(value, (Defined, Lambda, ParameterOf)):
             assert value.start in starts, f"a value of a definition that is not there: {value}"

@@ -12,9 +12,10 @@ languages differ. `resolve` asks the settled linker and `links` writes down what
   `external`. A cap never makes a link wrong, it makes it unknown.
 - A call on a receiver nobody knows keeps its name. Its candidates are looked up when somebody asks (`names`): they
   change without the file. So are the attributes that are read off `self`, a class or a module, and all usages.
+- What a type names may be of a class below it (`Class.declared`), as `self` may: a method that such a class replaces is
+  one of a family, the declared one first (`dispatch`, `Members.find_overrides`). Heirs are found in all documents by
+  the names of their bases; where too many have some, the method is possible.
 - What a call means and what it runs are two things: a name means the function behind a decorator, the call runs the
   wrapper (`Links.runs`). What runs without a call (`with`, `for`, operators) is `Links.implied`.
-- What a type names may be of a class below it (`Class.declared`), as `self` may: a method that such a class replaces is
-  one of a family, the declared one first (`dispatch`, `Members.find_overrides`).
 - Definitions are named by their dotted name, not by number: lines that move change no other file's links.
 """

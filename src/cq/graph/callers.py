@@ -154,6 +154,8 @@ class Callers:
                         found = join(found, dict.fromkeys(kinds or [UNKNOWN], PARAMETER))
                 elif isinstance(kind, Class) and (function is method or self.skipped(thing, method) == 1):
                     found = join(found, {UNKNOWN: PARAMETER} if is_open(receiver) else {kind: PARAMETER})
+        if method.definition.name in linker.dialect(method.unit).implied_names:
+            found = join(found, {UNKNOWN: PARAMETER})  # operators, loops and the like call it too
         return found if places else linker.unknown
 
     def _find_own(
@@ -250,10 +252,14 @@ class Callers:
         linker = self.linker
         if thing is function:
             return 0
-        if isinstance(thing, Bound) and thing.function is function:
-            return thing.skipped if thing.receiver is None else 1
-        if isinstance(thing, Bound) and is_open(thing.receiver) and self._is_overridden(thing.function, function):
-            is_below = function.owner is not None and thing.receiver.type in linker.members.order(function.owner)
+        if type(thing) is External:
+            return None  # most are
+        if type(thing) is Bound:
+            if thing.function is function:
+                return thing.skipped if thing.receiver is None else 1
+            if function.owner is None or not self._is_overridden(thing.function, function):
+                return None
+            is_below = is_open(thing.receiver) and thing.receiver.type in linker.members.order(function.owner)
             return 1 if is_below else None
         if isinstance(thing, (Class, OwnClass)) and function.owner is not None:
             kind = thing if isinstance(thing, Class) else thing.type
@@ -272,7 +278,7 @@ def is_own(thing: Thing | None) -> TypeGuard[Instance | OwnClass]:
 
 def is_open(thing: Thing | None) -> TypeGuard[Instance | OwnClass]:
     """Whether it may be of a class below the one that is known."""
-    return (isinstance(thing, (Instance, OwnClass)) and thing.declared) or is_own(thing)
+    return type(thing) is OwnClass or (type(thing) is Instance and (thing.own or thing.declared))
 
 
 def find_argument(function: Function, site: Site, number: int, skipped: int) -> Value:

@@ -51,7 +51,15 @@ class Calls:
         if definition.type is not None:
             made = linker.make(unit, definition.scope, definition.type, ANYWHERE)
             if made and UNKNOWN not in made:
-                return made
+                promised = (thing for thing in made if isinstance(thing, Instance) and thing.declared)
+                if not any(linker.members.is_promise(thing.type) for thing in promised):
+                    return made
+                return join(made, only_known(self._find_given(function)))
+        return self._find_given(function)
+
+    def _find_given(self, function: Function) -> Values:
+        """By what it says to return, whatever its type."""
+        linker, unit, definition = self.linker, function.unit, function.definition
         if "generator" in definition.modifiers:
             value = self._generators.get(function)
             if value is None:

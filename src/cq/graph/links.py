@@ -19,7 +19,7 @@ from cq.model.edge import CONFIDENCE, Candidate, Links, Shape, SymbolRef, show_n
 BY_NAME = "name"  # evidence of a call whose candidates are looked up when somebody asks
 
 
-class Kept(NamedTuple):
+class KeptLinks(NamedTuple):
     """What an earlier linking of a document found, and the homes (see View.home) of which it still holds: they say the
     same, and nothing that they depend on has changed."""
 
@@ -28,7 +28,7 @@ class Kept(NamedTuple):
     homes: Collection[int]
 
 
-def make_links(resolver: Resolver, document: Unit, kept: Kept | None = None) -> Links:
+def make_links(resolver: Resolver, document: Unit, kept: KeptLinks | None = None) -> Links:
     """Once the linker has settled. Calls on unknown receivers keep their name alone: which methods have it is known
     to the index, and changes without this document. Homes that are kept need not have been visited."""
     linker, names, code = resolver.linker, document.qualified_names, document.code
@@ -164,7 +164,7 @@ def _find_relations(resolver: Resolver, unit: View, kept: Collection[int]) -> di
 class _Old:
     """What is kept, by home: the calls and imports of a home are the same as before, in the same order."""
 
-    def __init__(self, kept: Kept, unit: Unit) -> None:
+    def __init__(self, kept: KeptLinks, unit: Unit) -> None:
         self.links, self.refs, before = kept.links, kept.links.refs, kept.unit
         self.beside: dict[str, dict[int, int]] = {
             "constructors": self.links.constructors, "runs": self.links.runs, "callbacks": self.links.callbacks,

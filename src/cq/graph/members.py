@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cq.graph.callers import is_own
+from cq.graph.callers import is_open
 from cq.graph.engine.cells import Remembered
 from cq.graph.engine.view import View
 from cq.graph.scopes import ANYWHERE, ROOT, find_defined
@@ -25,7 +25,7 @@ _NOWHERE: Member = (None, (), (), SCOPE)
 MAX_HEIRS = 8  # classes below that have an attribute of their own
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_BASES = 100  # classes above one another
-MAX_BEGUN = 20  # members whose names begin as a text that is put together
+MAX_BEGUN = 20  # members whose names begin and end as a text that is put together
 MAX_ORDER = 200  # classes of which one is made; what lies behind those is not known
 MAX_LINE = 30  # classes of one line that ask one another for a member
 
@@ -130,7 +130,7 @@ class Members:
                     found = join(found, raised(dialect.access(linker, thing, receiver, on_class=False), at))
                 else:
                     found = join(found, {thing: at})
-        if is_own(receiver) and not behind and len(find_defined(binds)) < len(binds):
+        if is_open(receiver) and not behind and len(find_defined(binds)) < len(binds):
             found = join(found, self._find_in_heirs(kind, name))
         if stores:
             # `lamp.state = On()` beside the class; what others put there, as tests do, is not what code here means.
@@ -164,6 +164,10 @@ class Members:
             read = linker.bound(heir.unit, place) if isinstance(place, Bind) else linker.stored(heir.unit, place)
             found = join(found, raised(only_known(read), PARAMETER))
         return found
+
+    def is_promise(self, kind: Class) -> bool:
+        """Whether a class only says what others have, which need not inherit from it."""
+        return any(isinstance(base, External) and base.name.endswith(".Protocol") for base in self.order(kind))
 
     def find_overrides(self, kind: Class, function: Function) -> list[Function]:
         """The methods that run in the place of one of a class in the classes below, in the order of those."""
@@ -242,17 +246,27 @@ class Members:
             else self._find_in_order(order[behind:], name)
         )
 
-    def find_begun(self, values: Values, begin: str) -> Values:
-        """The members of instances whose names begin so; none where there are many."""
+    def find_begun(self, values: Values, begin: str, end: str = "") -> Values:
+        """The members of instances, and of the classes below that they may be of, whose names begin and end so; of
+        many the first, in the order of classes."""
         linker, found = self.linker, NOTHING
         for thing, level in values.items():
-            names: dict[str, None] = {}
-            for kind in self.order(thing.type) if isinstance(thing, Instance) else ():
-                if isinstance(kind, Class):
-                    own = kind.unit.names(kind.definition.symbol)
-                    names |= dict.fromkeys(name for name in own if name.startswith(begin))
-            for name in names if len(names) <= MAX_BEGUN else ():
-                found = join(found, linker.member(thing, name, max(level, PARAMETER)))
+            names: dict[Function, None] = {}
+            if not isinstance(thing, Instance):
+                continue
+            heirs = linker.callers.find_heirs(thing.type) if is_open(thing) else []
+            for kind in dict.fromkeys(base for heir in (thing.type, *heirs) for base in self.order(heir)):
+                for name in kind.unit.names(kind.definition.symbol) if isinstance(kind, Class) else ():
+                    if name.startswith(begin) and name.endswith(end) and len(name) >= len(begin) + len(end):
+                        method = self._find_own_method(kind, name) if isinstance(kind, Class) else None
+                        names |= {} if method is None else {method: None}
+            for method in [*names][:MAX_BEGUN]:
+                found = join(
+                    found,
+                    raised(
+                        linker.dialect(method.unit).access(linker, method, thing, on_class=False), max(level, PARAMETER)
+                    ),
+                )
         return found
 
     def find_behind(self, kind: Class, name: str, other: Class) -> Member:

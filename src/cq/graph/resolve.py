@@ -422,9 +422,7 @@ class Resolver:
         """Whether what runs in the place of a method is not known: it has no code of its own, or so many classes stand
         below that nobody looks."""
         linker, owner = self.linker, function.owner
-        is_promise = owner is not None and any(
-            type(base) is External and base.name.endswith("Protocol") for base in linker.members.order(owner)
-        )
+        is_promise = owner is not None and linker.members.is_promise(owner)
         return is_promise or "abstract" in function.definition.modifiers or linker.callers.has_more_heirs(receiver.type)
 
     def implied(self, unit: View, kept: Collection[int] = ()) -> Iterator[tuple[int, int, Meaning]]:
@@ -500,8 +498,12 @@ class Resolver:
         """The constructors that run when a call makes an instance of a class of the repository: of a class that is
         certain (by the status of the call) all of them, `__init__` and `__new__`; else they are possible."""
         places: dict[Place, None] = {}  # several classes may have one of a base
+        below: dict[Place, None] = {}
         for thing in values:
             kind = thing.type if isinstance(thing, OwnClass) else thing
+            for heir in self.linker.callers.find_heirs(thing.type) if isinstance(thing, OwnClass) else ():
+                names = self.linker.dialect(heir.unit).constructors
+                below |= {place: None for name in names if (place := self._find_method(heir, name)) is not None}
             if isinstance(kind, Class):
                 meta = self.linker.dialect(kind.unit).find_metaclass(self.linker, kind)
                 called = None if meta is None else self._find_method(meta, "__call__")
@@ -517,6 +519,8 @@ class Resolver:
                 for place in (called, *found):
                     if place is not None:
                         places[place] = None
+        if below.keys() - places.keys():
+            status, places = "ambiguous", places | below
         if status == "resolved" and len(places) < 3:  # as many as are kept
             return [Meaning("resolved", "constructor", (place,)) for place in places]
         return [Meaning("ambiguous", "constructor", tuple(places))] if places else []
@@ -544,12 +548,14 @@ def _runs_more(thing: Thing) -> bool:
         if is_open(thing.receiver):
             return True
         thing = thing.function
-    return _is_called(thing) or (type(thing) is Function and bool(thing.definition.decorators))
+    if type(thing) is Function:
+        return bool(thing.definition.decorators)
+    return _is_called(thing)
 
 
 def _is_called(thing: Thing) -> bool:
     """Whether it is an instance of a class of which others may stand below."""
-    return isinstance(thing, Instance) and is_open(thing)
+    return type(thing) is Instance and is_open(thing)
 
 
 def _is_read_off(site: Site, function: Function) -> bool:

@@ -10,7 +10,7 @@ from cq.graph.links import target_key
 from cq.model.edge import Candidate
 from cq.model.evidence import Statement
 from cq.store import database, kept
-from cq.store.kept import NAMED, EvidenceRow, KeptFile
+from cq.store.kept import NAMED, RAN, EvidenceRow, KeptFile
 from cq.store.read import Reader
 from cq.store.write import Writer
 
@@ -73,7 +73,7 @@ def _make_rows(reader: Reader, tree: int, statements: Sequence[Statement]) -> li
         place = each.document << 24 | each.call
         meant = each.target or (Candidate("", 0, each.module) if each.module else None)
         if meant is not None:
-            calls.setdefault((meant, 0), []).append(place)
+            calls.setdefault((meant, RAN if each.ran else 0), []).append(place)
         if each.constructor is not None:
             calls.setdefault((each.constructor, 1), []).append(place)
     hashes = reader.hashes(tree, sorted({meant.path for meant, _ in calls if meant.path}))

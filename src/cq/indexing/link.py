@@ -17,7 +17,7 @@ from cq.graph.engine import cells
 from cq.graph.engine.change import find_difference
 from cq.graph.given import find_given
 from cq.graph.link import Linker
-from cq.graph.links import Kept, find_targets, make_links
+from cq.graph.links import KeptLinks, find_targets, make_links
 from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit, find_named
 from cq.indexing.pool import COST, FORKS, make_pool
@@ -200,7 +200,7 @@ def is_structural(path: str) -> bool:
 class _Known(NamedTuple):
     """What an earlier linking of a file found, and how much of it still holds."""
 
-    kept: dict[int, Kept]  # by document
+    kept: dict[int, KeptLinks]  # by document
     keys: Mapping[int, Collection[int]]  # of its homes that are kept, what they depend on
     lacking: Mapping[int, Collection[Mistake]]  # of those, what they lack
 
@@ -312,12 +312,12 @@ def _find_known(
         return _NOTHING_KNOWN
     keys = {home: keys for home, keys in reader.homes(tree, path).items() if changed.isdisjoint(keys)}
     links = reader.own_links(tree, path)
-    kept: dict[int, Kept] = {}
+    kept: dict[int, KeptLinks] = {}
     for unit in units:
         found = links[unit.document] if unit.document < len(links) else None
         homes = {home for home in unit.all_homes() if home in keys and (same is None or home in same)}
         if found is not None and homes:
-            kept[unit.document] = Kept(found, unit if same is None else same[min(homes)], homes)
+            kept[unit.document] = KeptLinks(found, unit if same is None else same[min(homes)], homes)
     homes = {home: keys[home] for known in kept.values() for home in known.homes}
     lacking: dict[int, set[Mistake]] = {}
     for each in mistakes:
@@ -377,7 +377,7 @@ def _link(
 
 
 def _make_links(
-    resolver: Resolver, units: Sequence[Unit], kept: Mapping[int, Kept]
+    resolver: Resolver, units: Sequence[Unit], kept: Mapping[int, KeptLinks]
 ) -> tuple[bytes, list[tuple[int, bytes]]]:
     links: list[Links | None] = [None] * (units[-1].document + 1)
     targets: dict[int, list[int]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,13 +17,18 @@ _PACKAGE = Path(__file__).parents[1]
 def producer() -> str:
     """Of our own code and every grammar. Another producer, another index."""
     stats: list[str] = [str(FACTS)]
-    for folder in ("syntax", "graph", "model", "languages", *_list_folders(_PACKAGE / "languages")):
-        for file in sorted(os.scandir(_PACKAGE / folder), key=lambda entry: entry.name):
-            if file.name.endswith((".py", ".scm")):
-                status = file.stat()
-                stats.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
+    for file in list_sources():
+        status = file.stat()
+        stats.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
     return content_hash("\n".join(stats).encode())
 
 
-def _list_folders(parent: Path) -> list[str]:
-    return sorted(f"{parent.name}/{entry.name}" for entry in os.scandir(parent) if entry.is_dir())
+def list_sources() -> Iterator[os.DirEntry[str]]:
+    """Code, queries and data files of what makes facts and links, in one order."""
+    todo = [_PACKAGE / folder for folder in ("languages", "model", "graph", "syntax")]
+    while todo:
+        for entry in sorted(os.scandir(todo.pop()), key=lambda entry: entry.name):
+            if entry.name.endswith((".py", ".scm", ".toml")):
+                yield entry
+            elif entry.is_dir() and entry.name != "__pycache__":
+                todo.append(Path(entry.path))

@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from cq.model.evidence import TraceReport
+
 SCHEMA_VERSION = 1
 MAX_ROW_BYTES = 32_768
 MAX_ARGS, MAX_ARG_CHARS, MAX_ARG_DEPTH = 8, 80, 2
@@ -609,6 +611,7 @@ class Validation(msgspec.Struct, frozen=True):
     rates: tuple[Rate, ...] = ()
     conflicts: tuple[Finding, ...] = ()
     conflict_count: int = 0
+    trace: TraceReport | None = None  # a recording of running programs beside the links, where one was given
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -624,14 +624,6 @@ def find_outer(code: Code) -> list[Form]:
     return [value for value in todo if isinstance(value, BaseForm)]
 
 
-def find_values(code: Code) -> Iterator[Form]:
-    """Every form that stands in code, the outer before the inner ones."""
-    todo = find_outer(code)
-    for form in todo:
-        yield form
-        todo += [inner for inner in find_inner(form) if isinstance(inner, BaseForm)]
-
-
 def replace_values(code: Code, change: Callable[[Value], Value]) -> Code:
     """Code with every value changed that stands in it; those inside others are for `change`."""
     replace = msgspec.structs.replace

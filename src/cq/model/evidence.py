@@ -4,28 +4,54 @@ server does not; either way that is a conflict, for people to look at."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from cq.model.edge import Candidate, Links, SymbolRef
+from cq.model.edge import MAX_CANDIDATES, Candidate, Links, SymbolRef
 
 # How often an outside source is right where we were not sure (bench part `providers`).
 CONFIDENCE = 0.97
 
 
 OUTRANKING = ("scip",)
+RAN = "trace"  # the source, and the evidence, of what was seen to run
 
 
 class Statement(msgspec.Struct, frozen=True, gc=False):
     """One call, by document and its number there. A `target` in the repository, or the `module` outside of it that
-    holds it. `constructor` is what the call runs where the target is a class."""
+    holds it. `constructor` is what the call runs where the target is a class. `ran`: the target was seen to run there,
+    which says nothing about what else may."""
 
     document: int
     call: int
     target: Candidate | None = None
     module: str = ""
     constructor: Candidate | None = None
+    ran: bool = False
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """One definition that ran another, and whether links say so."""
+
+    place: str
+    caller: str
+    callee: str
+
+
+class TraceReport(msgspec.Struct, frozen=True):
+    """What a recording of running programs shows, beside what links say. An edge is a definition that ran another."""
+
+    rows: int = 0
+    unknown: int = 0  # rows about files that are not here
+    unplaced: int = 0  # rows of which no definition begins where they say
+    elsewhere: int = 0  # rows of which no call stands there: an operator, a loop, an attribute
+    calls: int = 0  # that something is now known to run at
+    edges: int = 0
+    certain: int = 0
+    possible: int = 0
+    lacking: int = 0
+    first_lacking: tuple[Ran, ...] = ()
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -42,11 +68,17 @@ def merge_evidence(
     links: Links, said: Mapping[int, Sequence[tuple[str, Statement]]]
 ) -> tuple[Links, tuple[Conflict, ...]]:
     """The links with every open call closed that the sources agree on. `said`: by call, what each source says."""
-    refs, calls, constructors = list(links.refs), list(links.calls), dict(links.constructors)
+    refs, calls, constructors, runs = list(links.refs), list(links.calls), dict(links.constructors), dict(links.runs)
     conflicts: list[Conflict] = []
     for call, statements in sorted(said.items()):
         if call >= len(calls):
             continue
+        ran = dict.fromkeys(each.target for _, each in statements if each.ran and each.target is not None)
+        if ran:
+            _add_ran(links, refs, runs, call, ran)
+            statements = [each for each in statements if not each[1].ran]
+            if not statements:
+                continue
         ref, (source, first) = refs[calls[call]], min(statements, key=lambda each: each[0])
         built = links.constructors.get(call)
         ours = "" if ref.status not in ("resolved", "external") else _name(ref.resolved, ref.module)
@@ -68,8 +100,25 @@ def merge_evidence(
         if first.constructor is not None:
             refs.append(_make_ref(ref.name, source, first.constructor, ""))
             constructors[call] = len(refs) - 1
-    made = msgspec.structs.replace(links, refs=tuple(refs), calls=tuple(calls), constructors=constructors)
+    made = msgspec.structs.replace(links, refs=tuple(refs), calls=tuple(calls), constructors=constructors, runs=runs)
     return made, tuple(conflicts)
+
+
+def _add_ran(links: Links, refs: list[SymbolRef], runs: dict[int, int], call: int, ran: Iterable[Candidate]) -> None:
+    """Beside what a call means and runs as far as links are sure, what was seen to run there."""
+    numbers = [links.calls[call]] if call not in links.replaced else []
+    numbers += [each[call] for each in (links.constructors, links.callbacks, links.runs) if call in each]
+    sure = {links.refs[number].resolved for number in numbers}
+    others = [target for target in ran if target not in sure]
+    if not others:
+        return
+    name, known = refs[links.calls[call]].name, refs[links.runs[call]] if call in links.runs else None
+    places = (*sorted(others), *(place for place in (known.candidates if known else ()) if place not in others))
+    status = "resolved" if len(places) == 1 else "ambiguous"
+    refs.append(
+        SymbolRef(name, status, RAN, CONFIDENCE, places[:MAX_CANDIDATES], "", max(0, len(places) - MAX_CANDIDATES))
+    )
+    runs[call] = len(refs) - 1
 
 
 def _make_ref(name: str, source: str, target: Candidate | None, module: str) -> SymbolRef:

@@ -57,7 +57,6 @@ STRUCTURAL = frozenset({"pattern", *RELATIONS, *COMPOSITES, "nthChild"})
 FILE_TOKENS = frozenset({"in", "exclude", "globs", "lang"})
 OPTIONS = frozenset({"expand", "fields", "limit", "explain"})
 SCOPE_TOKENS = frozenset({"scope", "captures", "has_cells"})
-JOINS = frozenset({"used_by", "defines", "raises", "exports"})
 
 
 class TokenRule(NamedTuple):

@@ -19,9 +19,8 @@ in another language (`languages/rust/foreign` knows what Rust offers under which
 `near` what stored vectors hold to be about the same, `signals` merges what language servers say; `bundle` makes nodes
 and edges and cuts to size, `layout` the sections. `reuse` keeps what was found with a trace of all that was read from
 the index (`store/trace`): after a change, slices whose reads still give the same rows stand. `cq exceptions` and `cq
-side-effects` parse again what they ask about, on demand: their `handlers` and `loading` give what is raised and
-protected, and what loading leaves out; what names mean they ask of links. `snapshot/bodies` says in whose body a place
-lies.
+side-effects` read the code that is kept of a document: their `handlers` and `loading` say what is raised and protected,
+and what loading leaves out; what names mean they ask of links. `snapshot/bodies` says in whose body a place lies.
 
 A plan (`model/plan`) is checked by `questions/run/plan`, which runs it over a function that answers a step and knows no
 workspace; `questions/run/steps` makes the type of a step from the options of its question, and a step into those

@@ -14,6 +14,7 @@ from cq.risk.values import (
     MAX_VIEWS,
     NOTHING,
     UNKNOWN,
+    Closure,
     Key,
     Origin,
     ParameterSource,
@@ -129,8 +130,8 @@ def _read_arguments(run: Interpreter, site: Site) -> tuple[list[Value], dict[str
                 keywords.update((str(key), held) for key, held in shape.fields.items())
                 if shape.rest.taints:
                     keywords["**"] = shape.rest
-            if value.taints:
-                keywords["**"] = Value(taints=value.taints)
+            if value.taints or not value.refs or any(run.shape(ref).source for ref in value.refs):
+                keywords["**"] = Value(taints=value.taints)  # what else there is nobody knows
         else:
             keywords[name] = value
     return args, keywords
@@ -139,15 +140,14 @@ def _read_arguments(run: Interpreter, site: Site) -> tuple[list[Value], dict[str
 def _find_names(run: Interpreter, callee: Value, receiver: Value, name: str, has_receiver: bool) -> tuple[str, ...]:
     """How rules may call what is called, the surest first."""
     found = list(callee.paths)
-    if has_receiver and name and not any(_is_module(run, path) for path in receiver.paths):
+    if has_receiver and name and not any(map(_is_module, receiver.paths)):
         found.append(f"?.{name}")
     return tuple(dict.fromkeys(found))
 
 
-def _is_module(run: Interpreter, path: str) -> bool:
+def _is_module(path: str) -> bool:
     """A path that is no call and no element: of a module, or of what it offers."""
-    del run
-    return not path.endswith((")", "]")) and "()" not in path and path != "text" and path not in ("self", "this")
+    return "()" not in path and not path.endswith("]") and path != "text" and not path.startswith("flag:")
 
 
 def _find_targets(run: Interpreter, site: Site, callee: Value) -> list[tuple[Function, float, bool]]:
@@ -191,12 +191,14 @@ def _call_functions(
         made_value: Value | None = None
         if is_made:
             ref: Ref = ("new", run.document.path, site.end)
-            run.state.objects[ref] = Shape()
+            holder = function.holder
+            kind = None if holder is None else Closure(function.document.path, function.document.number, holder.start)
+            run.state.objects[ref] = Shape(kind=kind)
             receiver = made_value = Value(refs=(ref,))
         elif function.takes_receiver and given.has_receiver and not _is_class(given.receiver):
             receiver = given.receiver
         actuals = _bind(run, site, function, given, receiver)
-        summary = run.engine.summarize(function, _make_context(run, function, actuals), run)
+        summary = run.engine.summarize(function, _make_context(run, actuals))
         called.append((summary, actuals))
         shift = _Transfer(run, site, function, actuals, summary, doubt * (1 if len(targets) == 1 else 0.9))
         shift.apply_effects(strong=len(targets) == 1)
@@ -256,16 +258,29 @@ def _read_default(form: Form) -> Value:
             return NOTHING
 
 
-def _make_context(run: Interpreter, function: Function, actuals: Mapping[int, Value]) -> dict[int, Value]:
-    """What a summary is made for beside its parameters: constants and functions that are passed."""
-    del run, function
-    found: dict[int, Value] = {}
+def _make_context(run: Interpreter, actuals: Mapping[int, Value]) -> dict[tuple[Key, ...], Value]:
+    """What a summary is made for beside its parameters: constants and functions that are passed, and what rules say
+    something about, in fields as well."""
+    found: dict[tuple[Key, ...], Value] = {}
     for number, value in actuals.items():
-        if value.closures:
-            found[number] = Value(closures=value.closures)
-        elif value.is_constant and (not isinstance(value.const, str) or len(value.const) <= MAX_TEXT):
-            found[number] = Value(const=value.const, prefix=value.prefix, is_literal=True)
+        known = _keep_known(run, value)
+        if known is not None:
+            found[number,] = known
+        for ref in value.refs[:1]:
+            for key, held in run.shape(ref).fields.items():
+                inner = _keep_known(run, held) if isinstance(key, str) and ref[0] != "p" else None
+                if inner is not None and (inner.paths or inner.closures):
+                    found[number, key] = inner._replace(const=UNKNOWN, prefix="")
     return found
+
+
+def _keep_known(run: Interpreter, value: Value) -> Value | None:
+    paths = tuple(path for path in value.paths if path in run.rules.beginnings)
+    is_constant = value.is_constant and (not isinstance(value.const, str) or len(value.const) <= MAX_TEXT)
+    if not (paths or is_constant or value.closures):
+        return None
+    const = value.const if is_constant else UNKNOWN
+    return Value(const=const, prefix=value.prefix if is_constant else "", closures=value.closures, paths=paths)
 
 
 class _Transfer:
@@ -307,8 +322,9 @@ class _Transfer:
             if actual.origin and len(actual.origin) + len(value.origin) < MAX_VIEWS + 6:
                 origin = (*actual.origin, *value.origin[2:])
         paths = value.paths
-        if len(value.origin) == 2 and value.origin[0] == "p" and not paths:
-            paths = self.actuals.get(int(str(value.origin[1])), NOTHING).paths
+        number = value.origin[1] if len(value.origin) == 2 and value.origin[0] == "p" else None
+        if isinstance(number, int) and not paths:
+            paths = self.actuals.get(number, NOTHING).paths
         return value._replace(
             taints=join_taints(taints), refs=tuple(dict.fromkeys(refs))[:6], origin=origin, paths=paths
         )
@@ -429,6 +445,19 @@ def _is_own(value: Value, ref: Ref, key: Key) -> bool:
     )
 
 
+def read_accessor(run: Interpreter, receiver: Value, kind: Closure, name: str) -> Value | None:
+    """`form.text` of a property runs it; None where the class has no such."""
+    function = run.engine.find_accessor(kind, name)
+    if function is None:
+        return None
+    site = Site(-1, run.at[0], -2 - run.at[1], None, name=name)
+    actuals = {0: receiver}
+    summary = run.engine.summarize(function, _make_context(run, actuals))
+    shift = _Transfer(run, site, function, actuals, summary, 1.0)
+    shift.report_hits()
+    return shift.translate(summary.result)
+
+
 # -- what comes from outside ---------------------------------------------------------------------------
 
 
@@ -451,7 +480,7 @@ def _call_outside(run: Interpreter, site: Site, names: Sequence[str], given: Giv
     taints = _all_taints(run, given)
     if taints and names and not any(run.rules.is_about(one) for one in names):
         run.engine.note_unmodelled(names[0])
-    origin = _view(receiver if given.has_receiver and receiver.taints else _first(given), names)
+    origin = _view(run, receiver if given.has_receiver and receiver.taints else _first(given), names)
     return Value(taints=run.step_all(taints, "call", f"{site.name}(…)"), origin=origin)
 
 
@@ -459,11 +488,14 @@ def _first(given: Given) -> Value:
     return next((value for value in given.args if value.taints), NOTHING)
 
 
-def _view(value: Value, names: Sequence[str]) -> Origin:
+def _view(run: Interpreter, value: Value, names: Sequence[str]) -> Origin:
     """What a call gives of a value is a view of it."""
-    if not value.origin or not names or len(value.origin) >= MAX_VIEWS + 2:
+    if not value.taints or not names or len(value.origin) >= MAX_VIEWS + 2:
         return ()
-    return (*value.origin, f"view:{names[0] if not names[0].startswith('text') else names[-1]}")
+    return (
+        *(value.origin or ("call", run.place)),
+        f"view:{names[0] if not names[0].startswith('text') else names[-1]}",
+    )
 
 
 def _all_taints(run: Interpreter, given: Given) -> tuple[Taint, ...]:
@@ -511,8 +543,9 @@ def _propagate(run: Interpreter, site: Site, rule: PropagatorRule, given: Given,
     first = values[0]
     taints = join_taints(taint for value in values for taint in run.deep(value))
     if rule.whole:
-        return first._replace(taints=taints, paths=(), const=first.const if first.is_literal else UNKNOWN)
-    origin = _view(first, names)
+        paths = tuple(path for path in first.paths if path.startswith("flag:"))
+        return first._replace(taints=taints, paths=paths, const=first.const if first.is_literal else UNKNOWN)
+    origin = _view(run, first, names)
     if rule.copies and first.refs:
         made: Ref = ("o", run.document.path, site.end, "copy")
         known = run.shape(first.refs[0]) if len(first.refs) == 1 else Shape(rest=run.read_any(first))
@@ -533,7 +566,7 @@ def _call_back(run: Interpreter, site: Site, value: Value, args: list[Value]) ->
         count = len(function.definition.parameters)
         given = Given((args * count)[:count] if len(args) == 1 else args, {}, NOTHING, False)
         actuals = _bind(run, site, function, given, None)
-        summary = run.engine.summarize(function, {}, run)
+        summary = run.engine.summarize(function, {})
         shift = _Transfer(run, site, function, actuals, summary, 0.9)
         shift.report_hits()
         shift.apply_effects(strong=False)

@@ -24,11 +24,11 @@ from cq.model.code import (
     Text,
 )
 from cq.model.code import Value as Form
-from cq.model.edge import Candidate
-from cq.risk.interpret import Flow, Interpreter, Summary
+from cq.model.edge import Candidate, Mistake, find_mistake
+from cq.risk.interpret import Context, Flow, Interpreter, Summary
 from cq.risk.program import Callee, Document, Function, Program
 from cq.risk.rules import EntryRule, Rules, load_rules
-from cq.risk.values import NOTHING, Closure, ParameterSource, Place, Ref, Shape, Taint, Value
+from cq.risk.values import NOTHING, UNKNOWN, Closure, ParameterSource, Place, Ref, Shape, Taint, Value
 
 MAX_CONTEXTS = 6  # summaries of one function, by the constants that it is given
 MAX_NESTED = 25  # functions that are followed inside one another
@@ -49,8 +49,12 @@ class Entry(NamedTuple):
 class Engine:
     """Over one program. What was found is kept, so that each function is followed once for what it is given."""
 
-    def __init__(self, program: Program, *, rules: Rules | None = None, is_strict: bool = False) -> None:
-        self.program, self.is_strict = program, is_strict
+    def __init__(
+        self, program: Program, *, rules: Rules | None = None, is_strict: bool = False, goes_on: bool = False
+    ) -> None:
+        """`is_strict`: checks of data count for nothing. `goes_on`: a mistake of ours costs one function alone."""
+        self.program, self.is_strict, self._goes_on = program, is_strict, goes_on
+        self.mistakes: dict[_Key, Mistake] = {}
         self._rules = rules
         self._summaries: dict[tuple[_Key, object], Summary] = {}
         self._contexts: Counter[_Key] = Counter()
@@ -74,7 +78,7 @@ class Engine:
     def run(self, functions: Iterable[Function]) -> None:
         """Follows functions, those that they call first."""
         for function in self._order(functions):
-            self.summarize(function, {}, None)
+            self.summarize(function, {})
 
     def _order(self, functions: Iterable[Function]) -> list[Function]:
         """Callees before their callers, without recursion: as far as links tell."""
@@ -109,10 +113,9 @@ class Engine:
 
     # -- summaries -----------------------------------------------------------------------------------
 
-    def summarize(self, function: Function, context: Mapping[int, Value], asker: Interpreter | None) -> Summary:
+    def summarize(self, function: Function, context: Context) -> Summary:
         """What a function does; of one that is being followed, what is known so far."""
-        given = tuple(sorted((number, value) for number, value in context.items()) if context else ())
-        given = tuple((number, repr((value.const, value.closures))) for number, value in given)
+        given = tuple((at, repr((value.const, value.closures, value.paths))) for at, value in context.items())
         key = (function.key, given)
         known = self._summaries.get(key)
         if known is not None and key not in self._running:
@@ -122,9 +125,10 @@ class Engine:
             return known or Summary()
         if context:
             if self._contexts[function.key] >= MAX_CONTEXTS:
-                kept = {number: value for number, value in context.items() if not isinstance(value.const, str)}
-                kept = kept if self._contexts[function.key] < 2 * MAX_CONTEXTS and len(kept) < len(context) else {}
-                return self.summarize(function, kept, asker)
+                kept = {at: value for at, value in context.items() if value.paths or value.closures}
+                kept = {at: value._replace(const=UNKNOWN, prefix="") for at, value in kept.items()}
+                kept = kept if self._contexts[function.key] < 2 * MAX_CONTEXTS and kept != context else {}
+                return self.summarize(function, kept)
             self._contexts[function.key] += 1
         if len(self._running) > MAX_NESTED:
             self.cut[function.key] = None
@@ -133,14 +137,22 @@ class Engine:
         for _ in range(MAX_ROUNDS):
             self._running[key] = False
             run = Interpreter(self, function, context)
-            again = run.run()
+            running = len(self._running)
+            try:
+                again = run.run()
+            except Exception as error:
+                if not self._goes_on:
+                    raise
+                self.mistakes[function.key] = find_mistake(error)
+                for late in list(self._running)[running:]:
+                    del self._running[late]
+                again = Summary()
             self.followed += 1
             is_recursive = self._running.pop(key)
             if run.is_cut:
                 self.cut[function.key] = None
-            if not context:
-                for name, flow in run.flows.items():
-                    self._keep(name, flow)
+            for name, flow in run.flows.items():
+                self._keep(name, flow)
             same = again.result == found.result and len(again.hits) == len(found.hits)
             found = self._summaries[key] = again
             if not is_recursive or same:
@@ -414,6 +426,25 @@ class Engine:
                 if other is not None and made is not None and made.kind == "class":
                     return other, made
         del scope
+        return None
+
+    def find_accessor(self, kind: Closure, name: str, steps: int = 6) -> Function | None:
+        """The property of a class, or of a base in the repository, that reading a name runs."""
+        document = self.program.find_document(kind.path, kind.document)
+        made = None if document is None else document.definition_at.get(kind.start)
+        if document is None or made is None or not steps:
+            return None
+        found = document.find_member(made, name)
+        if found is not None:
+            holder = found.definition
+            return found if holder is not None and "accessor" in holder.modifiers else None
+        for base in made.bases:
+            below = self._find_class(document, made.scope, base)
+            if below is not None:
+                other = Closure(below[0].path, below[0].number, below[1].start)
+                found = self.find_accessor(other, name, steps - 1)
+                if found is not None:
+                    return found
         return None
 
     def find_entry(self, function: Function) -> Entry | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cq.model.code import Listing, MethodOf, Name, Operated
+from cq.model.code import Listing, MethodOf, Name, Operated, Slice
 from cq.model.code import Value as Form
 from cq.risk.fold import fold
 from cq.risk.rules import KINDS
@@ -123,6 +123,9 @@ def _assume_compared(run: Interpreter, state: State, operator: str, condition: O
             kinds = frozenset(kind for text, kinds in _NEEDED if left.const == text for kind in kinds)
             if kinds:
                 clear(run, state, condition.right, right, kinds)
+                inner = condition.right
+                if isinstance(inner, Slice) and inner.bounds == (1, -1):  # between the quotes of a literal
+                    clear(run, state, inner.base, run.value(inner.base), kinds)
         return
 
 
@@ -168,7 +171,7 @@ def _assume_called(run: Interpreter, state: State, end: int, wanted: bool) -> No
             if not all(run.meets(predicate, args, keywords, receiver) for predicate in rule.when):
                 continue
             for value in run.select(rule.arg, args, keywords, receiver):
-                if rule.views and not any(_has_view(value.origin, view) for view in rule.views):
+                if rule.views and not any(_has_view(value, view) for view in rule.views):
                     continue
                 kinds = ALL if "*" in rule.kinds else frozenset(rule.kinds)
                 if not _is_direct(run, value) and not rule.views:
@@ -222,8 +225,8 @@ def _seen_kinds(run: Interpreter, value: Value) -> frozenset[str]:
     return ALL if value.origin else frozenset()
 
 
-def _has_view(origin: Origin, view: str) -> bool:
-    return f"view:{view}" in origin
+def _has_view(value: Value, view: str) -> bool:
+    return f"view:{view}" in value.origin or f"flag:{view}" in value.paths
 
 
 def clear(run: Interpreter, state: State, form: Form, value: Value, kinds: frozenset[str]) -> None:

@@ -90,6 +90,9 @@ MAX_FIELDS_DEEP = 2
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
 
 
+Context = Mapping[tuple[Key, ...], Value]  # by parameter, and field of it
+
+
 class Hit(NamedTuple):
     """A parameter reaches a sink; `step` is the last of the way from it."""
 
@@ -123,7 +126,7 @@ class Summary(NamedTuple):
 class Interpreter:
     """One run over one function."""
 
-    def __init__(self, engine: Engine, function: Function, context: Mapping[int, Value]) -> None:
+    def __init__(self, engine: Engine, function: Function, context: Context) -> None:
         self.engine, self.function, self.context = engine, function, context
         self.document, self.rules = function.document, engine.rules_of(function.document.language)
         self.state = State()
@@ -173,7 +176,7 @@ class Interpreter:
             self._sink_of_result = entry.rule.returns
         for number, parameter in enumerate(made.parameters):
             source = ParameterSource(self.function.place, self.function.start, number)
-            given = self.context.get(number)
+            given = self.context.get((number,))
             ref: Ref = ("p", number)
             taints = (Taint(source, frozenset(), None),)
             value = Value(taints=taints, refs=(ref,), origin=("p", number))
@@ -182,9 +185,13 @@ class Interpreter:
                 value = value._replace(taints=())
             if given is not None:
                 # A constant says what it is; texts may be all the same, so that the taint stays.
-                value = value._replace(const=given.const, prefix=given.prefix, closures=given.closures)
-                if given.is_constant or given.is_literal:
-                    value = value._replace(taints=() if not given.is_constant else value.taints, is_literal=True)
+                value = value._replace(
+                    const=given.const,
+                    prefix=given.prefix,
+                    closures=given.closures,
+                    paths=given.paths,
+                    is_literal=given.is_constant,
+                )
             paths = self.engine.find_type(self.function, number)
             if entry is not None:
                 paths = (*entry.types.get(number, ()), *paths)
@@ -197,6 +204,12 @@ class Interpreter:
             if paths:
                 value = value._replace(paths=paths)
             self.state.names[parameter.name] = value
+            for key, given in self.context.items():
+                if key[0] == number and len(key) == 2 and isinstance(key[1], str):
+                    field = self.field(value, key[1])
+                    held = self.shape(ref)
+                    kept = field._replace(paths=given.paths, closures=given.closures)
+                    self.state.objects[ref] = msgspec.structs.replace(held, fields={**held.fields, key[1]: kept})
 
     def _run(self, block: code.Block) -> None:
         waiting: dict[int, Value] = {}  # values of a statement that binds several names, made before any is bound
@@ -337,7 +350,7 @@ class Interpreter:
         if value.taints and text:
             value = value._replace(taints=tuple(self._step(taint, "assign", text) for taint in value.taints))
         if value.taints and not value.origin:
-            value = value._replace(origin=(name, self.at[1]))
+            value = value._replace(origin=("v", (name, self.at[1])))
         state = self.state
         state.names[name] = value
         for asked in [key for key, known in state.asked.items() if key == name or _mentions(known, name)]:
@@ -520,7 +533,7 @@ class Interpreter:
         self.engine.note_rule(self.engine.sources_seen, rule.id, place)
         step = Step(place, "source", rule.id, None)
         taint = Taint(RuleSource(rule.id, place), frozenset(), step)
-        return value._replace(taints=join_taints((*value.taints, taint)), origin=value.origin or ("s", *place))
+        return value._replace(taints=join_taints((*value.taints, taint)), origin=value.origin or ("s", place))
 
     def read_attribute(self, value: Value, name: str) -> Value:
         found = self.field(value, name)
@@ -531,7 +544,8 @@ class Interpreter:
         return found
 
     def _extend(self, paths: tuple[str, ...], end: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.rules.settle(f"{path}{end}") for path in paths if len(path) < MAX_PATH))
+        kept = (path for path in paths if len(path) < MAX_PATH and not path.startswith("flag:") and path != "text")
+        return tuple(dict.fromkeys(self.rules.settle(f"{path}{end}") for path in kept))
 
     def field(self, value: Value, key: Key) -> Value:
         """What an object holds under a key, and what it is itself tainted with."""
@@ -558,6 +572,10 @@ class Interpreter:
                 known = self._open(ref, shape, key)
             if known is None and shape.size >= 0 and isinstance(key, int):
                 continue
+            if known is None and shape.kind is not None and isinstance(key, str):
+                from cq.risk.calls import read_accessor
+
+                known = read_accessor(self, Value(refs=(ref,)), shape.kind, key)
             parts.append(shape.rest if known is None else known)
         return join_all(parts)
 
@@ -722,7 +740,7 @@ class Interpreter:
             return literal(known)
         match form.operator:
             case "+":
-                if left.refs and right.refs:
+                if any(ref[0] != "p" for ref in (*left.refs, *right.refs)):  # of what comes in nobody knows: a text
                     shape = Shape(rest=join(self.read_any(left), self.read_any(right)))
                     return Value(refs=(self._allocate(form, shape),))
                 return self._concatenate([left, right])
@@ -849,6 +867,8 @@ class Interpreter:
     ) -> bool:
         names = (predicate.arg, *((predicate.name,) if predicate.name else ()))
         value = next((found for name in names for found in self.select(name, args, keywords, receiver)), None)
+        if value is None and "**" in keywords and isinstance(predicate.arg, str):
+            value = NOTHING
         if predicate.has and not any(self._fits(value, wanted) for wanted in predicate.has):
             return False
         if any(self._fits(value, wanted) for wanted in predicate.lacks):
@@ -909,6 +929,15 @@ class Interpreter:
         end = states[0] if states else final
         for state in states[1:]:
             end = join_states(end, state)
+        made = self.function.definition
+        if made is not None and made.yields:
+            self.state = end.copy()
+            self.state.alive = True
+            given = [self.value(form) for form in made.yields]
+            ref: Ref = ("yielded", self.function.start)
+            end = self.state
+            end.objects[ref] = Shape(rest=join_all(given))
+            result = Value(refs=(ref,))
         self.final = end
         effects = tuple(ref for ref in self.touched if ref[0] == "p")
         true, false = (_intersect([truth[side] for truth in self.truths]) for side in (0, 1))

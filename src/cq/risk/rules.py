@@ -165,6 +165,11 @@ class Rules:
             _list_by_name(self.guards, file.guard)
             _list_by_name(self.marks, file.mark)
             self.entries += file.entry
+        # Of what is called so a rule may say something, or of what is read off it.
+        self.beginnings: set[str] = set()
+        for table in (self.sources, self.sinks, self.sanitizers, self.propagators, self.guards, self.types):
+            for name in table:
+                self.beginnings.update(name[: match.start()] for match in re.finditer(r"\.|\(\)|\[\]", name))
         self.injected = frozenset(name for file in files for name in file.injected)
 
     def is_about(self, name: str) -> bool:

@@ -115,7 +115,7 @@ class Shape(msgspec.Struct, frozen=True):
     rest: Value = NOTHING
     size: int = -1  # of a list; -1: nobody knows
     source: ParameterSource | None = None
-    is_closed: bool = False  # has the fields it has and no others
+    kind: Closure | None = None  # the class it is an instance of, where the repository defines that
 
 
 def literal(const: Constant) -> Value:
@@ -223,7 +223,8 @@ def join_shapes(left: Shape, right: Shape) -> Shape:
         else:
             fields[key] = join(one, other)
     source = left.source if left.source == right.source else left.source or right.source
-    found = Shape(fields, join(left.rest, right.rest), left.size, source, left.is_closed and right.is_closed)
+    kind = left.kind if left.kind == right.kind else None
+    found = Shape(fields, join(left.rest, right.rest), left.size, source, kind)
     return found if left.size == right.size else blur(found)
 
 
@@ -240,7 +241,7 @@ def set_field(shape: Shape, key: Key | None, value: Value, *, strong: bool = Tru
     """With a value under a key; under None it may be any, so that what was there may still be."""
     if key is None or (key not in shape.fields and len(shape.fields) >= MAX_FIELDS):
         fields = {name: join(held, value) for name, held in shape.fields.items()}
-        return Shape(fields, join(shape.rest, value), shape.size, shape.source)
+        return msgspec.structs.replace(shape, fields=fields, rest=join(shape.rest, value))
     known = shape.fields.get(key)
     if not strong and known is None:
         known = shape.rest

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from cq.graph.links import imported_key
 from cq.graph.scopes import ROOT
 from cq.graph.unit import Unit
+from cq.language import describe
 from cq.model.code import Bind, Code, Defined, Imported, NamedKind, Parameter, Site
 from cq.model.edge import Candidate, Links, SymbolRef
 from cq.model.facts import Call, Import, References, Symbol
@@ -35,6 +36,12 @@ class Index(Protocol):
     def find_referrers(self, key: int) -> Sequence[tuple[str, Sequence[int]]]: ...
     def has_referrers(self, key: int) -> bool: ...
     def find_methods(self, name: str) -> Sequence[tuple[str, int, str, tuple[Parameter, ...]]]: ...
+
+
+class _Body(NamedTuple):
+    symbol: int
+    end: int
+    around: int  # the body that it stands in, -1 for none
 
 
 class Documents:
@@ -136,15 +143,27 @@ class Documents:
         return None if number is None or number < 0 else self.symbols(place.path)[place.document][number]
 
     def find_scope(self, path: str, document: int, offset: int) -> int:
-        """The definition whose code holds an offset: the last to start before it, or one around that."""
-        symbols, starts = self._outline(path, document)
-        number = bisect_right(starts, offset) - 1
-        while number >= 0:
-            symbol = symbols[number]
-            if 0 <= symbol.body_start <= offset < symbol.body_end:
-                return number
-            number = symbol.parent
-        return ROOT
+        """The definition whose code holds an offset: the last whose body starts before it, or one around that."""
+        starts, bodies = self._bodies(path, document)
+        at = bisect_right(starts, offset) - 1
+        while at >= 0 and offset >= bodies[at].end:
+            at = bodies[at].around
+        return bodies[at].symbol if at >= 0 else ROOT
+
+    @remembered
+    def _bodies(self, path: str, document: int) -> tuple[list[int], list[_Body]]:
+        """Where the bodies of a document start, and what they are. Not by the parents of symbols: of a field that is
+        the class, wherever `self.x = …` stands."""
+        symbols = self.symbols(path)[document]
+        holding = sorted((s.body_start, -s.body_end, number) for number, s in enumerate(symbols) if s.body_start >= 0)
+        found: list[_Body] = []
+        stack: list[int] = []
+        for start, negative_end, number in holding:
+            while stack and found[stack[-1]].end <= start:
+                stack.pop()
+            found.append(_Body(number, -negative_end, stack[-1] if stack else -1))
+            stack.append(len(found) - 1)
+        return [start for start, _, _ in holding], found
 
     def find_holder(self, path: str, document: int, offset: int, names: dict[int, str] | None = None) -> Candidate:
         """The definition that an offset stands in, be it in its head; else the module. Of those with these names."""
@@ -163,12 +182,33 @@ class Documents:
         symbols = self.symbols(path)[document]
         return symbols, [symbol.start for symbol in symbols]
 
-    def find_generic(self, path: str, document: int, name: str, offset: int) -> str:
-        """The definition whose type parameter a type of this name is at an offset, be it in its head; "" for none."""
-        found = ""
+    def find_generic(self, path: str, document: int, name: str, offset: int) -> Symbol | None:
+        """The definition whose type parameter a type of this name is at an offset, be it in its head."""
+        found: Symbol | None = None
         for around in self._generics(path, document).get(name, ()):
             if around.start <= offset < around.end:  # the innermost is the last
-                found = around.qualified_name
+                found = around
+        return found
+
+    def find_headed(self, path: str, document: int, name: str, offset: int) -> Symbol | None:
+        """The function whose parameter a name is at an offset in its head, in front of the body."""
+        heads = self._heads(path, document)
+        symbols, starts = self._outline(path, document) if heads else ((), [])
+        number = bisect_right(starts, offset) - 1
+        while number >= 0:
+            if offset < symbols[number].body_start and name in heads.get(number, ()):
+                return symbols[number]
+            number = symbols[number].parent
+        return None
+
+    @remembered
+    def _heads(self, path: str, document: int) -> dict[int, set[str]]:
+        """The names of the parameters of functions, by number, where code in their heads sees those."""
+        unit, symbols = self.unit(path, document), self.symbols(path)[document]
+        found: dict[int, set[str]] = {}
+        for symbol in symbols if unit is not None and describe(unit.language).has_open_heads else ():
+            if symbol.kind == "parameter" and symbol.parent >= 0 and symbol.start < symbols[symbol.parent].body_start:
+                found.setdefault(symbol.parent, set()).add(symbol.name)
         return found
 
     @remembered
@@ -214,8 +254,12 @@ class Documents:
 
     def find_locals(self, path: str, place: Candidate) -> set[str]:
         """The names that imports of a file give to a definition."""
+        return {local for local, _ in self.find_renamed(path, place)}
+
+    def find_renamed(self, path: str, place: Candidate) -> list[tuple[str, str]]:
+        """The names that imports of a file give to a definition, each with the one they take it by."""
         every = (found for document in range(len(self.links(path))) for found in self.find_bound(path, document))
-        return {bind.name for bind, _, ref in every if place in ref.candidates}
+        return [(bind.name, value.name) for bind, value, ref in every if place in ref.candidates]
 
     @remembered
     def find_near(self, path: str, document: int) -> set[str]:

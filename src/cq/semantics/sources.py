@@ -26,7 +26,7 @@ class Sources:
     """Over the paths of a repository; documents are asked for where configuration or a package's own names decide."""
 
     def __init__(self, paths: Iterable[str], unit: Callable[[str], Unit | None]) -> None:
-        self._linker = make_linker(_Documents(paths, unit))
+        self._linker = make_linker(_ImportCorpus(paths, unit))
 
     def find(self, path: str, language: str, item: Import) -> list[Source] | None:
         """In the order of its names; None in languages whose imports name definitions."""
@@ -47,7 +47,7 @@ def _describe(thing: Thing, typed: bool) -> Source:
     return Source("", thing.name, typed)
 
 
-class _Documents:
+class _ImportCorpus:
     """A corpus that nobody asks about calls."""
 
     def __init__(self, paths: Iterable[str], unit: Callable[[str], Unit | None]) -> None:

@@ -28,6 +28,7 @@ _SIZE = len(_MARK) + 4 + 8  # of what precedes an entry: mark, length, checksum
 _NAME = re.compile(r"evidence-([\w.-]+)\.log", re.ASCII)
 _MOST = 1 << 30  # bytes of a log that are read
 NAMED = 2  # the role of a row that only says that the source knows a definition
+RAN = 3  # the role of a row about what was seen to run, of which a call may have several
 
 
 class EvidenceRow(msgspec.Struct, frozen=True, gc=False):

@@ -33,7 +33,7 @@ from cq.store.codec import (
     unpack,
 )
 from cq.store.database import has_words, open_data
-from cq.store.kept import NAMED
+from cq.store.kept import NAMED, RAN
 from cq.store.trace import Trace, TracedConnection
 from cq.store.trigrams import find_bits
 
@@ -406,11 +406,15 @@ class Reader:
             f" {_EVIDENCE} AND e.path=? ORDER BY e.source, e.key",
             (tree, path),
         )
+        said: dict[int, dict[int, list[tuple[str, Statement]]]] = {}
         for source, role, target_path, document, name, calls in rows:
             meant = Candidate(target_path, document, name) if target_path else None, "" if target_path else name
             for call in array("I", calls):
+                if role == RAN:
+                    statement = Statement(call >> 24, call & 0xFFFFFF, meant[0], ran=True)
+                    said.setdefault(call >> 24, {}).setdefault(call & 0xFFFFFF, []).append((source, statement))
+                    continue
                 found.setdefault((source, call), {})[role] = meant
-        said: dict[int, dict[int, list[tuple[str, Statement]]]] = {}
         for (source, place), roles in found.items():
             document, call = place >> 24, place & 0xFFFFFF
             target, module = roles.get(0, (None, ""))

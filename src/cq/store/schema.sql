@@ -122,7 +122,8 @@ CREATE TABLE evidence (
     path TEXT NOT NULL,
     source TEXT NOT NULL,          -- lsp.pyrefly, scip
     key INTEGER NOT NULL,          -- of what is meant, as in `target`
-    role INTEGER NOT NULL,         -- 0 what is called, 1 the constructor that it runs, 2 a definition that the source names
+    role INTEGER NOT NULL,         -- 0 what is called, 1 the constructor that it runs, 2 a definition that the source names,
+                                   -- 3 what was seen to run there
     target_path TEXT NOT NULL,     -- '' outside the repository
     target_document INTEGER NOT NULL,
     target_name TEXT NOT NULL,     -- as links name it; outside, the module

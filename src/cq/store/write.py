@@ -280,9 +280,6 @@ class Writer:
     def drop_vectors(self, tree: int) -> None:
         self._db.execute("DELETE FROM vector WHERE tree=?", (tree,))
 
-    def set_meta(self, key: str, value: str) -> None:
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, value))
-
     def shrink(self) -> None:
         """Lets go of pages that were read: processes that are forked would begin with them."""
         self._db.execute("PRAGMA shrink_memory")

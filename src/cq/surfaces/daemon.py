@@ -565,7 +565,7 @@ def _stamp_code() -> int:
         (entry.name, entry.stat().st_mtime_ns)
         for folder in _FOLDERS
         for entry in os.scandir(folder)
-        if entry.name.endswith((".py", ".scm", ".sql"))
+        if entry.name.endswith((".py", ".scm", ".sql", ".toml"))
     ))  # fmt: skip
 
 

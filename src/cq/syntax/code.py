@@ -49,7 +49,7 @@ from cq.syntax.language import Draft
 from cq.syntax.tree import Ancestors, Node, end_of, kind_of, start_of
 
 if TYPE_CHECKING:
-    from cq.syntax.collect import Collector, Scopes
+    from cq.syntax.collect import Collector, DraftScopes
     from cq.syntax.language import Language
 
 MAX_ELEMENTS = 200  # of one container; more are not looked at
@@ -112,7 +112,7 @@ class CodeDraft:
         text: bytes,
         root: Node,
         drafts: Sequence[Draft],
-        scopes: Scopes,
+        scopes: DraftScopes,
         sites: tuple[Site, ...],
         public: tuple[str, ...] | None,
     ) -> Code:
@@ -186,7 +186,7 @@ class CodeDraft:
 
         return replace_values(code, settle)
 
-    def _definitions(self, drafts: Sequence[Draft], scopes: Scopes, is_sealed: bool) -> list[Definition]:
+    def _definitions(self, drafts: Sequence[Draft], scopes: DraftScopes, is_sealed: bool) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
         for number, draft in enumerate(drafts):
             if draft.head in self.definitions and (draft.body_start >= 0 or draft.head not in by_start):
@@ -257,7 +257,7 @@ class CodeDraft:
                 )  # fmt: skip
         return found
 
-    def _by_scope(self, places: list[tuple[int, Value]], scopes: Scopes) -> dict[int, list[Value]]:
+    def _by_scope(self, places: list[tuple[int, Value]], scopes: DraftScopes) -> dict[int, list[Value]]:
         places.sort(key=_first)
         found: dict[int, list[Value]] = {}
         for scope, (_, value) in zip(scopes.find([start for start, _ in places]), places, strict=True):
@@ -266,7 +266,9 @@ class CodeDraft:
                 values.append(value)
         return found
 
-    def _stores(self, blocks: Blocks, scopes: Scopes, drafts: Sequence[Draft], is_detailed: bool) -> tuple[Store, ...]:
+    def _stores(
+        self, blocks: Blocks, scopes: DraftScopes, drafts: Sequence[Draft], is_detailed: bool
+    ) -> tuple[Store, ...]:
         self.stores.sort(key=_first)
         owners = scopes.find([store[0] for store in self.stores])
         types = self.types
@@ -288,7 +290,7 @@ class CodeDraft:
             )
         return tuple(found)
 
-    def _foreign(self, scopes: Scopes) -> dict[tuple[int, str], str]:
+    def _foreign(self, scopes: DraftScopes) -> dict[tuple[int, str], str]:
         self.foreign.sort()
         owners = scopes.find([offset for offset, _, _ in self.foreign])
         return {(scope, name): word for scope, (_, name, word) in zip(owners, self.foreign, strict=True)}
@@ -298,7 +300,7 @@ class CodeDraft:
         language: Language,
         blocks: Blocks,
         definitions: list[Definition],
-        scopes: Scopes,
+        scopes: DraftScopes,
         foreign: dict[tuple[int, str], str],
         calling: dict[int, tuple[int, int, list[Site]]],
     ) -> tuple[Bind, ...]:

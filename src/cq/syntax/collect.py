@@ -261,7 +261,7 @@ _JOINT = re.compile(r"\s*(?:[?!&]?\.|::|\??->|:|!)\s*\Z")  # what joins a receiv
 _LAST_NAME = re.compile(rb"(?<![\w$\x80-\xff])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*\Z")
 
 
-class Scopes:
+class DraftScopes:
     """Which definition's code an offset runs in."""
 
     def __init__(self, drafts: list[Draft]) -> None:
@@ -293,7 +293,7 @@ class Scopes:
             lifted[scope] = above
         return lifted
 
-    def lift(self, lifted: Mapping[int, int]) -> Scopes:
+    def lift(self, lifted: Mapping[int, int]) -> DraftScopes:
         """With what runs in these scopes in others."""
         found = copy(self)
         found._owners = [lifted.get(scope, scope) for scope in self._owners]

@@ -16,7 +16,7 @@ from cq.model.facts import KIND_GROUPS, Binding, Call, Export, FileFacts, Flow, 
 from cq.model.source import Problem, Segment
 from cq.syntax.chunks import MAX_NEST, build_chunks
 from cq.syntax.code import ANONYMOUS
-from cq.syntax.collect import DEFINED, Collector, Scopes
+from cq.syntax.collect import DEFINED, Collector, DraftScopes
 from cq.syntax.language import AT_ROOT, IN_CLASS, ROLE_NUMBER, Draft, Language
 from cq.syntax.table_code import build_table_code
 from cq.syntax.tree import (
@@ -79,7 +79,7 @@ def extract_facts(
         _nest(spoken, collector)  # what it changed in part is as it was before
     drafts = collector.symbols
     _confine(drafts, span)
-    scopes = Scopes(drafts)
+    scopes = DraftScopes(drafts)
     references = steps.run("references", References(), _pack_references, spoken, collector)
     imports = steps.run("imports", (), _build_imports, collector, scopes)
     chunks = steps.run("chunks", (), build_chunks, text, span, drafts, imports, (spoken, root, collector), references)
@@ -382,7 +382,7 @@ def _find_owner(language: Language, drafts: list[Draft], stack: list[tuple[int, 
     return -1
 
 
-def _build_calls(collector: Collector, scopes: Scopes, has_code: bool) -> tuple[list[Call], list[Site]]:
+def _build_calls(collector: Collector, scopes: DraftScopes, has_code: bool) -> tuple[list[Call], list[Site]]:
     """Calls in the order of the text, and their sites where the language gives them any."""
     first, last = collector.span
     loose = [call for call in collector.calls if first <= call[0] <= call[1] <= last]
@@ -402,7 +402,7 @@ def _build_calls(collector: Collector, scopes: Scopes, has_code: bool) -> tuple[
     return calls, sites
 
 
-def _build_imports(collector: Collector, scopes: Scopes) -> tuple[Import, ...]:
+def _build_imports(collector: Collector, scopes: DraftScopes) -> tuple[Import, ...]:
     first, last = collector.span
     imports = [item for item in collector.imports if first <= item[0] <= item[3] <= last]
     imports.sort(key=lambda item: (item[0], item[3], item[2]))
@@ -421,7 +421,7 @@ def _build_exports(collector: Collector) -> tuple[Export, ...]:
     )
 
 
-def _build_flows(collector: Collector, scopes: Scopes) -> tuple[Flow, ...]:
+def _build_flows(collector: Collector, scopes: DraftScopes) -> tuple[Flow, ...]:
     first, last = collector.span
     flows = sorted(flow for flow in collector.flows if first <= flow[0] <= flow[1] <= last)
     owners = scopes.find([flow[0] for flow in flows])

@@ -64,7 +64,7 @@ _Kept = TypeVar("_Kept")
 MAX_KEPT = 100_000
 
 
-class Kept(dict[_Key, _Kept]):
+class KeptTexts(dict[_Key, _Kept]):
     """What equal texts say, read once, for as long as there are not too many of them."""
 
     def keep(self, key: _Key, value: _Kept) -> _Kept:
@@ -213,9 +213,9 @@ class Language:
         )
 
     @cached_property
-    def known_arguments(self) -> Kept[bytes, tuple[tuple[Argument, ...], int, tuple[str, ...]]]:
+    def known_arguments(self) -> KeptTexts[bytes, tuple[tuple[Argument, ...], int, tuple[str, ...]]]:
         """Summaries of argument lists by their text."""
-        return Kept()
+        return KeptTexts()
 
     @cached_property
     def argument_ids(self) -> dict[int, str]:

@@ -57,7 +57,6 @@ start_of: Callable[[Node | Span], int] = attrgetter("start_byte")
 end_of: Callable[[Node | Span], int] = attrgetter("end_byte")
 kind_of: Callable[[Node | Span], str] = attrgetter("type")
 kind_id_of: Callable[[Node], int] = attrgetter("kind_id")  # the number of its kind: see Grammar.find_kind
-id_of: Callable[[Node], int] = attrgetter("id")  # tells the nodes of a tree apart
 text_of: Callable[[Node], bytes | None] = attrgetter("text")
 children_of: Callable[[Node], list[Node]] = attrgetter("named_children")
 child_count_of: Callable[[Node], int] = attrgetter("named_child_count")

@@ -35,7 +35,7 @@ def find_difference(old: Unit, new: Unit, *, closed: bool, texts: tuple[bytes, b
     what is done with it, whatever its name, and of nothing else. With the texts of two documents that hold no errors,
     functions that a change does not touch are not read."""
     lasting = {*old.all_homes()} & {*new.all_homes()}
-    readers = _Reader(old, closed, lasting), _Reader(new, closed, lasting)
+    readers = _RowReader(old, closed, lasting), _RowReader(new, closed, lasting)
     same = set[int]() if texts is None else _leave_out(readers, texts)
     said = [reader.read() for reader in readers]
     was, now = [{key: digest(what) for key, what in found.items()} for found in said]
@@ -58,7 +58,7 @@ def _is_longer(one: Sequence[int], other: Sequence[int]) -> bool:
 # -- what need not be read ------------------------------------------------------------------------
 
 
-class _Function(NamedTuple):
+class _ChangedFunction(NamedTuple):
     """A function at root level or in a class, with all that stands in it."""
 
     start: int  # of a text that holds it
@@ -68,14 +68,14 @@ class _Function(NamedTuple):
     size: int  # how much is said in it
 
 
-def _leave_out(readers: tuple[_Reader, _Reader], texts: tuple[bytes, bytes]) -> set[int]:
+def _leave_out(readers: tuple[_RowReader, _RowReader], texts: tuple[bytes, bytes]) -> set[int]:
     """Takes functions from both readers whose text is the same, and so are all names around them that it holds. Their
     homes."""
     first, last = _find_change(*texts)
     shift = len(texts[1]) - len(texts[0])
     found = [_find_functions(reader.unit, len(text)) for reader, text in zip(readers, texts, strict=True)]
     others = {function.definitions[0]: function for function in found[1]}
-    pairs: list[tuple[_Function, _Function]] = []
+    pairs: list[tuple[_ChangedFunction, _ChangedFunction]] = []
     for function in found[0]:
         # Behind the change with the end of the line before, so that it is indented alike.
         is_behind = texts[0].rfind(b"\n", 0, function.start) >= last
@@ -122,9 +122,9 @@ def _bisect(most: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-def _find_functions(unit: Unit, length: int) -> list[_Function]:
+def _find_functions(unit: Unit, length: int) -> list[_ChangedFunction]:
     tops: dict[int, int] = {}  # symbol -> that of the outermost function around it
-    found: dict[int, _Function] = {}
+    found: dict[int, _ChangedFunction] = {}
     ends: list[int] = []
     before = 0
     for definition in unit.code.definitions:
@@ -133,7 +133,7 @@ def _find_functions(unit: Unit, length: int) -> list[_Function]:
             if top < 0 and definition.kind == "function":
                 top = definition.symbol
                 # Decorators stand before the start.
-                found[top] = _Function(before, 0, [], [], 0)
+                found[top] = _ChangedFunction(before, 0, [], [], 0)
                 ends.append(definition.start)
             elif top < 0:
                 ends.append(definition.start)
@@ -154,7 +154,7 @@ def _find_functions(unit: Unit, length: int) -> list[_Function]:
     ]
 
 
-def _find_names(readers: tuple[_Reader, _Reader], inner: Sequence[set[int]]) -> set[str]:
+def _find_names(readers: tuple[_RowReader, _RowReader], inner: Sequence[set[int]]) -> set[str]:
     """Names that are not what they were around functions. `inner`: what stands in functions."""
     bound = [reader.read_bound(symbols) for reader, symbols in zip(readers, inner, strict=True)]
     found = {name.strip("<>") for _, name in dict(bound[0].items() ^ bound[1].items())}  # types are bound as <Type>
@@ -173,7 +173,7 @@ def _find_defined(code: Code) -> set[str]:
     return {definition.name for definition in code.definitions}
 
 
-class _Reader:
+class _RowReader:
     def __init__(self, unit: Unit, closed: bool, lasting: set[int]) -> None:
         self.unit = unit
         self.digests = Digests(unit, closed, lasting)

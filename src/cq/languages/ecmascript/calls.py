@@ -13,7 +13,7 @@ from cq.model.facts import Argument
 from cq.syntax.code import MAX_ELEMENTS
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, NESTED, ROLE_NUMBER, Kept
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, NESTED, ROLE_NUMBER, KeptTexts
 from cq.syntax.tree import (
     Captures,
     Node,
@@ -104,9 +104,9 @@ class CallReader(ValueReader):
                           values, ()))  # fmt: skip
 
     @cached_property
-    def known_callees(self) -> Kept[bytes, Callee]:
+    def known_callees(self) -> KeptTexts[bytes, Callee]:
         """Names with their attributes by their text; the name's place is counted from the end."""
-        return Kept()
+        return KeptTexts()
 
     def _read_callee(self, collector: Collector, callee: Node) -> Callee:
         text, first, last = collector.text, start_of(callee), end_of(callee)

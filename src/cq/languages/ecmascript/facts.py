@@ -11,7 +11,7 @@ from cq.languages.ecmascript.holders import PLAIN_OBJECT
 from cq.languages.ecmascript.imports import ImportReader
 from cq.languages.ecmascript.modifiers import find_modifiers, take_decorators
 from cq.languages.ecmascript.parameters import IN_CLASS
-from cq.languages.ecmascript.scopes import FUNCTIONS, Placement, Spans
+from cq.languages.ecmascript.scopes import FUNCTIONS, NestedSpans, Placement
 from cq.syntax.language import Draft
 from cq.syntax.tree import Tree, all_children_of, end_of, has_error, is_error, is_missing, kind_of, root_of, start_of
 
@@ -191,7 +191,7 @@ def _widen(collector: Collector, draft: Draft) -> bool:
 def _settle_owners(drafts: list[Draft]) -> list[Draft]:
     """Gives members set in a constructor to its class, once each, and keeps data objects inside functions whole."""
     holders = {draft.start: draft for draft in drafts if draft.body_start >= 0 and draft.scope_start >= 0}
-    spans = Spans((start, draft.end) for start, draft in holders.items())
+    spans = NestedSpans((start, draft.end) for start, draft in holders.items())
     ordered = sorted(drafts, key=lambda draft: (draft.name_start, draft.start, draft.owner))
     members: set[tuple[int, str]] = set()
     waiting: list[tuple[tuple[int, str], Draft]] = []

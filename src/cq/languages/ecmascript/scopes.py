@@ -58,7 +58,7 @@ class WrittenClass(NamedTuple):
     parameters: tuple[tuple[str, Value], ...] = ()  # of the type
 
 
-class Notes:
+class DocumentNotes:
     """What is kept of a document until all of it has been read."""
 
     def __init__(self) -> None:
@@ -73,6 +73,8 @@ class Notes:
         self.made: set[str] = set()  # names behind `new`
         self.derived: dict[str, Value] = {}  # functions whose prototype is put under another's: `util.inherits(A, B)`
         self.prototypes: dict[CallEnd, Name] = {}  # `A.prototype = call`: the call -> A
+        self.tests: list[tuple[int, int, int]] = []  # `T extends U ? A : B`: span of U, end of A
+        self.inferred: list[tuple[int, str]] = []  # `infer U` in one of these
 
     def derive(self, derived: Value, base: Value, *, is_whole: bool = False) -> None:
         """Puts a function under another; or, where they are not whole, one's prototype under the other's."""
@@ -83,7 +85,7 @@ class Notes:
                 self.derived[derived.removesuffix(_PROTOTYPE)] = Name(base.removesuffix(_PROTOTYPE))
 
 
-class Spans:
+class NestedSpans:
     """Spans that nest, each known by its start, and which lies in which."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
@@ -122,19 +124,20 @@ class Spans:
 class Placement:
     """Gives every function of a document its definition and every name its scope."""
 
-    def __init__(self, collector: Collector, notes: Notes, type_kinds: Collection[str]) -> None:
+    def __init__(self, collector: Collector, notes: DocumentNotes, type_kinds: Collection[str]) -> None:
         self._collector, self._code, self._notes, self._type_kinds = collector, collector.code, notes, type_kinds
         holding = [draft for draft in collector.symbols if draft.scope_start >= 0]
         self._named = {draft.body_start: draft for draft in holding if draft.kind in FUNCTIONS}
         self._classes = self._define_classes(holding)
         spans = [(start, written.end) for start, written in notes.functions.items()]
-        self._spans = Spans([*spans, *((start, draft.body_end) for start, draft in self._classes.items())])
+        self._spans = NestedSpans([*spans, *((start, draft.body_end) for start, draft in self._classes.items())])
         self._anonymous: dict[int, WrittenFunction] = {}
         self._declared: dict[tuple[int, str], int] = {}  # function and name -> where the name is declared
         self._these = [found.start() for found in _THIS_WORD.finditer(collector.text, *collector.span)]
 
     def place(self) -> None:
         prototypes = self._find_prototypes()
+        self._place_inferred()
         for start in sorted(self._notes.functions):
             self._place_function(start, self._notes.functions[start], prototypes)
         if self._anonymous:
@@ -145,6 +148,15 @@ class Placement:
         self._define_signatures()
         self._bind_exports()
         self._code.add_anonymous(self._collector)
+
+    def _place_inferred(self) -> None:
+        """`infer U` is known to the end of what holds where the test does: `T extends Promise<infer U> ? U : …`."""
+        tests, inferred = self._notes.tests, sorted(self._notes.inferred)
+        known_to = {start: end for start, _, end in tests}
+        holders = NestedSpans((start, end) for start, end, _ in tests).find(start for start, _ in inferred)
+        for (_, name), start in zip(inferred, holders, strict=True):
+            if start >= 0:
+                self._code.binds.append((start, start, f"<{name}>", AliasOf(None), known_to[start]))
 
     def _define_classes(self, drafts: list[Draft]) -> dict[int, Draft]:
         """By where their bodies begin."""

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from cq.languages.ecmascript.scopes import Notes
+from cq.languages.ecmascript.scopes import DocumentNotes
 from cq.model.code import (
     NULL,
     Attribute,
@@ -73,7 +73,7 @@ class NoPath(Enum):
 NO_PATH = NoPath.NO_PATH
 
 
-class Bound(NamedTuple):
+class BoundName(NamedTuple):
     """A name that a pattern binds, what it is bound to, and the key it is read from at the first level."""
 
     name: Node
@@ -93,11 +93,11 @@ class ModuleCall(NamedTuple):
 class ValueReader(CodeReader):
     """Reads values of nodes. No shorter than its handlers: the grammars have some fifty kinds of them."""
 
-    def notes(self, collector: Collector) -> Notes:
+    def notes(self, collector: Collector) -> DocumentNotes:
         notes = collector.code.notes
         if notes is None:
-            notes = collector.code.notes = Notes()
-        assert isinstance(notes, Notes)
+            notes = collector.code.notes = DocumentNotes()
+        assert isinstance(notes, DocumentNotes)
         return notes
 
     def value(self, collector: Collector, node: Node | None, depth: int = 0) -> Value:
@@ -268,7 +268,7 @@ class ValueReader(CodeReader):
 
     # -- patterns --------------------------------------------------------------------------------
 
-    def find_bound(self, collector: Collector, pattern: Node | None, source: Value = None) -> Iterator[Bound]:
+    def find_bound(self, collector: Collector, pattern: Node | None, source: Value = None) -> Iterator[BoundName]:
         """The names that a pattern binds where it takes a value apart, in the order of the text."""
         todo: list[tuple[Node, Value, Node | None, int]] = [] if pattern is None else [(pattern, source, None, 0)]
         while todo:
@@ -276,10 +276,10 @@ class ValueReader(CodeReader):
             match kind_of(node):
                 case "identifier":
                     if end_of(node) > start_of(node):
-                        yield Bound(node, value, key)
+                        yield BoundName(node, value, key)
                 case "shorthand_property_identifier_pattern":
                     name = collector.write(node)
-                    yield Bound(node, read_attribute(value, name), node if depth == 1 else None)
+                    yield BoundName(node, read_attribute(value, name), node if depth == 1 else None)
                 case "pair_pattern":
                     name, inner = field_of(node, "key"), field_of(node, "value")
                     if name is not None and inner is not None:
@@ -291,7 +291,7 @@ class ValueReader(CodeReader):
                         continue
                     if kind_of(left) == "shorthand_property_identifier_pattern":
                         value = read_attribute(value, collector.write(left))
-                        yield Bound(left, Choice((value, default)), left if depth == 1 else None)
+                        yield BoundName(left, Choice((value, default)), left if depth == 1 else None)
                     else:
                         todo.append((left, Choice((value, default)), key, depth))
                 case "rest_pattern" | "object_pattern" as kind:

@@ -11,7 +11,7 @@ from cq.model.code import Name, Text, Value
 from cq.model.facts import Argument
 from cq.syntax.code import MAX_ELEMENTS
 from cq.syntax.excerpt import clip
-from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, NESTED, ROLE_NUMBER, Kept
+from cq.syntax.language import ARG_TEXT, CALLEE_TEXT, MAX_ARGS, NESTED, ROLE_NUMBER, KeptTexts
 from cq.syntax.tree import (
     Captures,
     Node,
@@ -127,14 +127,14 @@ class CallReader(ValueReader):
             collector.code.stores.append((start, values[0], name.value, values[2], None, -1))
 
     @cached_property
-    def known_callees(self) -> Kept[bytes, Callee]:
+    def known_callees(self) -> KeptTexts[bytes, Callee]:
         """By their text."""
-        return Kept()
+        return KeptTexts()
 
     @cached_property
-    def known_lists(self) -> Kept[bytes, Arguments]:
+    def known_lists(self) -> KeptTexts[bytes, Arguments]:
         """Argument lists by their text."""
-        return Kept()
+        return KeptTexts()
 
     def _read_callee(self, collector: Collector, callee: Node, start: int) -> Callee:
         raw, name, receiver, name_start = collector.split_callee(self, callee)

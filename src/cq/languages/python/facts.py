@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from cq.languages.python.statements import StatementReader
 from cq.model.code import Imported
-from cq.syntax.collect import Scopes
+from cq.syntax.collect import DraftScopes
 from cq.syntax.language import AT_ROOT, Draft
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _without_foreign(collector: Collector) -> list[Draft]:
     places: list[tuple[int, str, str | Draft]] = list(collector.remarks)
     places += [(d.name_start, d.name, d) for d in collector.symbols if d.name in names and d.kind in _BINDINGS]
     places.sort(key=itemgetter(0))
-    owners = Scopes(collector.symbols).find([offset for offset, _, _ in places])
+    owners = DraftScopes(collector.symbols).find([offset for offset, _, _ in places])
     declared = {
         (scope, name): word for scope, (_, name, word) in zip(owners, places, strict=True) if isinstance(word, str)
     }

@@ -264,8 +264,8 @@ def _get_attribute(linker: Linker, unit: View, site: Site, name: Value, value: C
             found = join(found, linker.attribute(value(0), text.value))
         else:
             found = join(found, linker.unknown)
-            begin = _find_begin(unit, site.scope, name, site.start)
-            found = join(found, linker.members.find_begun(value(0), begin)) if begin else found
+            begin, end = _find_ends(unit, site.scope, name, site.start)
+            found = join(found, linker.members.find_begun(value(0), begin, end)) if begin or end else found
     return found
 
 
@@ -286,16 +286,21 @@ def _find_made(linker: Linker, unit: View, site: Site) -> list[Class]:
     return [] if method is None or method.owner is None else linker.callers.find_instances(method.owner)
 
 
-def _find_begin(unit: View, scope: int, value: Value, position: int) -> str:
-    """How a text begins that is put together: `"visit_" + kind`, also under a name."""
+def _find_ends(unit: View, scope: int, value: Value, position: int) -> tuple[str, str]:
+    """How a text begins and ends that is put together: `"visit_" + kind`, also under a name."""
     if isinstance(value, str) and "." not in value:
         binds = unit.find(scope, value, position)
         value = binds[0].value if len(binds) == 1 else None
     match value:
-        case Operated(operator="+", left=Text(value=begin)) | Joined(parts=(Text(value=begin), *_)):
-            return begin
+        case Operated(operator="+", left=Text(value=begin)) | Operated(operator="%", left=Text(value=begin)):
+            return begin.partition("%")[0], ""
+        case Operated(operator="+", right=Text(value=end)):
+            return "", end
+        case Joined(parts=(first, *_, last)):
+            ends = [part.value if isinstance(part, Text) else "" for part in (first, last)]
+            return ends[0], ends[1]
         case _:
-            return ""
+            return "", ""
 
 
 def _give_first(linker: Linker, values: Values, skipped: int) -> Values:

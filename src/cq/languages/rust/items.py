@@ -25,7 +25,7 @@ _TYPES = frozenset({"struct", "enum", "union", "trait", "alias", "mod"})
 _VALUES = frozenset({"function", "const", "struct", "variant"})
 
 
-class Items:
+class ItemFinder:
     def __init__(self, rust: RustDialect) -> None:
         self._rust, self._linker, self._crates, self._lookups = rust, rust.linker, rust.crates, rust.lookups
 

@@ -27,7 +27,7 @@ from cq.graph.values import (
 )
 from cq.languages.rust.crates import Crates
 from cq.languages.rust.impls import Impls, takes_self
-from cq.languages.rust.items import Items
+from cq.languages.rust.items import ItemFinder
 from cq.languages.rust.kinds import Kinds
 from cq.languages.rust.lookups import Lookups
 from cq.languages.rust.results import Results
@@ -65,7 +65,7 @@ class RustDialect(Dialect):
         self.crates = Crates(linker, paths)
         self.things = Things(self)
         self.lookups = Lookups(linker)
-        self.items = Items(self)
+        self.items = ItemFinder(self)
         self.kinds = Kinds(self)
         self.impls = Impls(self)
         self.results = Results(self)

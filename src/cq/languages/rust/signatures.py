@@ -27,7 +27,7 @@ _CLOSERS = {"(": ")", "[": "]", "<": ">", "{": "}"}
 _CALLABLE = frozenset({"Fn", "FnMut", "FnOnce", "AsyncFn", "AsyncFnMut", "AsyncFnOnce"})
 
 
-class _Reader:
+class _TypeReader:
     """Over the tokens of a signature or a type. Total: what it cannot read is None."""
 
     def __init__(self, source: str) -> None:
@@ -243,7 +243,7 @@ Signature = tuple[str, tuple[Parameter, ...], Value, tuple[Value, ...], Keywords
 @lru_cache(maxsize=1 << 13)
 def read_signature(kind: str, source: str) -> Signature:
     """The definition that a head announces: kind, parameters or fields, type, bases, type parameters."""
-    reader = _Reader(source)
+    reader = _TypeReader(source)
     if kind == "function":
         reader.skip_to("fn")
         reader.at += 2
@@ -294,4 +294,4 @@ def read_signature(kind: str, source: str) -> Signature:
 
 @lru_cache(maxsize=1 << 14)
 def read_type(source: bytes) -> Value:
-    return _Reader(source.decode("utf-8", "replace")).type()
+    return _TypeReader(source.decode("utf-8", "replace")).type()

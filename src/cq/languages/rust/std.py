@@ -9,7 +9,7 @@ from cq.languages.rust.signatures import read_type
 from cq.model.code import FunctionType, Value
 
 
-class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StdKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     types: tuple[str, ...] = ()
     parameters: int = 1
     impls: tuple[str, ...] | None = None  # None: under its own name
@@ -26,7 +26,7 @@ class Std(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transparent: frozenset[str]
     common_methods: frozenset[str]
     gives: dict[str, tuple[str, ...]]
-    kinds: dict[str, Kind]
+    kinds: dict[str, StdKind]
 
     def find_impls(self, kind: str) -> tuple[str, ...]:
         """The names under which impls for a kind stand."""

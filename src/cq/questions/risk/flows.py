@@ -86,6 +86,13 @@ class Analysis:
                 f" {place.path}:{show_name(place.name) or 'the module'}"
             )
             events.append(Degraded("risk", "warning", "effort", message, place.path))
+        if self.engine.mistakes:
+            (place, _), made = next(iter(self.engine.mistakes.items()))
+            message = (
+                f"mistakes of cq left {len(self.engine.mistakes):,} functions unread:"
+                f" {place.path}:{show_name(place.name) or 'the module'} ({made.error} at {made.place})"
+            )
+            events.append(Degraded("risk", "warning", "mistake", message, place.path))
         for comment, is_used in self.suppressions.items():
             where = f"{comment.path}:{comment.line}"
             if not is_used:
@@ -108,7 +115,7 @@ def analyze(relations: Relations, *, is_strict: bool = False) -> Analysis:
 def _analyze(relations: Relations, is_strict: bool) -> Analysis:
     paths = [path for path in relations.paths() if (held := relations.hold(path)) and _is_read(held)]
     program = IndexedProgram(relations, most=MAX_DOCUMENTS)
-    engine = Engine(program, is_strict=is_strict)
+    engine = Engine(program, is_strict=is_strict, goes_on=True)
     for path in paths:
         engine.run(_find_functions(relations, program, path))
     analysis = Analysis(engine, paths)

@@ -1,4 +1,4 @@
-"""`cq ingest scip FILE`: what another indexer knows about calls, taken as evidence."""
+"""`cq ingest scip FILE`: what another indexer knows about calls, taken as evidence; `trace`: what was seen to run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from cq.model.errors import UsageError
+from cq.model.evidence import TraceReport
 from cq.surfaces.cli.options import add_freshness_options, add_place_options, add_progress_option, open_workspace
 from cq.surfaces.render import render_json
 from cq.surfaces.render.ingest import render_ingest
@@ -14,13 +15,16 @@ from cq.surfaces.render.progress import ProgressLine
 _EXAMPLES = """\
 examples:
   scip-typescript index && cq ingest scip index.scip   an index made by a compiler
+  cq ingest trace calls.jsonl                          what a program ran, as docs/ingest.md says
   cq ingest --clear                                    forget it again"""
 
 
 def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
-    parser.add_argument("format_name", metavar="scip", nargs="?", choices=("scip",), help="the kind of index")
-    parser.add_argument("file", metavar="FILE", nargs="?", help="what the indexer wrote")
+    parser.add_argument(
+        "format_name", metavar="scip|trace", nargs="?", choices=("scip", "trace"), help="what the file is"
+    )
+    parser.add_argument("file", metavar="FILE", nargs="?", help="what an indexer or a recorder wrote")
     parser.add_argument("--clear", action="store_true", help="forget what was taken")
     add_progress_option(parser)
     parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
@@ -30,15 +34,15 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     if args.clear == (args.file is not None) or (args.clear and args.format_name):
-        raise UsageError("there is nothing to take", hint="give `scip FILE`, or --clear")
+        raise UsageError("there is nothing to take", hint="give `scip FILE`, `trace FILE`, or --clear")
     progress = ProgressLine(args.progress)
     with open_workspace(args, progress) as workspace:
         try:
-            report = workspace.ingest(args.file)
+            report = workspace.ingest(args.file, args.format_name or "scip")
         finally:
             progress.clear()
     if args.format == "json":
         sys.stdout.write(render_json(report))
     else:
         sys.stdout.write("Forgotten.\n" if args.clear else render_ingest(report))
-    return 0 if args.clear or report.taken else 1
+    return 0 if args.clear or (report.calls if isinstance(report, TraceReport) else report.taken) else 1

@@ -17,6 +17,7 @@ from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
 from cq.model.config import ConfigFile, Configuration
 from cq.model.errors import UsageError, suggest
+from cq.model.evidence import TraceReport
 from cq.model.find import FindAnswer
 from cq.model.neighborhood import Bundle
 from cq.model.plan import Plan
@@ -53,7 +54,7 @@ SCHEMAS: dict[str, tuple[Any, str]] = {
     "export": (ExportReport, "the answer of cq export"),
     "find": (FindAnswer, "the answer of cq find"),
     "index": (Indexed, "the answer of cq index"),
-    "ingest": (IngestReport, "the answer of cq ingest"),
+    "ingest": (IngestReport | TraceReport, "the answer of cq ingest"),
     "languages": (tuple[LanguageRow, ...], "the answer of cq languages"),
     "plan": (Plan, "a plan of cq run"),
     "q": (Answer, "the answer of cq q"),

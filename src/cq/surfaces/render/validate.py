@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cq.model.artifact import Validation
 from cq.surfaces.render import one_line, render_block, render_heading, render_table
+from cq.surfaces.render.ingest import tell_trace
 
 _SHOWN = 40  # lines of findings
 
@@ -21,6 +22,8 @@ def render_validation(validation: Validation) -> str:
         shown = validation.conflicts[:_SHOWN]
         parts.append(render_heading(f"{validation.conflict_count:,} calls that others read differently"))
         parts.append(render_block([one_line(f"{item.where}: {item.what}") for item in shown]))
+    if validation.trace is not None:
+        parts += tell_trace(validation.trace, 2)
     checked = ", ".join(f"{count:,} {name}" for name, count in validation.checked.items())
     parts.append(f"Checked {checked or 'nothing'}.")
     if validation.languages:

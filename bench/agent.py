@@ -22,7 +22,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from bench.corpora import fetch
-from cq.surfaces.mcp.content import count_tokens
+from cq.answers.page import estimate
 
 _BUDGET = 8000
 _BEFORE = 74_587  # tokens that these questions cost while answers were sent as text and again as structured content
@@ -152,9 +152,9 @@ def _do_task(task: dict[str, Any], environment: dict[str, str]) -> dict[str, Any
         "question": task["question"],
         "lacks": sum(re.search(fact, mine) is None for fact in task["facts"]),
         "cq calls": len(task["cq"]),
-        "cq tokens": count_tokens(mine),
+        "cq tokens": estimate(mine),
         "rg calls": len(task["rg"]),
-        "rg tokens": count_tokens(other),
+        "rg tokens": estimate(other),
     }
 
 
@@ -169,10 +169,10 @@ async def _ask(name: str, questions: list[Question], environment: dict[str, str]
         for tool, arguments, fact, pattern, files in questions:
             answer = await client.call_tool(tool, arguments)
             text = "\n".join(piece.text for piece in answer.content if piece.type == "text")
-            tokens = count_tokens(answer.model_dump_json(by_alias=True, exclude_none=True))
+            tokens = estimate(answer.model_dump_json(by_alias=True, exclude_none=True))
             holds = not answer.is_error and re.search(fact, text) is not None and tokens <= _BUDGET
             raw = _count_ripgrep(tree, pattern)
-            read = sum(count_tokens((tree / file).read_text("utf-8", "replace")) for file in files)
+            read = sum(estimate((tree / file).read_text("utf-8", "replace")) for file in files)
             rows.append(
                 {
                     "package": name,

@@ -21,12 +21,12 @@ from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import ListRootsResult, PromptReference, ResourceTemplateReference, Root
 
+from cq.answers.page import estimate
 from cq.model.errors import REGISTRY, CqError
 from cq.questions.lsp import ABOUT
 from cq.questions.table import QUESTIONS
 from cq.surfaces.asked import Asked
 from cq.surfaces.mcp import server
-from cq.surfaces.mcp.content import count_tokens
 from cq.surfaces.mcp.process import Done
 from cq.surfaces.mcp.server import make_server
 from cq.surfaces.mcp.stdio import greet
@@ -68,7 +68,7 @@ def test_the_tools_are_the_ones_published():
     assert [plane for plane in ABOUT if plane not in " ".join((CodebaseContext.__doc__ or "").split())] == []
     own = {"search", "find", "q", "read", "diagnostics"}
     assert {*find_around(), *own} == QUESTIONS.keys()
-    assert count_tokens(json.dumps(describe_tools(), separators=(",", ":"))) <= 1500
+    assert estimate(json.dumps(describe_tools(), separators=(",", ":"))) <= 1500
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -121,7 +121,7 @@ def test_every_tool_over_stdio(root: Path, mode: str):
 def _count_sent(answer: Any) -> int:
     """Tokens of all that a client gets."""
     sent = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return count_tokens(json.dumps(sent, ensure_ascii=False, separators=(",", ":")))
+    return estimate(json.dumps(sent, ensure_ascii=False, separators=(",", ":")))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the daemon needs Linux")

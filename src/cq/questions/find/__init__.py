@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from cq.answers.options import Languages, Option, Options, split
+from cq.answers.page import estimate
 from cq.embed import find_blends
 from cq.model.answer import SCHEMA_VERSION, Run, Truncation
 from cq.model.config import FindConfig
@@ -34,7 +35,7 @@ from cq.questions.find.candidates import Catalog, find_lexical, is_identifier, l
 from cq.questions.find.connect import connect
 from cq.questions.find.disk import find_on_disk
 from cq.questions.find.evidence import weigh_files
-from cq.questions.find.layout import count_all, count_tokens, render_snapshot
+from cq.questions.find.layout import count_all, render_snapshot
 from cq.questions.find.lookup import look_up, parse_lookup
 from cq.questions.find.scoring import FEW, LEAST, LEAST_CHANCE, TWIN, Ranked, best_by_words, blend, is_elsewhere
 from cq.questions.find.semantic import Semantic, find_backend, find_weights, rerank, search_vectors
@@ -514,7 +515,7 @@ def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int], lines: in
         0,
         tuple(sorted(ranks[id(row)] for row in long)),
     )
-    return msgspec.structs.replace(snapshot, tokens=count_tokens(render_snapshot(snapshot)))
+    return msgspec.structs.replace(snapshot, tokens=estimate(render_snapshot(snapshot)))
 
 
 def _is_long(row: Found, budget: int, *, is_best: bool) -> bool:

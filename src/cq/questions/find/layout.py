@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from cq.answers.page import estimate
 from cq.model.find import CallNode, ConnectionGraph, FindAnswer, Node, Pattern, Snapshot, TypeUse
 
 MAX_LISTED = 12  # names on one line
 MAX_QUERY = 200  # letters of a question that are said again
 
 
-def count_tokens(text: str) -> int:
-    """An estimate, the same as everywhere in cq: a token per four bytes."""
-    return -(-len(text.encode("utf-8", "replace")) // 4)
-
-
 def count_all(answer: FindAnswer, budget: int) -> int:
     """Tokens of the graph and the snapshots as they are printed; the number is part of what it counts."""
     rest = sum(snapshot.tokens for snapshot in answer.snapshots)
     tokens = -1
-    while (used := rest + count_tokens(render_graph(answer, tokens, budget))) != tokens:
+    while (used := rest + estimate(render_graph(answer, tokens, budget))) != tokens:
         tokens = used
     return tokens
 

@@ -22,11 +22,6 @@ _AROUND = 160  # bytes of the message around the content
 _LONGEST = 80  # characters of a query that are said again
 
 
-def count_tokens(text: str) -> int:
-    """An estimate, the same as everywhere in cq: a token per four bytes."""
-    return -(-len(text.encode("utf-8", "replace")) // 4)
-
-
 def make_content(pieces: list[Piece]) -> list[dict[str, Any]]:
     """As the protocol has them. Nothing else is sent: what says all as text would only be said twice."""
     return [{"type": "text", "text": text, "annotations": {"priority": priority}} for text, priority in pieces]

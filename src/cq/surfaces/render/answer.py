@@ -29,7 +29,7 @@ from cq.model.answer import (
 )
 from cq.questions.find.layout import show_query
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
-from cq.surfaces.render.terminal import highlight, highlight_hit, show_place
+from cq.surfaces.render.terminal import fit_width, highlight, highlight_hit, show_place
 
 _INDENT = "  "
 _SHOWN_EVENTS = 6
@@ -51,7 +51,7 @@ def render_part(answer: Answer, *, card: bool = False) -> list[list[str]]:
 
 def join_blocks(blocks: Iterable[list[str]]) -> str:
     """With a blank line between them."""
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    return "\n\n".join("\n".join(fit_width(block)) for block in blocks if block) + "\n"
 
 
 def render_head(answer: Answer) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -83,6 +84,42 @@ def _style(source: str, spans: list[tuple[int, int, str]]) -> str:
         parts += [source[done:start], _paint(source[start:end], style)]
         done = end
     return "".join([*parts, source[done:]])
+
+
+def fit_width(lines: Iterable[str]) -> list[str]:
+    """On a terminal, rows that are too long go on below, further in; no word is broken, and blocks of source stay as
+    they are."""
+    if not sys.stdout.isatty():
+        return list(lines)
+    import shutil
+
+    width, fence, fitted = shutil.get_terminal_size().columns, "", list[str]()
+    for line in lines:
+        if fence or line.startswith("```"):
+            fitted.append(line)
+            fence = ("" if line == fence else fence) if fence else "`" * (len(line) - len(line.lstrip("`")))
+        else:
+            fitted += _fit(line, width)
+    return fitted
+
+
+_OWN = re.compile(rf"{ESCAPE}\[[\d;]*m|{ESCAPE}\]8;;.*?{ESCAPE}\\\\")  # what shows nothing
+
+
+def _fit(line: str, width: int) -> list[str]:
+    if len(_OWN.sub("", line)) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip(" ")) + 4)
+    rows, used = [""], 0
+    for word in re.split(r"(?<=[^ ]) (?=[^ ])", line):
+        shown = len(_OWN.sub("", word))
+        if rows[-1].strip() and used + 1 + shown > width:
+            rows.append(indent + word)
+            used = len(indent) + shown
+        else:
+            rows[-1] += f" {word}" if rows[-1] else word
+            used += shown + (used > 0)
+    return rows
 
 
 def read_link_format(text: str) -> str:

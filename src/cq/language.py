@@ -67,6 +67,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     has_inline_tests: bool = False  # beside the code, in one file
     has_named_expressions: bool = False  # `memo(function Inner() {})`
     has_prototypes: bool = False  # a function without a body announces one that is defined elsewhere
+    has_open_heads: bool = False  # what stands among the parameters of a function sees them: `(a, b = a) => …`
     has_sealed_functions: bool = False  # a function sees no names of the function around it
     receiver: Literal["", "first", "self"] = ""  # the parameter that a method is called on: any first, one of that name
     signature: str = ""  # a definition to be read for its parameters, `{}` for name and parameters

@@ -11,12 +11,13 @@ from cq import Workspace
 from cq.answers.page import Page
 from cq.graph.unit import Unit
 from cq.languages.linking import link_calls
-from cq.model.answer import Answer, ExceptionDetails
+from cq.model.answer import Answer, ExceptionDetails, ReferenceDetails
 from cq.model.facts import Call, FileFacts, Import, Symbol
 from cq.model.neighborhood import Bundle
 from cq.questions.exceptions import ExceptionsOptions
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.q import QueryOptions
+from cq.questions.references import ReferencesOptions
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
@@ -152,6 +153,24 @@ def open_fixture(folder: Path, snippet: str) -> Workspace:
         (folder / "repo" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "repo" / path).write_text(text)
     return Workspace.open(folder / "repo", index_dir=folder / "index")
+
+
+def check_references(folder: Path, snippet: str) -> None:
+    """Every mention of the definition at the cursor is marked with how sure it is, and nothing else is found."""
+    fixture = parse_fixture(snippet)
+    assert fixture.cursor is not None
+    path, offset = fixture.cursor
+    before = fixture.files[path].encode()[:offset].decode()
+    target = f"{path}:{before.count(chr(10)) + 1}:{len(before.rpartition(chr(10))[2]) + 1}"
+    with open_fixture(folder, snippet) as workspace:
+        answer = workspace.references(ReferencesOptions(target, page=Page(0, 0), servers=False))
+    found: set[tuple[str, int, str]] = set()
+    for section in answer.sections:
+        for finding in section.findings:
+            if isinstance(finding.details, ReferenceDetails) and finding.location is not None:
+                found.add((finding.location.path, finding.location.start, finding.details.status))
+    marked = {(mark.path, mark.start, mark.label) for mark in fixture.marks}
+    assert found == marked, f"not marked: {sorted(found - marked)}, only: {sorted(marked - found)}"
 
 
 def check_exceptions(folder: Path, snippet: str, target: str = "") -> Answer:

@@ -11,6 +11,7 @@ import msgspec
 from cq.graph.links import imported_key
 from cq.graph.scopes import ROOT
 from cq.graph.unit import Unit
+from cq.language import describe
 from cq.model.code import Bind, Code, Defined, Imported, NamedKind, Parameter, Site, label_type
 from cq.model.edge import Candidate, Links, SymbolRef
 from cq.model.facts import Call, Import, References, Symbol
@@ -181,12 +182,33 @@ class Documents:
         symbols = self.symbols(path)[document]
         return symbols, [symbol.start for symbol in symbols]
 
-    def find_generic(self, path: str, document: int, name: str, offset: int) -> str:
-        """The definition whose type parameter a type of this name is at an offset, be it in its head; "" for none."""
-        found = ""
+    def find_generic(self, path: str, document: int, name: str, offset: int) -> Symbol | None:
+        """The definition whose type parameter a type of this name is at an offset, be it in its head."""
+        found: Symbol | None = None
         for around in self._generics(path, document).get(name, ()):
             if around.start <= offset < around.end:  # the innermost is the last
-                found = around.qualified_name
+                found = around
+        return found
+
+    def find_headed(self, path: str, document: int, name: str, offset: int) -> Symbol | None:
+        """The function whose parameter a name is at an offset in its head, in front of the body."""
+        heads = self._heads(path, document)
+        symbols, starts = self._outline(path, document) if heads else ((), [])
+        number = bisect_right(starts, offset) - 1
+        while number >= 0:
+            if offset < symbols[number].body_start and name in heads.get(number, ()):
+                return symbols[number]
+            number = symbols[number].parent
+        return None
+
+    @remembered
+    def _heads(self, path: str, document: int) -> dict[int, set[str]]:
+        """The names of the parameters of functions, by number, where code in their heads sees those."""
+        unit, symbols = self.unit(path, document), self.symbols(path)[document]
+        found: dict[int, set[str]] = {}
+        for symbol in symbols if unit is not None and describe(unit.language).has_open_heads else ():
+            if symbol.kind == "parameter" and symbol.parent >= 0 and symbol.start < symbols[symbol.parent].body_start:
+                found.setdefault(symbol.parent, set()).add(symbol.name)
         return found
 
     @remembered
@@ -232,8 +254,12 @@ class Documents:
 
     def find_locals(self, path: str, place: Candidate) -> set[str]:
         """The names that imports of a file give to a definition."""
+        return {local for local, _ in self.find_renamed(path, place)}
+
+    def find_renamed(self, path: str, place: Candidate) -> list[tuple[str, str]]:
+        """The names that imports of a file give to a definition, each with the one they take it by."""
         every = (found for document in range(len(self.links(path))) for found in self.find_bound(path, document))
-        return {bind.name for bind, _, ref in every if place in ref.candidates}
+        return [(bind.name, value.name) for bind, value, ref in every if place in ref.candidates]
 
     @remembered
     def find_near(self, path: str, document: int) -> set[str]:

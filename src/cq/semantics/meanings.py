@@ -80,9 +80,12 @@ class Meanings:
             return SymbolRef(name, "unresolved")
         if role == "import":
             return next((ref for _, ref in self._find_imported(path, document, name, start)), _unknown(name))
-        if role == "type" and (around := self._documents.find_generic(path, document, name, start)):
-            return _known(name, Candidate(path, document, f"{around}.{name}"))
         binds = _find_binds(unit, scope, name, start, is_type=role == "type")
+        find = self._documents.find_generic if role == "type" else self._documents.find_headed
+        around = find(path, document, name, start)
+        # `infer U` in the code of what has a parameter U hides that.
+        if around is not None and not any(around.name_start < bind.start < around.end and bind.inner for bind in binds):
+            return _known(name, Candidate(path, document, f"{around.qualified_name}.{name}"))
         places: dict[Candidate, None] = {}
         for bind in binds:
             value = bind.value
@@ -337,7 +340,8 @@ class Meanings:
         """As `find_named`, of the name that some definitions have, and of those that the imports of a file give them
         where these surely mean one."""
         taken = {target: self._find_taken(path, target) for target in wanted if self._is_value(target)}
-        others = {local for target in wanted for local in self._documents.find_locals(path, target)}
+        renamed = (names for target in wanted for names in self._documents.find_renamed(path, target))
+        others = {each for names in renamed for each in names}
         others |= {bind.name for binds in taken.values() for bind in binds}
         for local in (name, *sorted(others - {name})):
             for document, start, end, ref in self.find_named(path, local):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from cq.languages.ecmascript.modifiers import find_modifiers, take_decorators
 from cq.languages.ecmascript.scopes import WrittenFunction
 from cq.languages.ecmascript.values import VALUE_TEXT, BoundName, ValueReader, substitute
-from cq.model.code import Name, Parameter, Value
+from cq.model.code import AliasOf, Name, Parameter, Value
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
 from cq.syntax.language import CALLEE_TEXT, Draft
@@ -39,11 +40,39 @@ class ParameterReader(ValueReader):
             self.read_function(collector, node, body)
 
     def on_bodiless(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
-        """Names that a type of functions gives to its parameters are no uses."""
-        params = field_of(node, "parameters")
+        """Names that a type of functions gives to its parameters are no uses, and are known in it alone."""
+        params, start, end = field_of(node, "parameters"), start_of(node), end_of(node)
+        is_asked = _ASKING.search(collector.text, start, end) is not None
+        binds = collector.code.binds
         for child in children_of(params) if params is not None else ():
             for bound in self.find_bound(collector, field_of(child, "pattern") or child):
                 collector.marks[start_of(bound.name)] = DEFINED
+                if is_asked:
+                    binds.append((start, start, collector.write(bound.name), None, end))
+        for name in self.find_constraints(collector, node):
+            binds.append((start, start, f"<{name}>", AliasOf(None), end))
+
+    def on_inferred(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """`infer U`."""
+        name = child_at(node, 0)
+        if name is not None:
+            collector.marks[start_of(name)] = DEFINED
+            self.notes(collector).inferred.append((start_of(name), collector.write(name)))
+
+    def on_test(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """`T extends U ? A : B`."""
+        right, consequence = field_of(node, "right"), field_of(node, "consequence")
+        if right is not None and consequence is not None:
+            self.notes(collector).tests.append((start_of(right), end_of(right), end_of(consequence)))
+
+    def on_mapped(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        """`[K in keyof T as …]: T[K]`."""
+        clause = next((child for child in children_of(node) if kind_of(child) == "mapped_type_clause"), None)
+        name = None if clause is None else field_of(clause, "name")
+        if name is not None:
+            start, end = start_of(node), end_of(node)
+            collector.marks[start_of(name)] = DEFINED
+            collector.code.binds.append((start, start, f"<{collector.write(name)}>", AliasOf(None), end))
 
     def read_function(self, collector: Collector, node: Node, body: Node, draft: Draft | None = None) -> None:
         start, body_start = start_of(node), start_of(body)
@@ -178,4 +207,5 @@ class ParameterReader(ValueReader):
 
 
 _AT = ord("@")
+_ASKING = re.compile(rb"\b(?:is|asserts|typeof)\b")  # what in a type asks for a parameter by its name
 _NO_PARAMETERS = frozenset({"comment", "ERROR", "decorator"})

@@ -74,6 +74,8 @@ class DocumentNotes:
         self.made: set[str] = set()  # names behind `new`
         self.derived: dict[str, Value] = {}  # functions whose prototype is put under another's: `util.inherits(A, B)`
         self.prototypes: dict[CallEnd, Name] = {}  # `A.prototype = call`: the call -> A
+        self.tests: list[tuple[int, int, int]] = []  # `T extends U ? A : B`: span of U, end of A
+        self.inferred: list[tuple[int, str]] = []  # `infer U` in one of these
 
     def derive(self, derived: Value, base: Value, *, is_whole: bool = False) -> None:
         """Puts a function under another; or, where they are not whole, one's prototype under the other's."""
@@ -136,6 +138,7 @@ class Placement:
 
     def place(self) -> None:
         prototypes = self._find_prototypes()
+        self._place_inferred()
         for start in sorted(self._notes.functions):
             self._place_function(start, self._notes.functions[start], prototypes)
         if self._anonymous:
@@ -146,6 +149,15 @@ class Placement:
         self._define_signatures()
         self._bind_exports()
         self._code.add_anonymous(self._collector)
+
+    def _place_inferred(self) -> None:
+        """`infer U` is known to the end of what holds where the test does: `T extends Promise<infer U> ? U : …`."""
+        tests, inferred = self._notes.tests, sorted(self._notes.inferred)
+        known_to = {start: end for start, _, end in tests}
+        holders = NestedSpans((start, end) for start, end, _ in tests).find(start for start, _ in inferred)
+        for (_, name), start in zip(inferred, holders, strict=True):
+            if start >= 0:
+                self._code.binds.append((start, start, f"<{name}>", AliasOf(None), known_to[start]))
 
     def _define_classes(self, drafts: list[Draft]) -> dict[int, Draft]:
         """By where their bodies begin."""

@@ -32,6 +32,9 @@
 (function_signature) @bodiless
 (type_parameter name: (_) @token)
 (index_signature name: (identifier) @token)
+(index_signature (mapped_type_clause)) @mapped
+(conditional_type) @test
+(infer_type) @inferred
 ; The grammar takes it for a name.
 ((type_identifier) @token (#eq? @token "bigint"))
 

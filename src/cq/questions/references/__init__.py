@@ -187,7 +187,11 @@ def _add_known(relations: Relations, targets: list[Definition], found: dict[tupl
                 end = call.name_start + len(call.name.encode())
                 add(edge.source.path, edge.source.document, call.name_start, end, "links")
     for name, wanted in sorted(places.items()):
-        for file in relations.files.candidates((name,)):
+        files = {file.path: file for file in relations.files.candidates((name,))}
+        # `export { Row as Line }`, `export default class Row`: who imports that need not say the name.
+        linked = {path for place in wanted for path, _ in relations.referrers.find_files(place)}
+        files |= {path: file for path in linked - files.keys() if (file := relations.hold(path)) is not None}
+        for _, file in sorted(files.items()):
             for document, start, end, ref in relations.meanings.find_mentions(file.path, name, wanted):
                 if ref is not None and ref.candidates and wanted.keys().isdisjoint(ref.candidates):
                     continue

@@ -18,6 +18,7 @@ import msgspec
 from cq.answers import ask_servers
 from cq.answers.options import AskWarmServers, Exclude, Include, Inside, Languages, OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.unlinked import note_unlinked
 from cq.answers.words import count_places
 from cq.identity import call_site_id
 from cq.model.answer import (
@@ -369,6 +370,8 @@ class _Assembly:
             what = f"is a {self.named[0].symbol.kind} here" if self.named else "is not defined here"
             message = f"{options.target!r} {what}; these calls mean something from outside"
             events.append(Degraded("calls", "info", "external", message, options.target))
+        if self.relations is not None and not options.receiver:
+            events += note_unlinked(self.relations, "calls", self.targets[:1], options.place)
         return Answer(
             SCHEMA_VERSION,
             "calls",

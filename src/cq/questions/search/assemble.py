@@ -464,7 +464,9 @@ class _Assembly:
         if quoted:
             points += 1
             drivers.append(f"quoted exactly so {quoted} time{'s' * (quoted != 1)}: it may be used dynamically")
-        if same and not tests:
+        options = self.options
+        is_whole = not (options.inside or options.include or options.exclude or options.languages or self._is_capped())
+        if same and not tests and is_whole:
             points += 1
             drivers.append("no test mentions it")
         level = "high" if points >= 3 else "medium" if points else "low"

@@ -20,8 +20,8 @@ Severity = Literal["low", "medium", "high", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 SinkKind = Literal[
     "command", "sql", "nosql", "xss", "path", "zip-slip", "deserialization", "xxe", "ldap", "xpath", "ssrf",
-    "redirect", "code", "template", "header", "log", "prototype", "redos", "trust", "xml",
-    "hash", "cipher", "random", "cookie", "tls", "secret", "debug", "temp", "permission",
+    "redirect", "code", "template", "header", "log", "redos", "trust",
+    "hash", "cipher", "random", "cookie", "tls", "debug", "temp", "permission",
 ]  # fmt: skip
 KINDS: tuple[SinkKind, ...] = get_args(SinkKind)
 OriginKind = Literal["remote", "local", "stored"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -159,3 +160,11 @@ def test_what_would_break_is_apart_from_what_may_be_another_function(unlinked: W
     assert answer.insight is not None
     assert answer.insight.headline == "1 call site in 1 file would break"
     assert [section.title for section in answer.sections] == ["Would Break"]
+
+
+def test_a_package_that_is_the_root_itself_is_imported_from_outside(tmp_path: Path):
+    """The calls are there; that they mean the definition is not known, and said."""
+    tree = "#- _utils.py\ndef check(x):\n    return x\n#- app.py\nfrom pkg._utils import check\n\ncheck(1)\n"
+    with open_fixture(tmp_path, tree) as workspace:
+        (said,) = find_unlinked(workspace.calls("check"))
+        assert said.startswith("1 more call of 'check' could not be linked to any definition: app.py:3; ")

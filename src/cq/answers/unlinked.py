@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from cq.answers.words import count
 from cq.model.status import Degraded
 from cq.snapshot.relations import Relations
-from cq.snapshot.target import Definition
+from cq.snapshot.target import Definition, module_name
 
 MAX_LOOKED_AT = 5000  # calls of one name
 _SHOWN = 3
@@ -20,8 +20,8 @@ def note_unlinked(
     """What an answer about definitions says of the calls of their names that could not be linked to anything."""
     events: list[Degraded] = []
     for name in dict.fromkeys(row.symbol.name for row in targets if row.symbol.kind_group in ("function", "method")):
-        languages = {row.file.documents[row.document].language for row in targets if row.symbol.name == name}
-        places, is_all = _find(relations, name, languages)
+        rows = [row for row in targets if row.symbol.name == name]
+        places, is_all = _find(relations, name, rows)
         if not places:
             continue
         shown = ", ".join(places[:_SHOWN])
@@ -35,8 +35,10 @@ def note_unlinked(
     return tuple(events)
 
 
-def _find(relations: Relations, name: str, languages: set[str]) -> tuple[list[str], bool]:
+def _find(relations: Relations, name: str, rows: Sequence[Definition]) -> tuple[list[str], bool]:
     """Places, sources before tests; and whether all calls of the name were looked at."""
+    languages = {row.file.documents[row.document].language for row in rows}
+    modules = {f".{module_name(row.file.path)}" for row in rows}
     found: list[tuple[bool, str, int]] = []
     left = MAX_LOOKED_AT
     for file in relations.files.calls(name):
@@ -48,7 +50,10 @@ def _find(relations: Relations, name: str, languages: set[str]) -> tuple[list[st
                 break
             if not relations.documents.is_linked(file.path, document):
                 continue  # these are candidates by name already
-            if relations.calls.find_call(file.path, document, number).status == "unresolved":
+            ref = relations.calls.find_call(file.path, document, number)
+            # A package whose own folder is the root is imported under a name that the root does not have.
+            module = f".{ref.module.removesuffix(f'.{name}')}" if ref.status == "external" else ""
+            if ref.status == "unresolved" or any(module.endswith(own) for own in modules):
                 call = file.calls[document][number]
                 line = file.lines.line(max(call.name_start, call.start))
                 found.append((file.role in ("test", "doc"), file.path, line))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cq.languages.ecmascript.holders import UNWRAP_DEPTH, HolderReader
 from cq.languages.ecmascript.scopes import WrittenClass
 from cq.languages.ecmascript.values import QUOTES, VALUE_TEXT, ModuleCall, read_dotted
-from cq.model.code import NULL, AliasOf, Attribute, Choice, Dictionary, Imported, Lambda, Name, Typed, Value
+from cq.model.code import NULL, AliasOf, Attribute, Choice, Dictionary, Imported, Lambda, Name, Typed, Value, label_type
 from cq.syntax.excerpt import clip
 from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Draft
 from cq.syntax.tree import (
@@ -106,7 +106,7 @@ class DefinitionReader(HolderReader):
         if parameters:
             draft.body_start, draft.body_end = start_of(value), end_of(value)
         draft.signature = clip(collector.text, draft.head, draft.end, 2 * VALUE_TEXT).removesuffix(";")
-        self.bind(collector, draft.start, draft.end, f"<{draft.name}>", AliasOf(self.value(collector, value)))
+        self.bind(collector, draft.start, draft.end, label_type(draft.name), AliasOf(self.value(collector, value)))
 
     def _read_enum(self, collector: Collector, draft: Draft, body: Node) -> None:
         if b"const" in collector.text[draft.start : draft.name_start]:

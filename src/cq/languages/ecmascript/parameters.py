@@ -111,7 +111,7 @@ class ParameterReader(ValueReader):
 
     def read_signature(self, collector: Collector, draft: Draft, node: Node) -> None:
         """A method or function without a body: overloads, abstract methods, members of an interface."""
-        params, annotation = field_of(node, "parameters"), field_of(node, "return_type")
+        params, annotation = field_of(node, "parameters"), field_of(node, "return_type") or field_of(node, "type")
         if annotation is not None:
             self.annotate(collector, draft.name, annotation)
         taken = self.read_parameters(collector, [] if params is None else children_of(params))

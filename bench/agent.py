@@ -1,17 +1,19 @@
-"""An agent with real questions about two packages, over MCP: does the answer hold the fact, and what does it cost, all
-that is sent counted?
-
-Beside it what ripgrep would cost: its raw output, and that with the files one would then read.
+"""What an agent pays. Twenty questions about two packages over MCP: does the answer hold the fact, and what does it
+cost, all that is sent counted? Beside it what ripgrep would cost: its raw output, and that with the files one would
+then read. And thirty tasks about six packages at the command line (agent_tasks.toml): calls and tokens of the shortest
+sequence of `cq` commands that tells all facts, and of one of ripgrep and sed.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,7 @@ def run(results: dict[str, Any]) -> None:
             for name, questions in (("django", DJANGO), ("rxjs", RXJS))
             for row in anyio.run(_ask, name, questions, environment)
         ]
+        tasks = _do_tasks(environment)
     finally:
         subprocess.run(
             [sys.executable, "-m", "cq", "daemon", "stop"], env=environment, capture_output=True, check=False
@@ -94,8 +97,15 @@ def run(results: dict[str, Any]) -> None:
     total = {name: sum(row[name] for row in rows) for name in ("tokens", "ripgrep", "ripgrep and files")}
     results["tables"] = {
         "20 questions": rows,
+        "30 tasks": tasks,
         "tokens in all": [{**total, "ripgrep and files / cq": total["ripgrep and files"] / total["tokens"]}],
     }
+    calls, tokens = ({who: sum(task[f"{who} {what}"] for task in tasks) for who in ("cq", "rg")} for what in _COSTS)
+    results["tables"]["tasks in all"] = [
+        {"cq calls": calls["cq"], "rg calls": calls["rg"], "cq tokens": tokens["cq"], "rg tokens": tokens["rg"],
+         "cq / rg": tokens["cq"] / tokens["rg"]}
+    ]  # fmt: skip
+    lacking = sum(task["lacks"] for task in tasks)
     common = rows[:_COMMON]
     cheaper = sum(row["tokens"] < row["ripgrep"] for row in common)
     results["goals"] = [
@@ -105,7 +115,47 @@ def run(results: dict[str, Any]) -> None:
          "met": total["tokens"] <= _BEFORE},
         {"goal": "the five commonest questions on Django cost fewer tokens than ripgrep's output", "measured": cheaper,
          "met": cheaper == len(common)},
+        {"goal": "every fact of the tasks is in the output of cq", "measured": f"{lacking} are not",
+         "met": lacking == 0},
+        {"goal": "the tasks take no more calls than with ripgrep and sed", "measured": calls["cq"],
+         "met": calls["cq"] <= calls["rg"]},
+        {"goal": "the tasks cost fewer tokens than with ripgrep and sed", "measured": tokens["cq"],
+         "met": tokens["cq"] < tokens["rg"]},
     ]  # fmt: skip
+
+
+_COSTS = ("calls", "tokens")
+
+
+def _do_tasks(environment: dict[str, str]) -> list[dict[str, Any]]:
+    tasks = tomllib.loads(Path(__file__).with_name("agent_tasks.toml").read_text("utf-8"))["task"]
+    return [_do_task(task, environment) for task in tasks]
+
+
+def _do_task(task: dict[str, Any], environment: dict[str, str]) -> dict[str, Any]:
+    tree, programs = fetch(task["package"]), Path(sys.executable).parent
+
+    def run_all(commands: list[str], program: str = "") -> str:
+        """As a shell that stands in the package's folder; what is told beside the answer is paid for as well."""
+        said = ""
+        for command in commands:
+            words = [*([program] if program else []), *shlex.split(command)]
+            words[0] = str(programs / words[0]) if words[0] in ("cq", "rg") else words[0]
+            done = subprocess.run(words, cwd=tree, env=environment, capture_output=True, check=False)
+            said += (done.stdout + done.stderr).decode("utf-8", "replace")
+        return said
+
+    run_all(["index"], "cq")
+    mine, other = run_all(task["cq"], "cq"), run_all(task["rg"])
+    return {
+        "package": task["package"],
+        "question": task["question"],
+        "lacks": sum(re.search(fact, mine) is None for fact in task["facts"]),
+        "cq calls": len(task["cq"]),
+        "cq tokens": count_tokens(mine),
+        "rg calls": len(task["rg"]),
+        "rg tokens": count_tokens(other),
+    }
 
 
 async def _ask(name: str, questions: list[Question], environment: dict[str, str]) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ _arguments = st.one_of(
 
 @pytest.mark.parametrize("tool", TOOLS)
 @given(arguments=_arguments)
-def test_no_argument_becomes_more_than_a_value(tool: str, arguments: dict[str, Any]):
+def test_no_argument_becomes_an_option(tool: str, arguments: dict[str, Any]):
     try:
         asked = parse_arguments(tool, arguments)
     except ValueError:

@@ -198,7 +198,7 @@ def test_many_definitions_of_a_name_are_capped_and_the_next_page_asks_the_same(t
         assert target is not None
         assert (target.index, target.of) == (1, 25)  # of the likeliest, as every question
         assert answer.sections[-1].findings[0].message == (
-            "cq references twin --in a.py --no-lsp --limit 4 --page 2"
+            "cq references twin --no-lsp --in a.py --limit 4 --page 2"
         )  # fmt: skip
 
 

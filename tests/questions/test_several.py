@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from cq.answers.page import Page
+from cq.model.answer import Answer
 from cq.model.errors import UsageError
 from cq.questions.calls import CallsOptions
 from cq.questions.references import ReferencesOptions
 from cq.questions.search import SearchOptions
+from cq.questions.sig_impact import SignatureOptions
 from cq.workspace import Workspace
 from tests.support.checks import open_fixture
 
@@ -90,3 +93,78 @@ def test_several_targets_are_answered_within_one_budget(workspace: Workspace):
     assert alone.parts == (alone,)
     with pytest.raises(UsageError, match="about one target"):
         workspace.ask([CallsOptions("save", page=page.next()), CallsOptions("load")])
+
+
+UNLINKED = """
+#- app/store.py
+class Store:
+    def save(self, row):
+        return row
+
+
+def keep(row):
+    return row
+#- app/use.py
+from app.store import Store, keep
+from elsewhere import find
+
+
+def main(given):
+    Store().save(1)
+    given.save(1, 2, 3)
+    find().save()
+#- tests/test_use.py
+def test_it(store):
+    store.save()
+"""
+
+
+@pytest.fixture(scope="module")
+def unlinked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with open_fixture(tmp_path_factory.mktemp("unlinked"), UNLINKED) as opened:
+        yield opened
+
+
+def find_unlinked(answer: Answer) -> list[str]:
+    return [event.message for event in answer.degraded if event.category == "unlinked"]
+
+
+def test_calls_that_no_link_knows_are_said(unlinked: Workspace):
+    for answer in (
+        unlinked.calls(CallsOptions("Store.save")),
+        unlinked.impact("Store.save"),
+        unlinked.graph("Store.save"),
+        unlinked.ask(SignatureOptions("Store.save", "save(self)")),
+    ):
+        (said,) = find_unlinked(answer)
+        assert said.startswith(
+            "2 more calls of 'save' could not be linked to any definition: app/use.py:7, tests/test_use.py:2; "
+        )
+        assert "`cq search save --kind call" in said
+        risk = answer.insight.risk if answer.insight else None
+        assert risk is None or "no test is known to reach it" not in risk.drivers
+    assert find_unlinked(unlinked.calls("keep")) == []
+
+
+def test_a_filter_hides_no_test(unlinked: Workspace):
+    """`--in app` leaves the tests out: that none mentions it is not known then."""
+    for options, said in ((SearchOptions("keep"), True), (SearchOptions("keep", inside=("app",)), False)):
+        answer = unlinked.search(options)
+        assert answer.insight is not None
+        assert answer.insight.risk is not None
+        assert ("no test mentions it" in answer.insight.risk.drivers) is said
+
+
+def test_what_would_break_is_apart_from_what_may_be_another_function(unlinked: Workspace):
+    answer = unlinked.ask(SignatureOptions("Store.save", "save(self, row, extra)"))
+    assert answer.insight is not None
+    assert answer.insight.headline == "1 call site in 1 file would break"
+    assert [section.title for section in answer.sections] == ["Would Break"]
+
+
+def test_a_package_that_is_the_root_itself_is_imported_from_outside(tmp_path: Path):
+    """The calls are there; that they mean the definition is not known, and said."""
+    tree = "#- _utils.py\ndef check(x):\n    return x\n#- app.py\nfrom pkg._utils import check\n\ncheck(1)\n"
+    with open_fixture(tmp_path, tree) as workspace:
+        (said,) = find_unlinked(workspace.calls("check"))
+        assert said.startswith("1 more call of 'check' could not be linked to any definition: app.py:3; ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from cq.questions.path import PathOptions
 from cq.questions.read import ReadOptions
 from cq.questions.sig_impact import SignatureOptions
 from cq.surfaces.render.answer import render_answer
+from tests.support.checks import open_fixture
 from tests.support.fixture import parse_fixture
 
 TREE = """
@@ -263,3 +265,42 @@ def test_names_that_tell_twins_apart_are_never_shown(workspace: Workspace):
 def test_a_page_of_calls_is_about_the_target_it_was_asked_about(workspace: Workspace):
     answer = workspace.calls(CallsOptions("send", include=("tests/*",)))
     assert place_of(answer) == ("lib/busy.py", 1)  # filters are about who calls, not about what is meant
+
+
+SIGNALS = """
+#- app/dispatch.py
+class Signal:
+    def send(self, sender):
+        return sender
+
+
+class ModelSignal(Signal):
+    def connect(self, receiver):
+        return receiver
+#- app/signals.py
+from app.dispatch import ModelSignal, Signal
+
+post_save = ModelSignal()
+typed: Signal = make()
+#- app/bus.ts
+class Emitter { emit(name: string) { return name; } }
+export const bus = new Emitter();
+"""
+
+
+def test_an_attribute_of_an_instance_is_the_method_of_its_class(tmp_path: Path):
+    with open_fixture(tmp_path, SIGNALS) as workspace:
+        for text, name in (
+            ("post_save.send", "Signal.send"),
+            ("post_save.connect", "ModelSignal.connect"),
+            ("app.signals.post_save.send", "Signal.send"),
+            ("typed.send", "Signal.send"),
+            ("bus.emit", "Emitter.emit"),
+        ):
+            answer = workspace.read(text)
+            assert answer.insight is not None
+            assert answer.insight.target is not None
+            assert answer.insight.target.name == name, text
+        nothing = workspace.calls("pre_save.send")
+        assert (nothing.found, nothing.suggestions[0]) == (0, "Signal.send")
+        assert workspace.read("post_save.nothing").found == 0

@@ -114,7 +114,7 @@ def test_a_question_is_one_package_and_one_row(toy: Path):
     assert run("cli", "completion", "words", "--", "toy", "--tone", "").split() == ["flat", "sharp"]
     step = {"type": "toy", "target": "save", "loud": True, "lang": "py"}
     assert "SAVE flat python" in run("cli", "run", "--step", json.dumps(step))
-    assert "cq toy --loud --lang py save" in run("cli", "run", "--step", json.dumps(step), "--card")
+    assert "cq toy save --loud --lang py" in run("cli", "run", "--step", json.dumps(step), "--card")
     assert "there is no key 'luod'" in run("cli", "run", "--step", json.dumps({**step, "luod": 1}), status=2)
     asked = {"what": "toy", "target": "save", "options": {"tone": "sharp"}, "page": 2}
     assert "save sharp" in run("mcp", json.dumps(asked))

@@ -8,7 +8,8 @@ takes it as JSON, and `read_form` turns what was written into the options.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from keyword import iskeyword
 from typing import (
@@ -115,6 +116,19 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def check(self) -> None:
         """UsageError for values that are none; asked before an index is made."""
+
+    def command(self, name: str, **changes: Any) -> str:
+        """The command line that asks this, with some of it changed; of the same tree, where `place` says so."""
+        asked = msgspec.structs.replace(self, **changes)
+        usual = {field.name: field.default for field in msgspec.structs.fields(self)}
+        written: list[tuple[Written, Any]] = []
+        for one in find_written(type(self)):
+            value = getattr(asked, one.field)
+            if not one.part and value != usual[one.field] and (not one.option.flags or value == one.value):
+                written.append((one, value))
+        page = getattr(asked, "page", None)
+        more = [*(page.flags() if isinstance(page, Page) else ()), *getattr(asked, "place", ())]
+        return write_command(name, written, more)
 
     def for_lines(self) -> Self:
         """The same question asked for bare lines: what they have no room for need not be found."""
@@ -294,6 +308,25 @@ def make_form(
         name, fields, bases=(base,), frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True,
         rename=renamed or None, **config,
     )  # fmt: skip
+
+
+def write_command(name: str, written: Iterable[tuple[Written, Any]], more: Iterable[str] = ()) -> str:
+    """As a line to paste: what is asked about first, or, where it looks like an option, behind a mark at the end."""
+    arguments: list[str] = []
+    words: list[str] = []
+    for one, value in written:
+        texts = [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]
+        if one.option.argument:
+            arguments += texts
+        elif one.shape == "flag":
+            words.append(one.short or f"--{one.name}")
+        else:
+            texts = [",".join(texts)] if one.option.parse is not None else texts
+            words += [f"--{one.name} {shlex.quote(text)}" for text in texts]
+    quoted = [shlex.quote(text) for text in arguments]
+    if any(not text or text.startswith("-") for text in arguments):
+        return " ".join(["cq", name, *words, *more, "--", *quoted])
+    return " ".join(["cq", name, *quoted, *words, *more])
 
 
 def spread(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> list[Mapping[str, Any]]:

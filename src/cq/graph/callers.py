@@ -154,6 +154,8 @@ class Callers:
                         found = join(found, dict.fromkeys(kinds or [UNKNOWN], PARAMETER))
                 elif isinstance(kind, Class) and (function is method or self.skipped(thing, method) == 1):
                     found = join(found, {UNKNOWN: PARAMETER} if is_open(receiver) else {kind: PARAMETER})
+        if method.definition.name in linker.dialect(method.unit).implied_names:
+            found = join(found, {UNKNOWN: PARAMETER})  # operators, loops and the like call it too
         return found if places else linker.unknown
 
     def _find_own(

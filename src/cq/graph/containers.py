@@ -23,6 +23,7 @@ from cq.model.code import (
     Store,
     Text,
     Value,
+    label_items,
 )
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Containers:
         name, bind = unit.container_name(container.value)
         if not name or (bind is not None and unit.is_local(bind.scope)):
             return
-        for other, store in linker.documents.stores(f"[]{name}") or ():
+        for other, store in linker.documents.stores(label_items(name)) or ():
             if other is not unit and container in linker.store_base(other, store):
                 yield other, store
 

@@ -8,6 +8,7 @@ names. Everything else (scopes, flows, members, candidates) is the linker's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from cq.graph.items import Written, get_kind
@@ -87,6 +88,12 @@ class Dialect:
     def resolve_import(self, linker: Linker, unit: View, level: int, module: str, name: str) -> Values:
         """What an import binds; `name` "*" is the module itself."""
         return linker.unknown
+
+    @cached_property
+    def implied_names(self) -> frozenset[str]:
+        """Methods that run without a call of their name."""
+        every = (*self.runs.values(), *self.builtin_runs.values(), *self.element_runs.values())
+        return frozenset(name for names in every for each in names for name in each.split("|"))
 
     def find_origin(self, linker: Linker, unit: View, value: Imported) -> Thing | None:
         """What an import binds that is nothing to call: the type, or the module that binds the name to a value, along

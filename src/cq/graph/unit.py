@@ -22,6 +22,7 @@ from cq.model.code import (
     NamedKind,
     Site,
     Store,
+    label_items,
     split_receiver,
 )
 
@@ -74,7 +75,7 @@ def find_called(code: Code) -> set[str]:
 def find_stored(code: Code) -> set[str]:
     """The names of a Unit's `stores_by_name`."""
     found = {store.name for store in code.stores if store.name is not None and store.base not in _SELF}
-    return found | {f"[]{base.rpartition('.')[2]}" for base in _find_foreign(code)}
+    return found | {label_items(base.rpartition(".")[2]) for base in _find_foreign(code)}
 
 
 def _find_foreign(code: Code) -> set[str]:
@@ -152,14 +153,14 @@ class Unit(Items):
 
     @cached_property
     def stores_by_name(self) -> dict[str, list[Store]]:
-        """Assignments to attributes of what is not `self`; under `[]jobs` elements that are put into what comes from
-        another document."""
+        """Assignments to attributes of what is not `self`; under `label_items` elements that are put into what
+        comes from another document."""
         found: dict[str, list[Store]] = {}
         for store in self.code.stores:
             if store.name is not None and store.base not in _SELF:
                 found.setdefault(store.name, []).append(store)
         for base in sorted(_find_foreign(self.code)):
-            found.setdefault(f"[]{base.rpartition('.')[2]}", []).extend(self.item_stores.get(base, ()))
+            found.setdefault(label_items(base.rpartition(".")[2]), []).extend(self.item_stores.get(base, ()))
         return found
 
     @cached_property

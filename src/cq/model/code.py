@@ -575,6 +575,16 @@ class Branch(msgspec.Struct, frozen=True, gc=False, array_like=True):
     is_empty: bool = False  # of an `except`: nothing stands in it but `pass`, texts and comments
 
 
+def label_type(name: str) -> str:
+    """Under which name is bound what only types can name; a value may have the name itself."""
+    return f"<{name}>"
+
+
+def label_items(name: str) -> str:
+    """Under which name a document stores the elements that it puts into what another one calls so."""
+    return f"[]{name}"
+
+
 # How definitions are entered: by their own name (a table language), as a class or interface by the name of what it
 # extends or implements, as a class by the name of its metaclass, as an impl of Rust by its type ("*" for any type) and
 # by its trait, as a macro by its name.

@@ -32,13 +32,13 @@ class CqError(Exception):
         return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
-def suggest(word: str, names: Iterable[str], listed: str = "there are") -> str:
-    """A hint for a word that is none of these: the nearest of them, then all."""
+def suggest(word: str, names: Iterable[str], then: str | None = None) -> str:
+    """A hint for a word that is none of these names: the nearest, if one is near, and then all, or what `then` says."""
     from difflib import get_close_matches
 
     known = list(names)
     close = get_close_matches(word, known, n=1)
-    return (f"did you mean {close[0]!r}? " if close else "") + f"{listed} {', '.join(known) or 'none'}"
+    return (f"did you mean {close[0]!r}? " if close else "") + (then or f"there are {', '.join(known) or 'none'}")
 
 
 class UsageError(CqError):

@@ -347,8 +347,12 @@ class _Transfer:
         actual = self.actuals.get(number, NOTHING) if isinstance(number, int) else self._free(str(number))
         for key in ref[2:]:
             if isinstance(key, (str, int)):
-                actual = self.run.field(actual, key)
+                actual = self._read(actual, key)
         return actual
+
+    def _read(self, value: Value, key: Key) -> Value:
+        """What the function read off a parameter: `request.args` is a source where a request is passed."""
+        return self.run.read_attribute(value, key) if isinstance(key, str) else self.run.field(value, key)
 
     def _free(self, name: str) -> Value:
         """A variable of a function around the one that is called."""
@@ -368,7 +372,7 @@ class _Transfer:
         else:
             actual = self.actuals.get(source.parameter, NOTHING)
         for key in source.fields:
-            actual = self.run.field(actual, key)
+            actual = self._read(actual, key)
         taints = actual.taints if shallow else self.run.deep(actual)
         return [self._graft(taint, one) for one in taints]
 

@@ -22,6 +22,7 @@ from cq.model.code import (
     Name,
     Operated,
     Text,
+    label_type,
 )
 from cq.model.code import Value as Form
 from cq.model.edge import Candidate, Mistake, find_mistake
@@ -418,7 +419,7 @@ class Engine:
     def _find_class(self, document: Document, scope: int, base: Form) -> tuple[Document, Definition] | None:
         if not isinstance(base, str):
             return None
-        for bind in document.binds.get((-1, base.partition(".")[0]), document.binds.get((-1, f"<{base}>"), ())):
+        for bind in document.binds.get((-1, base.partition(".")[0]), document.binds.get((-1, label_type(base)), ())):
             value = self.import_value(document, bind)
             for closure in value.closures:
                 other = self.program.find_document(closure.path, closure.document)

@@ -817,21 +817,22 @@ class Interpreter:
         keywords: Mapping[str, Value],
         receiver: Value,
     ) -> None:
+        told: set[str] = set()  # kinds that a surer rule has told already
         for name in names:
             for rule in self.rules.sinks.get(name, ()):
+                if rule.kind in told:
+                    continue
                 if not all(self.meets(predicate, args, keywords, receiver) for predicate in rule.when):
                     continue
                 self.engine.note_rule(self.engine.sinks_seen, rule.id, self.place)
                 if not rule.args:
                     self._report_fact(rule, site)
-                    continue
+                    told.add(rule.kind)
                 for argument in rule.args:
                     for value in self.select(argument, args, keywords, receiver):
-                        if rule.needs_prefix and has_host(value.prefix):
-                            continue
-                        taints = self.deep(value)
-                        if taints:
-                            self._report(rule, taints, site.name if site is not None else name)
+                        taints = () if rule.needs_prefix and has_host(value.prefix) else self.deep(value)
+                        if taints and self._report(rule, taints, site.name if site is not None else name):
+                            told.add(rule.kind)
 
     def select(
         self, argument: int | str, args: Sequence[Value], keywords: Mapping[str, Value], receiver: Value
@@ -904,10 +905,11 @@ class Interpreter:
         place = self.place if site is None else self.place._replace(start=site.start, end=site.end)
         self.flows.setdefault((rule.id, place), Flow(rule.id, place, self.function.place, None, ""))
 
-    def _report(self, rule: SinkRule, taints: Iterable[Taint], what: str) -> None:
-        for taint in taints:
-            if rule.kind not in taint.removed:
-                self.report(rule.id, self.place, self._step(taint, "sink", what), what)
+    def _report(self, rule: SinkRule, taints: Iterable[Taint], what: str) -> bool:
+        harmful = [taint for taint in taints if rule.kind not in taint.removed]
+        for taint in harmful:
+            self.report(rule.id, self.place, self._step(taint, "sink", what), what)
+        return bool(harmful)
 
     def report(self, rule: str, place: Place, taint: Taint, what: str) -> None:
         """A flow where data comes from outside, a hit where it comes from a parameter."""

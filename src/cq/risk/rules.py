@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from pkgutil import get_data
@@ -15,7 +14,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta
 
-from cq.model.errors import ConfigError
+from cq.model.errors import ConfigError, suggest
 
 Severity = Literal["low", "medium", "high", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -275,8 +274,7 @@ def _list_by_name(table: dict[str, list[_Named]], rules: Iterable[_Named]) -> No
 
 
 def _suggest(word: str, known: Iterable[str]) -> str:
-    close = get_close_matches(word, known, n=1)
-    return (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(known)}"
+    return suggest(word, known)
 
 
 def _find_table(text: str, table: str, number: int) -> int:

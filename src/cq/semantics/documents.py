@@ -12,7 +12,7 @@ from cq.graph.links import imported_key
 from cq.graph.scopes import ROOT
 from cq.graph.unit import Unit
 from cq.language import describe
-from cq.model.code import Bind, Code, Defined, Imported, NamedKind, Parameter, Site
+from cq.model.code import Bind, Code, Defined, Imported, NamedKind, Parameter, Site, label_type
 from cq.model.edge import Candidate, Links, SymbolRef
 from cq.model.facts import Call, Import, References, Symbol
 from cq.semantics.memory import Memory, remembered
@@ -248,7 +248,7 @@ class Documents:
     def find_value(self, ref: SymbolRef, name: str) -> SymbolRef:
         """Links know the module that a value is imported from, not the value."""
         home = self.unit(ref.candidates[0].path, ref.candidates[0].document) if ref.evidence == "value" else None
-        if home is None or not {name, f"<{name}>"} & home.scopes[ROOT].keys():
+        if home is None or not {name, label_type(name)} & home.scopes[ROOT].keys():
             return ref
         return msgspec.structs.replace(ref, candidates=(Candidate(home.path, home.document, name),))
 

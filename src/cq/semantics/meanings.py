@@ -22,6 +22,7 @@ from cq.model.code import (
     Store,
     Text,
     Value,
+    label_type,
 )
 from cq.model.edge import CONFIDENCE, Candidate, SymbolRef
 from cq.model.facts import Binding, FileFacts, Import, Reference, Symbol
@@ -401,7 +402,7 @@ class Meanings:
 
 def _find_binds(unit: Unit, scope: int, name: str, start: int, *, is_type: bool) -> Sequence[Bind]:
     """Types of TypeScript, Rust, … are bound apart from values, and one name may be both."""
-    labels = (f"<{name}>", name) if is_type else (name, f"<{name}>")
+    labels = (label_type(name), name) if is_type else (name, label_type(name))
     return next((binds for label in labels if (binds := unit.find(scope, label, start))), ())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +14,7 @@ from cq.graph.walk import Link, Neighbors, Reached
 from cq.language import Offer, all_languages, describe
 from cq.model.answer import Answer, Finding, NodeDetails
 from cq.model.edge import RELATIONS, Candidate, Edge
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.model.facts import Call, is_looked_up
 from cq.model.status import Degraded
 from cq.semantics.memory import remembered
@@ -104,8 +103,7 @@ def check_walk(depth: int, edges: Collection[str], least: float) -> None:
         raise UsageError(f"--min-confidence {least:g} is out of range", hint="it is 0 to 1")
     for name in edges:
         if name not in KINDS:
-            close = get_close_matches(name, KINDS, n=1)
-            hint = (f"did you mean {close[0]!r}? " if close else "") + f"kinds: {', '.join(KINDS)}"
+            hint = suggest(name, KINDS, f"kinds: {', '.join(KINDS)}")
             raise UsageError(f"there are no edges of kind {name!r}", hint=hint)
 
 

@@ -342,6 +342,9 @@ def say_nothing(files: Files, command: str, target: str, message: str = "") -> A
         message = f"{target} is a file: `cq impact {quoted}` and `cq imports --module {quoted}` are about files"
     event = Degraded(command, "info", "no_target", message or f"nothing is named {target!r} here", target)
     near = tuple(other for other in files.near_names(name) if other != name)
+    if "." in target.replace("::", ".") and ":" not in target.replace("::", "."):  # of another owner, first
+        rows = rank_twins(files, (Definition(*row) for row in files.definitions(name)))
+        near = tuple(dict.fromkeys([*(row.symbol.qualified_name for row in rows[:MAX_OTHERS]), *near]))
     run = Run(generation=files.generation)
     return Answer(SCHEMA_VERSION, command, run, {"query": target}, degraded=(event,), suggestions=near)
 
@@ -423,7 +426,55 @@ def _find_named(files: Files, dotted: str) -> list[Definition]:
     rows = [Definition(*row) for row in files.definitions(name)]
     if not rows and "." not in dotted:
         return list(_find_inner(files, name))
-    return [row for row in rows if "." not in dotted or row.is_called(dotted)]
+    return [row for row in rows if "." not in dotted or row.is_called(dotted)] or _find_on_value(files, dotted)
+
+
+def _find_on_value(files: Files, dotted: str) -> list[Definition]:
+    """`post_save.send`, where `post_save = ModelSignal()`: the method of the class that it is made of, or of the class
+    that its type names, be it inherited. As the code writes it, so that it needs no links."""
+    owner, _, name = dotted.rpartition(".")
+    found: dict[tuple[str, int, int], Definition] = {}
+    for row in [Definition(*row) for row in files.definitions(owner.rpartition(".")[2])] if owner else ():
+        if row.symbol.kind_group != "value" or not row.is_called(owner):
+            continue
+        written = _MADE.match(row.file.text, row.symbol.name_end)
+        kinds = [kind.decode() for kind in (written["made"], written["type"]) if kind] if written else []
+        members = (_find_member(files, kind, name, row.file.path) for kind in kinds)
+        found |= {each.key: each for each in next(filter(None, members), [])}
+    return list(found.values())
+
+
+# Behind its name: `: Type`, `= Class(`, `= new Class(`.
+_MADE = re.compile(
+    rb"\s*(?::\s*&?(?P<type>[\w.:]+)[^=\n]{0,100})?"
+    rb"(?:=\s*(?:await\s+)?(?:new\s+)?(?P<made>[A-Za-z_][\w.]*)\s*(?:<[^()\n]{0,100}>)?\()?"
+)
+_MAX_BASES = 50  # classes whose bases are looked through
+
+
+def _find_member(files: Files, kind: str, name: str, path: str) -> list[Definition]:
+    """What a class, or the nearest of those it inherits from, defines under a name; of several classes of one name the
+    one of that file."""
+    todo, seen = [(kind, path)], set[str]()
+    while todo and len(seen) < _MAX_BASES:
+        written, near = todo.pop(0)
+        simple = re.split(r"\.|::", re.split(r"[\[<(]", written)[0])[-1].strip()
+        if not simple or simple in seen:
+            continue
+        seen.add(simple)
+        rows = [Definition(*row) for row in files.definitions(simple)]
+        rows = [row for row in rows if row.symbol.kind_group in ("class", "type")]
+        rows = [row for row in rows if row.file.path == near] or rows
+        members = [
+            Definition(row.file, row.document, number)
+            for row in rows
+            for number, symbol in enumerate(row.siblings)
+            if symbol.parent == row.number and symbol.name == name
+        ]
+        if members:
+            return members
+        todo += [(base, row.file.path) for row in rows for base in row.symbol.bases]
+    return []
 
 
 def _find_inner(files: Files, name: str) -> Iterator[Definition]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from functools import cache
 from typing import NamedTuple
 
 from cq.language import TEXT, all_languages
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 
 _SHEBANG = re.compile(rb"#![ \t]*([^\s]+)([^\r\n]*)")
 _EMACS = re.compile(rb"-\*-[ \t]*(?:(?:[^\r\n]*?[; \t])?mode:[ \t]*([\w+#-]+)|([\w+#-]+)[ \t]*-\*-)", re.IGNORECASE)
@@ -89,7 +88,6 @@ def get_language_id(name: str) -> str:
     """The id people mean by a name (`py`, `c++`); UsageError with the nearest one for a name that is none."""
     found = name if name in all_languages() else find_language(name)
     if found is None:
-        close = get_close_matches(name.lower(), all_languages(), n=1)
-        hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq languages` lists them"
+        hint = suggest(name.lower(), all_languages(), "`cq languages` lists them")
         raise UsageError(f"unknown language {name!r}", hint=hint)
     return found

@@ -6,7 +6,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +13,7 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from cq.model.answer import ArtifactRef
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.opening import read_file
 from cq.store.lock import write_file
 
@@ -172,8 +171,7 @@ def get(store: ArtifactStore, name: str) -> Any:
     """UsageError for a name that is none."""
     value = load(store, name)
     if value is None:
-        close = get_close_matches(name, store.names(), n=1)
-        hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq artifact list` lists them"
+        hint = suggest(name, store.names(), "`cq artifact list` lists them")
         raise UsageError(f"there is no artifact {name!r}", hint=hint)
     return value
 

@@ -41,6 +41,7 @@ from cq.model.code import (
     find_inner,
     find_outer,
     find_updates,
+    label_type,
     replace_inner,
     replace_values,
     split_receiver,
@@ -342,7 +343,7 @@ class CodeDraft:
                     ]
         for definition in definitions:
             if definition.name and definition.start not in self.lambdas and definition.start not in self.unbound:
-                name = f"<{definition.name}>" if definition.kind in language.type_kinds else definition.name
+                name = label_type(definition.name) if definition.kind in language.type_kinds else definition.name
                 found.append(
                     (definition.start, name, Defined(definition.start), definition.scope, definition.start, None, -1)
                 )

@@ -30,6 +30,7 @@ from cq.model.code import (
     Text,
     TypeOf,
     Value,
+    label_type,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Declarations:
     def _find_name(self, unit: View, scope: int, name: Name, as_type: bool, steps: int) -> Thing | Alias | None:
         first, _, path = name.partition(".")
         found: Thing | Alias | None = None
-        for label in (f"<{first}>", first) if as_type and not path else (first,):
+        for label in (label_type(first), first) if as_type and not path else (first,):
             if binds := unit.find(scope, label, ANYWHERE):
                 for bind in binds:
                     found = found or self.find(unit, bind.scope, bind.value, as_type=as_type, steps=steps)
@@ -133,7 +134,7 @@ class Declarations:
             elif isinstance(found, Class):
                 unit, symbol = found.unit, found.definition.symbol
                 found = None
-                for label in (f"<{name}>", name) if as_type else (name,):
+                for label in (label_type(name), name) if as_type else (name,):
                     for bind in unit.bound(symbol, label):
                         found = found or self.find(unit, symbol, bind.value, as_type=as_type, steps=steps - 1)
             else:

@@ -8,7 +8,7 @@ from cq.languages.ecmascript.holders import UNWRAP_DEPTH, HolderReader
 from cq.languages.ecmascript.modifiers import find_modifiers
 from cq.languages.ecmascript.scopes import WrittenClass
 from cq.languages.ecmascript.values import QUOTES, VALUE_TEXT, ModuleCall, read_dotted, substitute
-from cq.model.code import NULL, AliasOf, Attribute, Choice, Dictionary, Imported, Lambda, Name, Typed, Value
+from cq.model.code import NULL, AliasOf, Attribute, Choice, Dictionary, Imported, Lambda, Name, Typed, Value, label_type
 from cq.syntax.excerpt import clip
 from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Draft
 from cq.syntax.tree import (
@@ -111,7 +111,7 @@ class DefinitionReader(HolderReader):
             draft.body_start, draft.body_end = start_of(value), end_of(value)
         draft.signature = clip(collector.text, draft.head, draft.end, 2 * VALUE_TEXT).removesuffix(";")
         known = substitute(self.value(collector, value), dict(parameters))
-        self.bind(collector, draft.start, draft.end, f"<{draft.name}>", AliasOf(known))
+        self.bind(collector, draft.start, draft.end, label_type(draft.name), AliasOf(known))
 
     def _read_unnamed(self, collector: Collector, node: Node) -> None:
         """`(a: A): B` is called `()`, `new (a: A): B` is called `new ()`, and `[key: string]: A` by its brackets."""

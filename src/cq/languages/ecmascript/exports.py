@@ -11,7 +11,7 @@ from cq.graph.scopes import ROOT
 from cq.graph.things import External, Module
 from cq.graph.values import IMPORT, NOTHING, Values, join, raised
 from cq.languages.ecmascript.modules import Modules
-from cq.model.code import Bind, Imported
+from cq.model.code import Bind, Imported, label_type
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -40,7 +40,7 @@ class Exports:
         """The bindings that leave a module under a name."""
         found = unit.bound(ROOT, f"export {name}")
         if not found and name in (unit.public() or ()):
-            found = unit.bound(ROOT, f"<{name}>") if as_type else ()
+            found = unit.bound(ROOT, label_type(name)) if as_type else ()
             found = found or [bind for bind in unit.bound(ROOT, name) if not bind.inner]
         return found
 

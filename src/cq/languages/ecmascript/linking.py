@@ -38,6 +38,7 @@ from cq.model.code import (
     TuplePart,
     Unwrapped,
     Value,
+    label_type,
 )
 from cq.model.facts import Import
 
@@ -131,7 +132,7 @@ class TypeScriptDialect(Dialect):
         unit, definition = kind.unit, kind.definition
         order: dict[Thing | None, None] = {kind: None}
         # No more than an order has room for: of thousands, each would list all of them.
-        for start in find_defined(unit.bound(definition.scope, f"<{definition.name}>")[: MAX_ORDER + 2]):
+        for start in find_defined(unit.bound(definition.scope, label_type(definition.name))[: MAX_ORDER + 2]):
             merged = linker.thing(unit, start)
             if isinstance(merged, Class) and merged is not kind:
                 order[merged] = None

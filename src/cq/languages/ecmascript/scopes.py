@@ -27,6 +27,7 @@ from cq.model.code import (
     SeenIn,
     Typed,
     Value,
+    label_type,
 )
 from cq.syntax.code import MAX_ELEMENTS
 from cq.syntax.language import Draft
@@ -156,7 +157,7 @@ class Placement:
         holders = NestedSpans((start, end) for start, end, _ in tests).find(start for start, _ in inferred)
         for (_, name), start in zip(inferred, holders, strict=True):
             if start >= 0:
-                self._code.binds.append((start, start, f"<{name}>", AliasOf(None), known_to[start]))
+                self._code.binds.append((start, start, label_type(name), AliasOf(None), known_to[start]))
 
     def _define_classes(self, drafts: list[Draft]) -> dict[int, Draft]:
         """By where their bodies begin."""
@@ -169,7 +170,7 @@ class Placement:
             found[at] = draft
             implemented = tuple(("implements", value) for value in written.implemented)
             code.definitions[draft.head] = (written.kind, (), None, written.bases, implemented)
-            code.binds += [(at, at, f"<{name}>", AliasOf(value), -1) for name, value in written.parameters]
+            code.binds += [(at, at, label_type(name), AliasOf(value), -1) for name, value in written.parameters]
             for base in (*written.bases, *written.implemented):
                 name = base.base if isinstance(base, Element) else base
                 if isinstance(name, str):
@@ -261,7 +262,7 @@ class Placement:
             if draft is not None and draft.head in code.definitions and around in self._anonymous:
                 is_type = code.definitions[draft.head][0] in self._type_kinds
                 code.unbound.add(draft.head)
-                label = f"<{draft.name}>" if is_type else draft.name
+                label = label_type(draft.name) if is_type else draft.name
                 code.binds.append((around, around, label, Defined(draft.head), self._anonymous[around].end))
 
     def _place_names(self) -> None:

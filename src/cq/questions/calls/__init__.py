@@ -11,13 +11,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
 from cq.answers import ask_servers
 from cq.answers.options import AskWarmServers, Exclude, Include, Inside, Languages, OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.unlinked import note_unlinked
 from cq.answers.words import count_places
 from cq.identity import call_site_id
 from cq.model.answer import (
@@ -98,17 +99,6 @@ class CallsOptions(Options, frozen=True):
 
     def for_lines(self) -> CallsOptions:
         return msgspec.structs.replace(self, servers=bool(self.servers))
-
-    def command(self, page: Page, *more: str) -> str:
-        """The same question, of another page or narrowed."""
-        lists = {"in": self.inside, "include": self.include, "exclude": self.exclude}
-        given = [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
-        given += [f"--lang {','.join(self.languages)}"] if self.languages else []
-        given += [
-            flag for flag, on in (("--family", self.family), ("--certain", self.certain), ("--why", self.why)) if on
-        ]
-        given += [f"--receiver {shlex.quote(self.receiver)}"] if self.receiver else []
-        return " ".join(["cq calls", shlex.quote(self.target), *given, *more, *page.flags(), *self.place])
 
 
 class Site:
@@ -369,6 +359,8 @@ class _Assembly:
             what = f"is a {self.named[0].symbol.kind} here" if self.named else "is not defined here"
             message = f"{options.target!r} {what}; these calls mean something from outside"
             events.append(Degraded("calls", "info", "external", message, options.target))
+        if self.relations is not None and not options.receiver:
+            events += note_unlinked(self.relations, "calls", self.targets[:1], options.place)
         return Answer(
             SCHEMA_VERSION,
             "calls",
@@ -468,19 +460,19 @@ class _Assembly:
         note = f"narrow them with {narrow}; also --receiver NAME, --in DIR" if narrow else ""
         return [Section("Possible Sites, Grouped", "groups", len(possible), tuple(rows), note=note, aside=True)]
 
-    def _find_narrowest(self) -> str:
+    def _find_narrowest(self) -> dict[str, Any]:
         """The one option that leaves most out and still something."""
         possible = self._possible
         if not possible:
-            return ""
+            return {}
         if len(possible) < len(self.sites):
-            return "--certain"
+            return {"certain": True}
         sources = [site for site in possible if site.file.role not in ("test", "doc")]
         name, count = _most(Counter(_find_directory(site.file.path) for site in sources or possible))[0]
         if count < len(possible) and name != "." and name not in self.options.inside:
-            return f"--in {shlex.quote(name)}"
+            return {"inside": (*self.options.inside, name)}
         name, count = _most(Counter(_name_receiver(site.call) for site in possible))[0]
-        return f"--receiver {shlex.quote(name)}" if count < len(possible) and name != _NO_RECEIVER else ""
+        return {"receiver": name} if count < len(possible) and name != _NO_RECEIVER else {}
 
     def _definitions(self) -> tuple[Finding, ...]:
         wanted = {row.key for row in self.targets}
@@ -617,8 +609,8 @@ class _Assembly:
         commands: list[str] = []
         if (page.number - 1) * page.size + shown < len(self.sites):
             if narrow := self._find_narrowest():
-                commands.append(options.command(msgspec.structs.replace(page, number=1), narrow))
-            commands.append(options.command(page.next()))
+                commands.append(options.command("calls", page=msgspec.structs.replace(page, number=1), **narrow))
+            commands.append(options.command("calls", page=page.next()))
         commands.append(" ".join(["cq search", shlex.quote(self.name), *options.place]))
         asked = {row.key for row in self.targets}
         others = [row for row in self.all if row.key not in asked and row.file.path.isprintable()][:1]

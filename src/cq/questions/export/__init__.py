@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 
 from cq.model.artifact import (
@@ -33,7 +32,7 @@ from cq.model.artifact import (
     Row,
 )
 from cq.model.embedding import EmbeddingState
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.opening import read_file
 from cq.questions.export.document import Document, load_documents, open_links
 from cq.questions.export.facts import (
@@ -111,8 +110,7 @@ def select_artifacts(only: Sequence[str]) -> frozenset[str]:
     """All of them for none; UsageError with the nearest name for one that does not exist."""
     for name in only:
         if name not in ARTIFACTS:
-            close = get_close_matches(name, ARTIFACTS, n=1)
-            hint = (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(ARTIFACTS)}"
+            hint = suggest(name, ARTIFACTS)
             raise UsageError(f"unknown artifact {name!r}", hint=hint)
     return frozenset(only or ARTIFACTS)
 

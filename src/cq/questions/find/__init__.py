@@ -25,7 +25,7 @@ from cq.answers.options import Languages, Option, Options, split
 from cq.embed import find_blends
 from cq.model.answer import SCHEMA_VERSION, Run, Truncation
 from cq.model.config import FindConfig
-from cq.model.errors import ProviderError, StoreError, UsageError
+from cq.model.errors import ProviderError, StoreError, UsageError, suggest
 from cq.model.facts import CHUNK_KINDS, KIND_GROUPS
 from cq.model.find import FindAnswer, Node, Result, ScoreParts
 from cq.model.find import Snapshot as FileSnapshot
@@ -143,10 +143,7 @@ class FindOptions(Options, frozen=True):
                 raise UsageError(f"--{name} {value:g} is out of range", hint=f"it is {least} to {most}")
         for kind in self.kinds:
             if kind not in KINDS:
-                from difflib import get_close_matches
-
-                close = get_close_matches(kind, KINDS, n=1)
-                hint = (f"did you mean {close[0]!r}? " if close else "") + f"kinds: {', '.join(KINDS)}"
+                hint = suggest(kind, KINDS, f"kinds: {', '.join(KINDS)}")
                 raise UsageError(f"there are no chunks of kind {kind!r}", hint=hint)
         wanted = {"lexical_only": ("semantic", "hybrid"), "vector_only": ("lexical", "hybrid")}.get(config.profile, ())
         if self.mode in wanted:

@@ -10,6 +10,7 @@ import msgspec
 from cq.answers.edges import Edges, Least
 from cq.answers.options import OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.unlinked import note_unlinked
 from cq.graph.walk import Reached, Walk
 from cq.model.answer import SCHEMA_VERSION, Answer, Confidence, Insight, Run, Section, Slice, bucket
 from cq.model.edge import Candidate
@@ -84,6 +85,7 @@ def ask(snapshot: Snapshot, options: GraphOptions) -> Answer:
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
         ),
         sections=sections,
+        degraded=note_unlinked(relations, "graph", targets[:1]) if "dependents" in walks else (),
         truncated=(*(cap for found in walks.values() for cap in found.truncated), *cut),
         edges=describe_links(relations, links),
     )

@@ -12,6 +12,7 @@ import msgspec
 from cq.answers.edges import Edges, Least
 from cq.answers.options import Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.unlinked import note_unlinked
 from cq.answers.words import count
 from cq.graph.walk import Link, Reached
 from cq.languages.facts import extract_facts
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
 
 MAX_DEFINED = 50  # definitions of a path or module that are followed
+MAX_NAMED = 3  # definitions whose calls that no link knows are told
 MAX_VALUES = 100  # constants and fields of changed lines: who names one is looked for in all files with its name
 
 
@@ -157,7 +159,9 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
     drivers += [f"{direct} direct dependents"] if direct else []
     drivers += [f"{len(files)} files"] if len(files) > 5 else []
     is_tested = in_tests > 0 or any(find_role(path) == "test" for path in parts)
-    drivers += ["no test is known to reach it"] if not is_tested else []
+    unlinked = note_unlinked(relations, "impact", [row for row in rows if row.symbol.body_start >= 0][:MAX_NAMED])
+    # A test may be among the calls that nothing is known of.
+    drivers += ["no test is known to reach it"] if not is_tested and not unlinked else []
     level = "high" if left or direct > 20 or len(files) > 20 else "medium" if direct > 3 or not is_tested else "low"
     return Answer(
         SCHEMA_VERSION,
@@ -175,7 +179,7 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
         ),
         sections=sections,
-        degraded=events,
+        degraded=(*events, *unlinked),
         truncated=(
             *_cut("definitions", MAX_DEFINED, len(defined)),
             *_cut("values", MAX_VALUES, len(values)),

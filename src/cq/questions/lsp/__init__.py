@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from cq.answers.options import AskServers, Option, Options, Paged, find_languages
 from cq.answers.page import Page, count_tokens, take
 from cq.model.answer import SCHEMA_VERSION, Answer, Degradation, Finding, Insight, Run, Section, ServerDetails, Target
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.model.provider import (
     Action,
     Diagnostic,
@@ -79,8 +78,7 @@ class LspOptions(Options, frozen=True):
     def check(self) -> None:
         self.page.check()
         if self.plane not in ABOUT:
-            close = get_close_matches(self.plane, ABOUT, n=1)
-            hint = (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(ABOUT)}"
+            hint = suggest(self.plane, ABOUT)
             raise UsageError(f"there is no plane {self.plane!r}", hint=hint)
         scope = ABOUT[self.plane][1]
         if scope == "all" and self.target:

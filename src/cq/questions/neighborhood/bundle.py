@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
@@ -14,7 +13,7 @@ from cq.answers.options import AskWarmServers, Budgeted, Option, Options, Positi
 from cq.answers.page import Page
 from cq.model.answer import Truncation
 from cq.model.edge import Candidate
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.model.neighborhood import (
     SLICE_KINDS,
     ArtifactPointer,
@@ -132,8 +131,7 @@ class NeighborhoodOptions(Options, frozen=True):
         for kinds, known, flag in ((self.slices, SLICE_KINDS, "--slices"), (dict(self.expand), EXPANDABLE, "--expand")):
             for kind in kinds:
                 if kind not in known:
-                    close = get_close_matches(kind, known, n=1)
-                    hint = (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(known)}"
+                    hint = suggest(kind, known)
                     raise UsageError(f"{flag} does not know {kind!r}", hint=hint)
 
         unused = [kind for kind, _ in self.expand if not self.wants(kind)]

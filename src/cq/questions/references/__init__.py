@@ -6,7 +6,6 @@ name fits; one that links say means something else is left out, unless a server 
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
@@ -55,14 +54,6 @@ class ReferencesOptions(Options, frozen=True):
     page: Paged = Page()
     servers: AskServers = True
     place: tuple[str, ...] = ()  # what suggested commands must repeat to be about the same tree, quoted
-
-    def next(self) -> str:
-        """The command for the next page."""
-        lists = {"in": self.inside, "include": self.include, "exclude": self.exclude}
-        given = [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
-        given += [f"--lang {','.join(self.languages)}"] if self.languages else []
-        given += [flag for flag, on in (("--certain", self.certain), ("--no-lsp", not self.servers)) if on]
-        return " ".join(["cq references", shlex.quote(self.target), *given, *self.page.next().flags(), *self.place])
 
 
 class _Mention(msgspec.Struct):
@@ -123,9 +114,8 @@ def ask(snapshot: Snapshot, options: ReferencesOptions) -> Answer:
         Section("Asked", "sources", 0, asked, aside=True),
     ]
     if len(shown) < len(ranked) and options.page.number * options.page.size < len(ranked):
-        sections.append(
-            Section("Suggested Follow-ups", "followups", 0, (Finding("follow_up", options.next()),), aside=True)
-        )
+        following = Finding("follow_up", options.command("references", page=options.page.next()))
+        sections.append(Section("Suggested Follow-ups", "followups", 0, (following,), aside=True))
     score = EVIDENCE["resolved" if certain == len(ranked) else "heuristic"]
     slices = {
         "references": Slice(len(ranked), f"references: {certain} certain, {len(ranked) - certain} by name only"),

@@ -28,7 +28,7 @@ from cq.model.answer import (
     Slice,
     Truncation,
 )
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.model.history import Change
 from cq.model.status import Degraded
 from cq.opening import read_file
@@ -163,8 +163,7 @@ class RiskOptions(Options, frozen=True):
 def _check_words(option: str, given: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     for word in given:
         if word not in known:
-            close = get_close_matches(word, known, n=1)
-            hint = (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(known)}"
+            hint = suggest(word, known)
             raise UsageError(f"{option} cannot be {word!r}", hint=hint)
     return tuple(given)
 

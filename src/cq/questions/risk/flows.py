@@ -26,6 +26,7 @@ from cq.snapshot.relations import Relations, note_uncovered
 MAX_FLOWS = 20_000  # of one repository
 MAX_DOCUMENTS = 20_000
 _DECAY = 0.85  # for every call on the way behind the first
+_OWN_RIGHTS = frozenset({"path", "ssrf", "zip-slip", "redos", "log"})
 _SUPPRESSION = re.compile(rb"(?:#|//)\s*cq:\s*ignore\[([\w\-*, ]*)\][ \t]*([^\r\n]*)")
 
 
@@ -195,8 +196,10 @@ class _Maker:
         base = 0.1 + 0.9 * certainty * rule.confidence if flow.taint is not None else rule.confidence
         confidence = round(min(1.0, base) * _DECAY ** max(0, hops - 1) * doubt, 3)
         severity = rule.severity
-        if origin == "local" or origin == "stored":
-            severity = SEVERITIES[max(SEVERITIES.index(severity) - 1, 0)]
+        if origin != "remote" and origin:
+            # Who runs a program may open files and hosts anyway.
+            steps_down = 2 if origin == "local" and rule.kind in _OWN_RIGHTS else 1
+            severity = SEVERITIES[max(SEVERITIES.index(severity) - steps_down, 0)]
         line_text = self._line(flow.place)
         first = steps[0].owner if steps else ""
         told = "|".join((

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
+from cq.answers.options import write_command
 from cq.answers.page import Page, count_tokens
 from cq.model.answer import (
     SCHEMA_VERSION,
@@ -129,18 +129,7 @@ def _list_single_word(step: Any) -> Any:
 
 def command_of(step: Step, place: tuple[str, ...] = ()) -> str:
     """The step as a command line that shows all of it."""
-    words = ["cq", type_of(step)]
-    arguments: list[str] = []
-    for one, value in list_written(step):
-        values = value if isinstance(value, tuple) else (value,)
-        if one.option.argument:
-            arguments += map(str, values)
-        elif value is True:
-            words.append(f"--{one.name}")
-        else:
-            words += [f"--{one.name} {shlex.quote(str(each))}" for each in values]
-    mark = ["--"] if any(not word or word.startswith("-") for word in arguments) else []
-    return " ".join([*words, *place, *mark, *map(shlex.quote, arguments)])
+    return write_command(type_of(step), list_written(step), place)
 
 
 def run_plan(

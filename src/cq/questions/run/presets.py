@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.model.plan import Plan, Step
 from cq.snapshot.target import Definition, find_part, find_targets
 
@@ -128,7 +128,6 @@ PRESETS: dict[str, tuple[Callable[[Subject], list[Step]], str]] = {
 
 def make_report(preset: str, about: Subject, budget: int) -> Plan:
     if preset not in PRESETS:
-        close = get_close_matches(preset, PRESETS, n=1)
-        hint = (f"did you mean {close[0]!r}? " if close else "") + f"there are {', '.join(PRESETS)}"
+        hint = suggest(preset, PRESETS)
         raise UsageError(f"there is no report {preset!r}", hint=hint)
     return Plan(tuple(PRESETS[preset][0](about)), f"{preset} of {about.kind} {about.name}", budget=budget)

@@ -393,11 +393,16 @@ class _Assembly:
                     " ".join(["cq facts", shlex.quote(f"./{path}" if path.startswith("-") else path), *options.place])
                 )
         if (options.page.number - 1) * options.page.size + shown < listed:
-            commands.insert(0, options.command(page=options.page.next()))
-        if any(self.counts[kind] for kind in NON_CODE) and not options.include_strings and not self.only_text:
-            commands.append(options.command(include_strings=True))
+            commands.insert(0, options.command("search", page=options.page.next()))
+        if (
+            any(self.counts[kind] for kind in NON_CODE)
+            and not options.kinds
+            and not options.include_strings
+            and not self.only_text
+        ):
+            commands.append(options.command("search", include_strings=True))
         if self.counts["callsite"] and not options.kinds:
-            commands.append(options.command(kinds=("callsite",)))
+            commands.append(options.command("search", kinds=("callsite",)))
         return tuple(Finding("follow_up", command) for command in commands[:4])
 
     # -- the card and the summary ----------------------------------------------------------------------
@@ -464,7 +469,9 @@ class _Assembly:
         if quoted:
             points += 1
             drivers.append(f"quoted exactly so {quoted} time{'s' * (quoted != 1)}: it may be used dynamically")
-        if same and not tests:
+        options = self.options
+        is_whole = not (options.inside or options.include or options.exclude or options.languages or self._is_capped())
+        if same and not tests and is_whole:
             points += 1
             drivers.append("no test mentions it")
         level = "high" if points >= 3 else "medium" if points else "low"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections import Counter
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
@@ -14,7 +13,7 @@ from cq.answers.options import AskWarmServers, Exclude, Flag, Include, Inside, L
 from cq.answers.page import Page
 from cq.language import all_languages
 from cq.model.answer import Truncation
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.model.status import Degraded
 from cq.questions.search.classify import ROLE_WEIGHTS, WEIGHTS, Hit, classify
 from cq.questions.search.pattern import MODES, Pattern, TimedOut, make_pattern
@@ -57,8 +56,7 @@ def _read_kinds(text: str) -> tuple[str, ...]:
     kinds: list[str] = []
     for word in split(text):
         if word not in WEIGHTS and word not in _KINDS:
-            close = get_close_matches(word, [*WEIGHTS, *_KINDS], n=1)
-            hint = (f"did you mean {close[0]!r}? " if close else "") + f"kinds: {', '.join(WEIGHTS)}"
+            hint = suggest(word, [*WEIGHTS, *_KINDS], f"kinds: {', '.join(WEIGHTS)}")
             raise UsageError(f"unknown kind {word!r}", hint=hint)
         kinds += _KINDS.get(word, (word,))
     if not kinds:
@@ -116,24 +114,6 @@ class SearchOptions(Options, frozen=True):
             servers=bool(self.servers),
         )  # fmt: skip
 
-    def command(self, **changes: Any) -> str:
-        """This question as a command line, with some of it changed."""
-        asked = msgspec.structs.replace(self, **changes)
-        text = shlex.quote(asked.text)
-        words = [] if not asked.text.startswith("-") else ["--", text]
-        flags = {"mode": asked.mode, "profile": asked.profile, "context": str(asked.context)}
-        usual = {name: str(getattr(_DEFAULT, name)) for name in flags}
-        given = [f"--{name} {value}" for name, value in flags.items() if value and value != usual[name]]
-        given += {"ignore": ["-i"], "respect": ["-s"]}.get(asked.case, [])
-        lists = {"in": asked.inside, "include": asked.include, "exclude": asked.exclude}
-        given += [f"--{name} {shlex.quote(value)}" for name, values in lists.items() for value in values]
-        given += [f"--lang {','.join(asked.languages)}"] if asked.languages else []
-        given += [f"--kind {','.join(asked.kinds)}"] if asked.kinds else []
-        given += ["--include-strings"] if asked.include_strings else []
-        given += ["--no-enrich"] if not asked.enrich else []
-        given += [*asked.page.flags(), *asked.place]
-        return " ".join(["cq search", *([] if words else [text]), *given, *words])
-
     def check(self) -> None:
         """UsageError for values that are none; the surfaces check what only they know."""
         for name, value, known in (
@@ -151,9 +131,6 @@ class SearchOptions(Options, frozen=True):
         self.page.check()
         if not 0 <= self.context <= MAX_CONTEXT:
             raise UsageError(f"--context {self.context} is out of range", hint=f"it is 0 to {MAX_CONTEXT}")
-
-
-_DEFAULT = SearchOptions("")
 
 
 class Partition(msgspec.Struct):
@@ -307,7 +284,6 @@ def _since(started: float) -> float:
 
 
 def _near(value: str, known: tuple[str, ...]) -> str:
-    from difflib import get_close_matches
 
     close = get_close_matches(value, known, n=1)
     return f"did you mean {close[0]!r}?" if close else ""

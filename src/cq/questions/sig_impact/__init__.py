@@ -11,6 +11,8 @@ import msgspec
 
 from cq.answers.options import OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.unlinked import note_unlinked
+from cq.answers.words import count_places
 from cq.language import describe
 from cq.languages.facts import extract_facts
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice
@@ -42,11 +44,17 @@ class _Verdict(msgspec.Struct, frozen=True):
     call: Call
     verdict: str
     reason: str
+    elsewhere: bool = False  # it would break, but may be a call of another definition
+
+    @property
+    def kind(self) -> str:
+        """Of the section it stands in."""
+        return "elsewhere" if self.elsewhere else self.verdict
 
     @property
     def order(self) -> tuple[int, bool, Candidate, int]:
         source = self.edge.source
-        return _ORDER.index(self.verdict), find_role(source.path) == "test", source, self.call.start
+        return _ORDER.index(self.kind), find_role(source.path) == "test", source, self.call.start
 
 
 @linked
@@ -77,28 +85,33 @@ def ask(snapshot: Snapshot, options: SignatureOptions) -> Answer:
             judged[key] = verdict
     verdicts = sorted(judged.values(), key=lambda item: item.order)
     shown, budget, cut = take(verdicts, options.page, lambda item: _describe(relations, item))
-    counts = {name: sum(1 for item in verdicts if item.verdict == name) for name in _ORDER}
+    counts = {name: sum(1 for item in verdicts if item.kind == name) for name in _ORDER}
     sections = tuple(
-        Section(name.capitalize(), name, counts[name], findings)
+        Section(_TITLES[name], name, counts[name], findings)
         for name in _ORDER
         if (findings := tuple(finding for finding in shown if finding.category == name))
     )
-    drivers = tuple(f"{counts[name]} {name}" for name in ("breaks", "ambiguous") if counts[name])
-    level = "high" if counts["breaks"] else "medium" if counts["ambiguous"] else "low"
+    drivers = tuple(f"{counts[name]} {_SAID[name]}" for name in _ORDER[:-1] if counts[name])
+    level = "high" if counts["breaks"] else "medium" if counts["ambiguous"] or counts["elsewhere"] else "low"
+    ambiguous = counts["ambiguous"] + counts["elsewhere"]
+    breaking = count_places((item.edge.source.path for item in verdicts if item.kind == "breaks"), "call site")
+    said = [f"{breaking} would break" if counts["breaks"] else "no call site is known to break"]
+    said += [f"{counts[name]:,} {_SAID[name]}" for name in _ORDER[1:] if counts[name]]
     return Answer(
         SCHEMA_VERSION,
         "sig-impact",
         Run(generation=relations.files.generation),
-        {"query": options.target, "from": row.symbol.signature, "to": options.to, **counts},
+        {"query": options.target, "from": row.symbol.signature, "to": options.to, **counts, "ambiguous": ambiguous},
         found=len(verdicts),
         insight=Insight(
             describe_target(rows),
             {"call_sites": Slice(len(verdicts), "call sites")},
             Risk(level, drivers, counts),
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
+            headline="; ".join(said),
         ),
         sections=sections,
-        degraded=_note_name(row, options),
+        degraded=(*_note_name(row, options), *note_unlinked(relations, "sig-impact", rows[:1])),
         truncated=tuple(cut),
     )
 
@@ -123,7 +136,12 @@ def _find_constructors(row: Definition) -> list[Definition]:
     ]
 
 
-_ORDER = ("breaks", "ambiguous", "ok")
+_ORDER = ("breaks", "ambiguous", "elsewhere", "ok")
+_TITLES = {
+    "breaks": "Would Break", "ambiguous": "May Break", "elsewhere": "May Be Another Function", "ok": "Ok",
+}  # fmt: skip
+_SAID = {"breaks": "would break", "ambiguous": "may break", "elsewhere": "may be another function", "ok": "ok"}
+_ELSEWHERE = "; but it may mean another definition"
 _FUNCTIONS = ("function", "method")
 _RECEIVERS = ("self", "cls", "mcs")
 
@@ -190,8 +208,9 @@ def _judge_all(
             site = Site(call.scope, call.start, call.end, Name(call.callee), values)
             verdict, reason = check_call(site, old, new, bound=_takes_receiver(row))
             if verdict == "breaks" and read.ref.certainty != "certain":
-                verdict, reason = "ambiguous", f"{reason}; but it may mean another definition"
-            yield _Verdict(edge, call, verdict, reason)
+                yield _Verdict(edge, call, "ambiguous", f"{reason}{_ELSEWHERE}", elsewhere=True)
+            else:
+                yield _Verdict(edge, call, verdict, reason)
 
 
 def _judge(
@@ -215,7 +234,7 @@ def _judge(
     if verdict == "breaks" and edge.kind == "usages":
         verdict, reason = "ambiguous", f"{reason}; but it runs what a decorator gives"
     elif verdict == "breaks" and not _is_certain(relations, edge, target):
-        verdict, reason = "ambiguous", f"{reason}; but it may mean another definition"
+        return _Verdict(edge, call, "ambiguous", f"{reason}{_ELSEWHERE}", elsewhere=True)
     return _Verdict(edge, call, verdict, reason)
 
 
@@ -336,5 +355,6 @@ def _describe(relations: Relations, item: _Verdict) -> Finding:
     )  # fmt: skip
     location = held.locate(place, call.end) if held else None
     line = held.line_at(place).strip() if held else ""
-    message = f"{item.verdict}: {item.reason}: {line}" if item.reason else f"{item.verdict}: {line}"
-    return Finding(item.verdict, message, location, edge.ref.confidence, edge.ref.confidence, details)
+    reason = item.reason.removesuffix(_ELSEWHERE)  # which the section says
+    message = f"{reason}: {line}" if reason else line
+    return Finding(item.kind, message, location, edge.ref.confidence, edge.ref.confidence, details)

@@ -10,6 +10,7 @@ import msgspec
 from cq.answers.edges import Least
 from cq.answers.options import Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.unlinked import note_unlinked
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, Run, Section, Slice, TestDetails, Truncation
 from cq.model.errors import UsageError
 from cq.model.status import Degraded
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
 
 MAX_DEFINED = 50  # definitions of a path or of a change whose tests are looked for
+MAX_NAMED = 3  # definitions whose calls that no link knows are told
 _BY = ("links", "class", "file")
 
 
@@ -102,7 +104,7 @@ def ask(snapshot: Snapshot, options: TestsForOptions) -> Answer:
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 150),
         ),
         sections=sections,
-        degraded=events,
+        degraded=(*events, *note_unlinked(relations, "tests-for", rows[:MAX_NAMED])),
         truncated=(*_cut(rows), *found.truncated, *cut),
     )
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
-from cq.model.errors import CqError, UsageError
+from cq.model.errors import CqError, UsageError, suggest
 from cq.questions.table import QUESTIONS
 from cq.surfaces.printer import Printer
 
@@ -301,10 +301,7 @@ def _usage_error(message: str, name: str) -> UsageError:
 
 
 def _did_you_mean(word: str, known: Iterable[str], command: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, list(known), n=1)
-    return (f"did you mean {close[0]!r}? " if close else "") + f"see `{command} --help`"
+    return suggest(word, list(known), f"see `{command} --help`")
 
 
 def _explain(error: Exception) -> str:

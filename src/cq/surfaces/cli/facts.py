@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.surfaces.render.facts import FORMATS, SECTIONS, count_facts, render_facts
 from cq.workspace import Workspace
 
@@ -45,9 +45,6 @@ def _parse_sections(text: str) -> list[str]:
     only = [word.strip() for word in text.split(",") if word.strip()]
     for word in only:
         if word not in SECTIONS:
-            from difflib import get_close_matches
-
-            close = get_close_matches(word, SECTIONS, n=1)
-            hint = (f"did you mean {close[0]!r}? " if close else "") + "see `cq facts --help`"
+            hint = suggest(word, SECTIONS, "see `cq facts --help`")
             raise UsageError(f"--only: {word!r} is not one of {', '.join(SECTIONS)}", hint=hint)
     return only

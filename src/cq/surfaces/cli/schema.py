@@ -16,7 +16,7 @@ from cq.language import LanguageRow
 from cq.model.answer import Answer
 from cq.model.artifact import FILES, ExportReport, Row, Validation
 from cq.model.config import ConfigFile, Configuration
-from cq.model.errors import UsageError
+from cq.model.errors import UsageError, suggest
 from cq.model.evidence import TraceReport
 from cq.model.find import FindAnswer
 from cq.model.neighborhood import Bundle
@@ -76,10 +76,7 @@ def run(args: Namespace) -> int:
         sys.stdout.write(render_table(["name", "describes"], rows) + "\n")
         return 0
     if args.name not in SCHEMAS:
-        from difflib import get_close_matches
-
-        close = get_close_matches(args.name, SCHEMAS, n=1)
-        hint = (f"did you mean {close[0]!r}? " if close else "") + "`cq schema` lists them"
+        hint = suggest(args.name, SCHEMAS, "`cq schema` lists them")
         raise UsageError(f"there is no schema {args.name!r}", hint=hint)
     kind = SCHEMAS[args.name][0]
     if kind is Plan:

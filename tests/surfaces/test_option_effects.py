@@ -1,0 +1,227 @@
+"""Every option of every question does something: the answer with it is another one than without."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from typing import Any
+
+import msgspec
+import pytest
+
+from cq import Answer, Workspace
+from cq.answers.options import find_written
+from cq.model.answer import Run
+from cq.questions.table import QUESTIONS
+from cq.surfaces.asked import Asked, read_options
+from cq.surfaces.cli import main
+
+STORE = '''
+import os, sys
+LIMIT = 3
+class Base:
+    """What stores have in common: save."""
+    def save(self, row): ...
+class Store(Base):
+    def __init__(self):
+        self.rows = []
+    def save(self, row, deep=False):
+        if not row:
+            raise ValueError(row)
+        return self.check(row)
+    def check(self, row):
+        return [other for other in self.rows if bool(row)]
+def store(row): return Store().save(row)
+'''
+USE = """
+from app.store import Store, store
+print("loaded")
+objects = Store()
+def write(rows, other: Store):
+    for row in rows:
+        other.save(row)
+        objects.save(row)
+        unknown(row).save(row)
+def outer():
+    def inner():
+        return write
+    return inner
+def main():
+    try:
+        write([], Store())
+    except ValueError:
+        pass
+"""
+TREE = {
+    "app/__init__.py": "",
+    "app/store.py": STORE,
+    "app/use.py": USE,
+    "app/many.py": "from app.store import store\n" + "".join(f"def f{n}():\n    store({n})\n" for n in range(70)),
+    "app/cycle_a.py": "from app import cycle_b\n",
+    "app/cycle_b.py": "from app import cycle_a\nimport json\n",
+    "app/web.py": (
+        "import os\nimport subprocess\nfrom flask import request\n"
+        "def run():\n    subprocess.run(request.args['x'], shell=True)\n    os.system(request.args['y'])\n"
+        "    subprocess.run(input(), shell=True)\n    open(request.args['z'])\n"
+        "def checked():\n    value = request.args['c']\n    if value in ('a', 'b'):\n        os.system(value)\n"
+    ),
+    "app/broken.py": "def broken(:\n    pass\n",
+    "app/worse.py": "print('worse')\nclass (:\n    pass\n",
+    "app/ways.py": (
+        "from app.store import Store\n"
+        "def first(): left(), right()\ndef left(): last()\ndef right(): last()\ndef last(): fail()\n"
+        "def fail(): raise KeyError(1)\ndef guess(thing): thing.check(1)\n"
+    ),
+    "web/page.ts": "export function save(row: number) { return row }\nexport const twice = () => save(2)\n",
+    "tests/test_use.py": (
+        "from app.use import main\nfrom app.store import Store\ndef test_main():\n    main()\n    Store().save(1)\n"
+        "def test_store():\n    Store().check(1)\ndef test_guess(thing):\n    thing.check(2)\n"
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    base = tmp_path_factory.mktemp("effects")
+    root = base / "repo"
+    for name, text in TREE.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    (root / "app/use.py").write_text(USE.replace("other.save(row)", "other.save(row, True)"))
+    known = io.StringIO()
+    with redirect_stdout(known):
+        assert main(["risk", "--format=jsonl", "--limit=2", f"--root={root}", f"--index-dir={base / 'index'}"]) == 0
+    (root / "known.jsonl").write_text(known.getvalue())
+    with Workspace.open(root, index_dir=base / "index") as opened:
+        yield opened
+
+
+# What is asked, and for some options what is asked beside them.
+BASE: dict[str, dict[str, Any]] = {
+    "search": {"text": "save"},
+    "find": {"query": "check a row before it is saved", "mode": "lexical"},
+    "calls": {"target": "Store.save"},
+    "neighborhood": {"target": "Store.save", "no_lsp": True},
+    "graph": {"target": "write"},
+    "path": {"source": "main", "target": "Store.check"},
+    "impact": {"target": ["Store.check"]},
+    "tests-for": {"target": ["Store.check"]},
+    "sig-impact": {"target": "Store.save", "to": "save(self)"},
+    "imports": {},
+    "types": {"target": "Base"},
+    "references": {"target": "Store.save", "no_lsp": True},
+    "hover": {"target": "Store.save", "no_lsp": True},
+    "lsp": {"plane": "workspace-symbols", "target": "Store", "no_lsp": True},
+    "diagnostics": {"no_lsp": True},
+    "exceptions": {},
+    "side-effects": {},
+    "risk": {},
+    "scopes": {"target": "app/use.py"},
+    "bytecode": {"target": "app/use.py"},
+    "rank": {},
+    "run": {"plan": {"steps": [{"type": "imports"}]}},
+    "report": {"preset": "dependency-health", "target": "path:app"},
+    "q": {"query": "entity=function"},
+    "read": {"target": "app/many.py:1-"},
+}
+# The value of an option, by its key, and by question and key where that is another one.
+VALUES: dict[str, Any] = {
+    "lang": ["typescript"], "in": ["web"], "include": ["web/*"], "exclude": ["app/"], "limit": 1, "page": 2,
+    "budget": 600, "all": True, "count": True, "by": "file", "depth": 2, "edges": ["imports"], "min_confidence": 0.99,
+    "certain": True, "family": True, "why": True, "receiver": "objects", "changed": "HEAD", "cycles": True,
+    "kind": ["definition"], "severity": "error",
+}  # fmt: skip
+# What is asked with and without the option, where that is more than the option beside BASE.
+SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
+    ("search", "mode"): ({"text": "sa.e"}, {"mode": "regex"}),
+    ("search", "ignore_case"): ({"text": "Store"}, {"ignore_case": True}),
+    ("search", "case_sensitive"): ({"text": "store"}, {"case_sensitive": True}),
+    ("search", "include_strings"): ({"text": "save"}, {"include_strings": True}),
+    ("search", "context"): ({"text": "save"}, {"context": 2}),
+    ("search", "no_enrich"): ({"text": "save"}, {"no_enrich": True}),
+    ("find", "kind"): ({"query": "store", "mode": "lexical"}, {"kind": ["class"]}),
+    ("find", "path"): ({"query": "store", "mode": "lexical"}, {"path": ["app/use.py"]}),
+    ("find", "threshold"): ({"query": "check a row"}, {"threshold": 0.99}),
+    ("find", "mode"): ({"query": "check a row"}, {"mode": "lexical"}),
+    ("find", "call_depth"): ({"query": "symbol = main"}, {"call_depth": 3}),
+    ("find", "type_depth"): ({"query": "symbol = write"}, {"type_depth": 0}),
+    ("neighborhood", "top_k"): ({"target": "store"}, {"top_k": 2}),
+    ("neighborhood", "slices"): ({"target": "Store.save"}, {"slices": ["callers"]}),
+    ("neighborhood", "expand"): ({"target": "Store.check"}, {"expand": ["callers(depth=3)"]}),
+    ("graph", "direction"): ({"target": "write"}, {"direction": "dependents"}),
+    ("path", "min_confidence"): ({"source": "guess", "target": "Store.check"}, {"min_confidence": 0.9}),
+    ("path", "limit"): ({"source": "first", "target": "last"}, {"limit": 1}),
+    ("tests-for", "untested"): ({"target": ["app/many.py"]}, {"untested": True}),
+    ("tests-for", "min_confidence"): ({"target": ["Store.check"]}, {"min_confidence": 0.99}),
+    ("sig-impact", "page"): ({"target": "store", "to": "store()", "limit": 1}, {"page": 2}),
+    ("imports", "module"): ({}, {"module": "app/use.py"}),
+    ("diagnostics", "paths"): ({"no_lsp": True}, {"paths": ["web"]}),
+    ("exceptions", "target"): ({}, {"target": "write"}),
+    ("exceptions", "depth"): ({"target": "first"}, {"depth": 1}),
+    ("side-effects", "path"): ({}, {"path": "app/use.py"}),
+    ("side-effects", "pure"): ({}, {"pure": True}),
+    ("risk", "target"): ({}, {"target": ["web"]}),
+    ("risk", "kind"): ({}, {"kind": ["path"]}),
+    ("risk", "cwe"): ({}, {"cwe": ["22"]}),
+    ("risk", "severity"): ({}, {"severity": "critical"}),
+    ("risk", "source"): ({}, {"source": ["local"]}),
+    ("risk", "from"): ({}, {"from": "app/store.py"}),
+    ("risk", "to"): ({}, {"to": "app/store.py"}),
+    ("risk", "baseline"): ({}, {"baseline": "known.jsonl"}),
+    ("risk", "mode"): ({}, {"mode": "strict"}),
+    ("risk", "test"): ({"target": ["rules"]}, {"test": True}),
+    ("rank", "tests"): ({}, {"tests": True}),
+    ("read", "budget"): ({"target": "app/many.py:1-"}, {"budget": 200}),
+    ("read", "all"): ({"target": "app/many.py:1-", "budget": 200}, {"budget": None, "all": True}),
+    ("lsp", "plane"): (BASE["lsp"], {"plane": "document-symbols", "target": "app/use.py"}),
+    ("report", "preset"): (BASE["report"], {"preset": "safety-reliability"}),
+    ("report", "target"): (BASE["report"], {"target": "path:web"}),
+    ("run", "plan"): (BASE["run"], {"plan": {"steps": [{"type": "rank"}]}}),
+    ("sig-impact", "to"): (BASE["sig-impact"], {"to": "save(self, row, deep=False)"}),
+    ("path", "source"): (BASE["path"], {"source": "write"}),
+    ("q", "query"): (BASE["q"], {"query": "entity=class"}),
+    ("find", "query"): (BASE["find"], {"query": "symbol = main"}),
+    ("search", "text"): (BASE["search"], {"text": "Store"}),
+}  # fmt: skip
+_SERVER = "tests/questions/test_server_questions.py has a server; here is none"
+# Where the answer about this small tree is the same, why, or which test shows what changes.
+ELSEWHERE: dict[tuple[str, str], str] = {
+    ("search", "profile"): "bounds of trees larger than this one: tests/questions/test_search.py",
+    ("find", "candidates"): "bounds what is ranked of trees larger than this one: tests/questions/test_find.py",
+    ("find", "weights"): "of a reranker, which is not asked for names: tests/questions/test_find_ranking.py",
+    ("lsp", "target"): _SERVER,
+    ("lsp", "lang"): _SERVER,
+    **{("lsp", key): _SERVER for key in ("limit", "page", "count", "by")},
+    ("hover", "limit"): "one definition bears the name",
+    ("hover", "page"): "one definition bears the name",
+    ("diagnostics", "severity"): "syntax errors are errors: tests/questions/test_server_questions.py has warnings",
+}
+
+
+def ask(workspace: Workspace, question: str, given: dict[str, Any]) -> Answer:
+    (options,) = read_options(Asked(question, options=given), workspace.root, {})
+    options.check()
+    answer = workspace.ask(options)
+    return msgspec.structs.replace(answer, run=Run())
+
+
+def find_all() -> list[tuple[str, str]]:
+    return [(name, one.key) for name, question in QUESTIONS.items() for one in find_written(question.load_options())]
+
+
+@pytest.mark.parametrize(("question", "key"), find_all())
+def test_an_option_changes_the_answer(workspace: Workspace, question: str, key: str):
+    if key in ("lsp", "no_lsp") or (question, key) in ELSEWHERE:
+        return
+    base, more = SPECIAL.get((question, key), (BASE[question], {}))
+    if key == "target" and not more:
+        more = {"target": ["app/use.py"] if isinstance(base.get("target"), list) else "app/use.py:write"}
+    if key == "page" and not more:
+        base, more = {**base, "limit": 1}, {"page": 2}
+    if not more:
+        more = {key: VALUES[key]}
+    assert ask(workspace, question, {**base, **more}) != ask(workspace, question, base)

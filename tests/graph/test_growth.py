@@ -40,7 +40,7 @@ PROGRAMS = {
         + f"f{STEPS}(f0)\n#< calls f{STEPS}\n"
     ),
     "containers.py": (
-        "def g(): ...\nx0 = {'a': g}\n" + _each("x$+ = {'a': x$, 'b': [x$, x$]}\n") + "x0['a']()\n#< maybe g\n"
+        "def g(): ...\nx0 = {'a': g}\n" + _each("x$+ = {'a': x$, 'b': [x$, x$]}\n") + "x0['a']()\n#< calls g\n"
     ),
     "classes.py": (
         "class A0:\n    def m(self): ...\n"

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from cq.graph.engine.change import find_difference
 from cq.graph.engine.view import View
-from cq.graph.resolve import Meaning, Resolver
+from cq.graph.meaning import Meaning
+from cq.graph.resolve import Resolver
 from cq.graph.unit import Unit
 from cq.graph.values import Values
 from cq.indexing.read import extract_source

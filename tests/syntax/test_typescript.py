@@ -611,6 +611,9 @@ DECLARATIONS = {
 PATTERNS = {"object_pattern", "array_pattern", "rest_pattern"}
 
 
+TYPE_IMPORT = re.compile(rb"(?:: |typeof | as |[<|] ?)import\(\"[^\"]*\"\)\Z")
+
+
 def walk(text: bytes, root: Node) -> tuple[set[tuple[int, int]], set[int]]:
     """Spans of all calls and offsets of all defined names, by node types alone."""
     calls: set[tuple[int, int]] = set()
@@ -621,7 +624,8 @@ def walk(text: bytes, root: Node) -> tuple[set[tuple[int, int]], set[int]]:
         kind = node.type
         todo += [(child, kind, above) for child in node.children]
         field = node.child_by_field_name
-        if kind in ("call_expression", "new_expression"):
+        is_type = kind == "call_expression" and TYPE_IMPORT.search(text, 0, node.end_byte) is not None
+        if kind in ("call_expression", "new_expression") and not is_type:
             calls.add((node.start_byte, node.end_byte))
         elif kind == "decorator" and node.named_children[0].type != "call_expression":
             calls.add((node.named_children[0].start_byte, node.named_children[0].end_byte))

@@ -24,6 +24,7 @@ from cq.model.code import (
     Text,
     Value,
     label_items,
+    split_receiver,
 )
 
 if TYPE_CHECKING:
@@ -95,18 +96,33 @@ class Containers:
         elif isinstance(value, Listing):
             at = find_index(value.elements, key)
             values = value.elements if at is None else (value.elements[at],) if at >= 0 else ()
+        is_alone = True  # nothing is known to be put in later
         for store in unit.find_items(value):
             if _may_be(store, key) and id(store) not in hidden:
+                is_alone = False
                 found = join(found, raised(linker.stored(unit, store), ELEMENT))
         for other, store in (*self._find_passed_items(unit, value), *self._find_foreign_items(container)):
             if _may_be(store, key):
+                is_alone = False
                 found = join(found, raised(linker.stored(other, store), ELEMENT))
         for inner in values:
             if isinstance(inner, Spread):
                 inner = Iterated(inner.value)
             found = join(found, linker.evaluate(unit, scope, inner, position))
-        # What is written as elements may be joined by others later; what a comprehension or generator makes, not.
-        return raised(found, INFERRED if isinstance(value, Each) else ELEMENT)
+        # What is written as elements may be joined by others later; what a comprehension or generator makes, not, nor
+        # what a tuple holds or stands under a constant key of a dictionary; in a list, it may change its place.
+        is_tuple = isinstance(value, Listing) and value.kind == "tuple"
+        is_fixed = is_tuple or (isinstance(value, Dictionary) and len(values) == 1 and not self._is_open(unit, value))
+        is_sure = isinstance(value, Each) or (is_alone and is_fixed and (is_tuple or key is not None))
+        return raised(found, INFERRED if is_sure else ELEMENT)
+
+    def _is_open(self, unit: View, value: Value) -> bool:
+        """Whether other elements may take the place of those that are written: what is spread, what `update` gets."""
+        if isinstance(value, Dictionary) and None in value.keys:
+            return True
+        name = unit.container_name(value)[0].rpartition(".")[2]
+        receivers = (split_receiver(unit.sites[number].callee) for number in unit.calls("update") if name)
+        return any(receiver is not None and receiver.rpartition(".")[2] == name for receiver in receivers)
 
     def _is_key(self, unit: View, scope: int, at: Value, position: int, key: Key) -> bool:
         """Whether a name that stands for a key is this constant."""

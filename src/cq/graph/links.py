@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from cq.graph.engine.cells import Cell, Remembered
 from cq.graph.engine.view import View
+from cq.graph.meaning import UNRESOLVED, Meaning
 from cq.graph.names import find_imported, find_shape
-from cq.graph.resolve import UNRESOLVED, Meaning, Resolver
+from cq.graph.resolve import Resolver
 from cq.graph.scopes import ROOT
 from cq.graph.unit import Unit, part_key
 from cq.model.code import Imported, Site

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from cq.graph.callers import is_open, is_own
 from cq.graph.dialect import Dialect
@@ -11,6 +10,7 @@ from cq.graph.dispatch import find_declared, find_dispatched, is_wrapping, witho
 from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.link import Linker
+from cq.graph.meaning import BY_NAME, UNRESOLVED, Meaning, Place, Run
 from cq.graph.scopes import ROOT, find_defined
 from cq.graph.things import (
     TOP,
@@ -39,29 +39,6 @@ from cq.model.code import (
 )
 from cq.model.edge import EVIDENCE, MAX_CANDIDATES
 
-Place = tuple[View, int]  # a document and a symbol in it, -1 for the module
-
-
-class Meaning(NamedTuple):
-    """A reference inside the linker; SymbolRef is the same for everyone else."""
-
-    status: str
-    evidence: str
-    places: tuple[Place, ...] = ()  # the likeliest first, at most MAX_CANDIDATES
-    module: str = ""
-    omitted: int = 0
-
-
-class Run(NamedTuple):
-    """What a call runs beside what it means."""
-
-    meaning: Meaning
-    is_instead: bool  # what it means does not run
-    is_family: bool  # methods of several classes, of which the receiver may be any
-
-
-UNRESOLVED = Meaning("unresolved", "")
-BY_NAME = Meaning("ambiguous", EVIDENCE[NAME])
 _TEXTS = ("builtins.str().", "builtins.bytes().")
 _TEXT_METHODS = frozenset(dir(str)) | frozenset(dir(bytes))
 _NOWHERE = (None, (), 0, False)

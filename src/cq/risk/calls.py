@@ -544,7 +544,7 @@ def _propagate(run: Interpreter, site: Site, rule: PropagatorRule, given: Given,
         return join_all([run.field(given.receiver, key) if key is not None else run.read_any(given.receiver)])
     if not values:
         return NOTHING
-    first = values[0]
+    first = next((value for value in values if value.taints), values[0])
     taints = join_taints(taint for value in values for taint in run.deep(value))
     if rule.whole:
         paths = tuple(path for path in first.paths if path.startswith("flag:"))

@@ -209,15 +209,10 @@ class Engine:
 
     def find_shown(self, rules: Rules, views: Sequence[str]) -> frozenset[str]:
         """What looking at a view of a value shows of the whole."""
-        name = "".join(part.removeprefix("view:") if part.startswith("view:") else part for part in views)
         kinds: set[str] = set()
-        for path in (name, f"?{name}" if name.startswith(".") else name):
-            for rule in rules.guards.get(path, ()):
-                if rule.is_view:
-                    kinds |= set(rule.kinds)
-        last = views[-1]
-        for rule in rules.guards.get(f"?{last}" if last.startswith(".") else last.removeprefix("view:"), ()):
-            if rule.is_view:
+        for rule in rules.views:
+            kept = [part.removeprefix("view:") for part in views if part.removeprefix("view:") not in rule.through]
+            if "".join(kept) in rule.names:
                 kinds |= set(rule.kinds)
         return frozenset(kinds)
 

@@ -20,8 +20,8 @@ Severity = Literal["low", "medium", "high", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 SinkKind = Literal[
     "command", "sql", "nosql", "xss", "path", "zip-slip", "deserialization", "xxe", "ldap", "xpath", "ssrf",
-    "redirect", "code", "template", "header", "log", "prototype", "redos", "trust", "xml",
-    "hash", "cipher", "random", "cookie", "tls", "secret", "debug", "temp", "permission",
+    "redirect", "code", "template", "header", "log", "redos", "trust",
+    "hash", "cipher", "random", "cookie", "tls", "debug", "temp", "permission",
 ]  # fmt: skip
 KINDS: tuple[SinkKind, ...] = get_args(SinkKind)
 OriginKind = Literal["remote", "local", "stored"]
@@ -100,6 +100,7 @@ class GuardRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
     views: tuple[str, ...] = ()
     when: tuple[Predicate, ...] = ()
     is_view: bool = False
+    through: tuple[str, ...] = ()  # views that change nothing about it
 
 
 class MarkRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -150,6 +151,7 @@ class Rules:
         self.guards: dict[str, list[GuardRule]] = {}
         self.marks: dict[str, list[MarkRule]] = {}
         self.entries: list[EntryRule] = []
+        self.views: list[GuardRule] = []
         self.by_id: dict[str, Rule] = {}
         for file in files:
             for path, others in file.types.items():
@@ -165,6 +167,7 @@ class Rules:
             _list_by_name(self.guards, file.guard)
             _list_by_name(self.marks, file.mark)
             self.entries += file.entry
+            self.views += [guard for guard in file.guard if guard.is_view]
         # Of what is called so a rule may say something, or of what is read off it.
         self.beginnings: set[str] = set()
         for table in (self.sources, self.sinks, self.sanitizers, self.propagators, self.guards, self.types):

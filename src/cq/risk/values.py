@@ -17,7 +17,7 @@ MAX_REFS = 6
 MAX_FIELDS = 60  # of one object; what is stored under more keys is in its rest
 MAX_PREFIX = 200
 MAX_STEPS = 60  # of one flow
-MAX_VIEWS = 5
+MAX_VIEWS = 10
 
 
 class Unknown:

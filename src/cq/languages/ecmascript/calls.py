@@ -98,10 +98,26 @@ class CallReader(ValueReader):
                     summary, values = self._read_arguments(collector, args)
                 if text[start] == _BACKTICK:
                     way = "template"
+                elif ending == "import" and self._is_type(collector, node):
+                    if (required := self.find_required(collector, node)) is not None:
+                        collector.add_import("dynamic", required.module, first, end, [], type_only=True)
+                    continue
                 elif ending in _MODULE_CALLS:
                     self._read_module_call(collector, node, ending, values)
             calls.append((start_of(node) if kind else first, end, at, way, written, name, receiver, *summary, target,
                           values, ()))  # fmt: skip
+
+    def _is_type(self, collector: Collector, node: Node) -> bool:
+        """Whether `import("m")` stands in a type: `let a: import("m").A`, `typeof import("m")`."""
+        inner = node
+        for around in collector.ancestors.above(node):
+            kind = kind_of(around)
+            if kind in ("as_expression", "satisfies_expression"):
+                return start_of(inner) > start_of(around)
+            if kind != "member_expression":
+                return kind.endswith(_TYPES) or kind in _TYPE_PARTS
+            inner = around
+        return False
 
     @cached_property
     def known_callees(self) -> KeptTexts[bytes, Callee]:
@@ -288,6 +304,11 @@ def _read_literal(kind: str, text: str) -> Value:
 _PARENTHESIS, _BACKTICK = ord("("), ord("`")
 _TEXTS: Value = Each("list", Constant("str"))
 _MODULE_CALLS = frozenset({"require", "import", "Object.defineProperty"})
+_TYPES = ("_type", "_annotation")
+_TYPE_PARTS = frozenset(
+    {"type_alias_declaration", "type_arguments", "type_query", "index_type_query", "constraint", "default_type",
+     "extends_type_clause", "implements_clause", "type_predicate", "asserts", "mapped_type_clause"}
+)  # fmt: skip
 _LOOSE_CALLEES = frozenset(
     {"non_null_expression", "parenthesized_expression", "sequence_expression", "instantiation_expression",
      "as_expression", "satisfies_expression"}

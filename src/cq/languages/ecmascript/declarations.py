@@ -179,7 +179,7 @@ class Declarations:
                 holder = unit.find_class(scope)
                 thing = None if holder is None else linker.thing(unit, holder.start)
                 return {thing.self_instance: 0} if isinstance(thing, Class) else linker.unknown
-            case str():
+            case str() | Imported() | Attribute():
                 return self._make_named(unit, scope, kind, steps)
             case Constant():
                 return NOTHING if kind == NULL else {linker.external(f"builtins.{kind.name}()"): 0}
@@ -215,7 +215,7 @@ class Declarations:
             case _:
                 return linker.unknown
 
-    def _make_named(self, unit: View, scope: int, name: Name, steps: int) -> Values:
+    def _make_named(self, unit: View, scope: int, name: Name | Imported | Attribute, steps: int) -> Values:
         thing = self.find(unit, scope, name)
         if isinstance(thing, Alias):
             return self.make(thing.unit, thing.scope, thing.type, ANYWHERE, steps - 1)

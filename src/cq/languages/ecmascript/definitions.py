@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cq.languages.ecmascript.holders import UNWRAP_DEPTH, HolderReader
+from cq.languages.ecmascript.modifiers import find_modifiers
 from cq.languages.ecmascript.scopes import WrittenClass
-from cq.languages.ecmascript.values import QUOTES, VALUE_TEXT, ModuleCall, read_dotted
+from cq.languages.ecmascript.values import QUOTES, VALUE_TEXT, ModuleCall, read_dotted, substitute
 from cq.model.code import NULL, AliasOf, Attribute, Choice, Dictionary, Imported, Lambda, Name, Typed, Value, label_type
 from cq.syntax.excerpt import clip
 from cq.syntax.language import CALLEE_TEXT, ROLE_NUMBER, Draft
@@ -33,6 +34,9 @@ class DefinitionReader(HolderReader):
     """A definition inside `export` or `declare` is widened when all of them are known."""
 
     def on_symbol(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
+        if kind == "unnamed":
+            self._read_unnamed(collector, node)
+            return
         name = field_of(node, "name") or field_of(node, "property")
         if name is None or end_of(name) == start_of(name):
             return
@@ -99,14 +103,37 @@ class DefinitionReader(HolderReader):
         draft.end = with_semicolon(collector.text, draft.end)
         self.add_type_parameters(collector, node)
         parameters = tuple(self.find_constraints(collector, node).items())
-        if kind_of(value) == "object_type":
+        if kind_of(value) == "object_type" and not _is_mapped(value):
             self.open(collector, draft, value)
             self.notes(collector).classes[draft.body_start] = WrittenClass("interface", parameters=parameters)
             return
         if parameters:
             draft.body_start, draft.body_end = start_of(value), end_of(value)
         draft.signature = clip(collector.text, draft.head, draft.end, 2 * VALUE_TEXT).removesuffix(";")
-        self.bind(collector, draft.start, draft.end, label_type(draft.name), AliasOf(self.value(collector, value)))
+        known = substitute(self.value(collector, value), dict(parameters))
+        self.bind(collector, draft.start, draft.end, label_type(draft.name), AliasOf(known))
+
+    def _read_unnamed(self, collector: Collector, node: Node) -> None:
+        """`(a: A): B` is called `()`, `new (a: A): B` is called `new ()`, and `[key: string]: A` by its brackets."""
+        text, start, end = collector.text, start_of(node), end_of(node)
+        index, params = field_of(node, "index_type"), field_of(node, "parameters")
+        if index is not None:
+            first, last = text.find(b"[", start, start_of(index)), text.find(b"]", end_of(index), end) + 1
+            if first < 0 or not last:
+                return
+            draft = Draft("property", collector.fold(first, last), start, end, first, last, head=start)
+            draft.modifiers = find_modifiers(text[start:first])
+            draft.signature = clip(text, start, end, VALUE_TEXT)
+            collector.symbols.append(draft)
+            self.bind(collector, start, end, draft.name, None, self._annotate(collector, draft, node))
+        elif params is not None and not is_missing(params):
+            is_made = kind_of(node) == "construct_signature"
+            first = start if is_made else start_of(params)
+            draft = Draft("method", "new ()" if is_made else "()", start, with_semicolon(text, end), first, first + 1)
+            draft.head = start
+            draft.signature = self.trim_signature(collector.fold(start, draft.end))
+            collector.symbols.append(draft)
+            self.read_signature(collector, draft, node)
 
     def _read_enum(self, collector: Collector, draft: Draft, body: Node) -> None:
         if b"const" in collector.text[draft.start : draft.name_start]:
@@ -191,6 +218,16 @@ class DefinitionReader(HolderReader):
             if isinstance(found, Dictionary):
                 functions = [inner.start for inner in found.values if isinstance(inner, Lambda)]
                 self.notes(collector).entries |= dict.fromkeys(functions, Name(label))
+
+    def read_using(self, collector: Collector, node: Node, name: Node, value: Node) -> None:
+        """`using name = value`, which the grammar of TypeScript takes for an assignment."""
+        start, end, first, last = start_of(node), end_of(node), start_of(name), end_of(name)
+        label = collector.write(name)
+        draft = Draft("variable", label, start, with_semicolon(collector.text, end), first, last, head=start)
+        draft.signature = clip(collector.text, start, end, VALUE_TEXT)
+        collector.symbols.append(draft)
+        self.add_assignment(collector, first, end, label, value)
+        self.bind(collector, first, end, label, self.value(collector, value))
 
     def _take_apart(
         self, collector: Collector, declarator: Node, pattern: Node, span: tuple[int, int], head: int
@@ -277,6 +314,13 @@ class DefinitionReader(HolderReader):
         collector.code.binds.append((end, start, name, value, -1))
         if kind is not None:
             collector.code.types[start] = kind
+
+
+def _is_mapped(value: Node) -> bool:
+    """`{[K in keyof T]: …}`, which has no members of its own."""
+    return any(
+        kind_of(part) == "mapped_type_clause" for member in children_of(value)[:1] for part in children_of(member)
+    )
 
 
 def with_semicolon(text: bytes, end: int) -> int:

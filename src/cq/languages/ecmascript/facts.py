@@ -103,7 +103,7 @@ class TypeScript(EcmaScript):
         return other if other is not None and _measure_errors(other) < _measure_errors(tree) else tree
 
     def respell(self, text: bytes) -> bytes:
-        return _NEXT_SIGNATURE.sub(b";", _UNKNOWN.sub(_blank, text))
+        return _NEXT_SIGNATURE.sub(b";", _UNKNOWN.sub(_blank, _USING.sub(_declare, text)))
 
 
 class JavaScript(EcmaScript):
@@ -115,6 +115,8 @@ _UNKNOWN = re.compile(
     rb"(?<=[<,])\s*(?:in\s+out|in|out)(?=\s+[\w$]+\s*(?:[,>=]|extends\b))"
     rb"|(?<=[\w$])<\{[^<>`{}]*\}>(?=`)|\\`|(?<=\bexport )type(?=\s*\*)"
 )
+# using file: File = open(), and for (await using file of files)
+_USING = re.compile(rb"(?:\bawait\s+)?\busing(?=\s+[\w$]+\s*(?:[:=]|of\b))")
 # A line that ends what stands above it:
 #   (a: A): B
 #   <C>(c: C): B
@@ -127,6 +129,10 @@ _MAX_BROKEN = 10_000  # nodes with an error inside that are looked at
 
 def _blank(match: re.Match[bytes]) -> bytes:
     return b" " * len(match[0])
+
+
+def _declare(match: re.Match[bytes]) -> bytes:
+    return b"const".rjust(len(match[0]))
 
 
 def _differ(plain: bytes, text: bytes, ranges: tuple[tuple[int, int], ...]) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 from cq.languages.ecmascript.modifiers import find_modifiers, take_decorators
 from cq.languages.ecmascript.scopes import WrittenFunction
 from cq.languages.ecmascript.values import VALUE_TEXT, BoundName, ValueReader, substitute
-from cq.model.code import AliasOf, Name, Parameter, Value
+from cq.model.code import AliasOf, Name, Parameter, Value, label_type
 from cq.syntax.collect import DEFINED
 from cq.syntax.excerpt import clip
 from cq.syntax.language import CALLEE_TEXT, Draft
@@ -50,7 +50,7 @@ class ParameterReader(ValueReader):
                 if is_asked:
                     binds.append((start, start, collector.write(bound.name), None, end))
         for name in self.find_constraints(collector, node):
-            binds.append((start, start, f"<{name}>", AliasOf(None), end))
+            binds.append((start, start, label_type(name), AliasOf(None), end))
 
     def on_inferred(self, collector: Collector, kind: str, node: Node, captures: Captures) -> None:
         """`infer U`."""
@@ -72,7 +72,7 @@ class ParameterReader(ValueReader):
         if name is not None:
             start, end = start_of(node), end_of(node)
             collector.marks[start_of(name)] = DEFINED
-            collector.code.binds.append((start, start, f"<{collector.write(name)}>", AliasOf(None), end))
+            collector.code.binds.append((start, start, label_type(collector.write(name)), AliasOf(None), end))
 
     def read_function(self, collector: Collector, node: Node, body: Node, draft: Draft | None = None) -> None:
         start, body_start = start_of(node), start_of(body)
@@ -111,7 +111,7 @@ class ParameterReader(ValueReader):
 
     def read_signature(self, collector: Collector, draft: Draft, node: Node) -> None:
         """A method or function without a body: overloads, abstract methods, members of an interface."""
-        params, annotation = field_of(node, "parameters"), field_of(node, "return_type")
+        params, annotation = field_of(node, "parameters"), field_of(node, "return_type") or field_of(node, "type")
         if annotation is not None:
             self.annotate(collector, draft.name, annotation)
         taken = self.read_parameters(collector, [] if params is None else children_of(params))

@@ -157,7 +157,7 @@ class Placement:
         holders = NestedSpans((start, end) for start, end, _ in tests).find(start for start, _ in inferred)
         for (_, name), start in zip(inferred, holders, strict=True):
             if start >= 0:
-                self._code.binds.append((start, start, f"<{name}>", AliasOf(None), known_to[start]))
+                self._code.binds.append((start, start, label_type(name), AliasOf(None), known_to[start]))
 
     def _define_classes(self, drafts: list[Draft]) -> dict[int, Draft]:
         """By where their bodies begin."""

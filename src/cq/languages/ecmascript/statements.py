@@ -26,7 +26,9 @@ class StatementReader(DefinitionReader):
                 self._read_loop(collector, node)
             case "assign":
                 target, value = field_of(node, "left"), field_of(node, "right")
-                if target is not None and value is not None:
+                if target is not None and value is not None and start_of(target) > start_of(node):
+                    self.read_using(collector, node, target, value)
+                elif target is not None and value is not None:
                     self._read_assignment(collector, node, target, value)
             case "catch":
                 self._read_catch(collector, node)

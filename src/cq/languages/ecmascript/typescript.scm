@@ -18,6 +18,10 @@
 (interface_body (method_signature name: (_)) @symbol.signature)
 (type_alias_declaration value: (object_type (property_signature name: (_)) @symbol.property))
 (type_alias_declaration value: (object_type (method_signature name: (_)) @symbol.signature))
+(interface_body [(call_signature) (construct_signature) (index_signature)] @symbol.unnamed)
+(type_alias_declaration
+  value: (object_type [(call_signature) (construct_signature) (index_signature)] @symbol.unnamed))
+(class_body (index_signature) @symbol.unnamed)
 (class_body (method_signature name: (_)) @symbol.signature)
 (class_body (abstract_method_signature name: (_)) @symbol.signature)
 (function_signature) @symbol.signature

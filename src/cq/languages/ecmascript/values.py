@@ -61,6 +61,7 @@ _TYPES: dict[bytes, Value] = {
     b"void": NULL, b"null": NULL, b"undefined": NULL, b"never": NULL, b"true": _BOOL, b"false": _BOOL,
     b"any": None, b"unknown": None, b"object": None,
 }  # fmt: skip
+_OF_PROMISES = frozenset({"then", "catch", "finally"})
 _CONTAINERS = frozenset({"Map", "Set", "Array", "WeakMap", "WeakSet", "Promise"})
 
 
@@ -156,6 +157,13 @@ class ValueReader(CodeReader):
         module = collector.slice(start_of(given[0]) + 1, end_of(given[0]) - 1)
         return None if "${" in module else ModuleCall(kind, module, member, start_of(function))
 
+    def _find_type_module(self, collector: Collector, node: Node | None) -> str | None:
+        """The module of `import("m")` in a type; an expression of that is a promise."""
+        if node is None or not collector.text.startswith(b"import", start_of(node)):
+            return None
+        required = self.find_required(collector, node)
+        return required.module if required is not None and required.kind == "import" else None
+
     def _new(self, collector: Collector, node: Node, depth: int) -> Value:
         """`new Map<string, Row>()` says what it holds."""
         made, types = CallEnd(end_of(node)), field_of(node, "type_arguments")
@@ -174,6 +182,13 @@ class ValueReader(CodeReader):
             base = field_of(base, "object")
         if base is None or not all(names):
             return None  # the parser made one up
+        module = self._find_type_module(collector, base)
+        # Off the text: in a type the grammar gives the first of several names as that of each.
+        path = None if module is None else _DOTTED.fullmatch(collector.text, end_of(base) + 1, end_of(node))
+        if module is not None and path is not None and names[-1] not in _OF_PROMISES:
+            first, _, rest = path[0].decode("utf-8", "replace").partition(".")
+            named = Imported(0, module, first)
+            return Attribute(named, rest) if rest else named
         return read_attribute(self.value(collector, base, depth), ".".join(reversed(names)))
 
     def _subscript(self, collector: Collector, node: Node, depth: int) -> Value:
@@ -361,7 +376,10 @@ class ValueReader(CodeReader):
                 case "method_signature" if name is not None:
                     pairs.append((self.key(collector, name), self._function_type(collector, child, depth)))
                 case "index_signature":
-                    pairs.append((_STR, self.value(collector, kind, depth)))
+                    clause = next((part for part in children_of(child) if kind_of(part) == "mapped_type_clause"), None)
+                    key = None if clause is None else field_of(clause, "name")
+                    known: dict[str, Value] = {} if key is None else {collector.write(key): None}
+                    pairs.append((_STR, substitute(self.value(collector, kind, depth), known)))
                 case "call_signature" | "construct_signature" if len(members) == 1:
                     return self._function_type(collector, child, depth)
                 case _:
@@ -369,7 +387,9 @@ class ValueReader(CodeReader):
         return ObjectType(tuple([key for key, _ in pairs]), tuple([kind for _, kind in pairs]))
 
     def _type_query(self, collector: Collector, node: Node, depth: int) -> Value:
-        return TypeOf(self.value(collector, child_at(node, 0), depth))
+        inner = child_at(node, 0)
+        module = self._find_type_module(collector, inner)
+        return TypeOf(self.value(collector, inner, depth) if module is None else Imported(0, module, "*"))
 
     def _lookup_type(self, collector: Collector, node: Node, depth: int) -> Value:
         """`T["name"]`."""
@@ -492,6 +512,9 @@ _WALKS: dict[str, Walk] = {
     "nested_type_identifier": ValueReader._type_name,
     "predefined_type": ValueReader._type_name,
     "type_annotation": ValueReader.first_value,
+    "opting_type_annotation": ValueReader.first_value,
+    "omitting_type_annotation": ValueReader.first_value,
+    "adding_type_annotation": ValueReader.first_value,
     "parenthesized_type": ValueReader.first_value,
     "readonly_type": ValueReader.first_value,
     "optional_type": ValueReader.first_value,

@@ -208,9 +208,14 @@ class _Maker:
         fingerprint = sha1(told.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
         return Row(
             rule, rule.kind, severity, confidence, doubt, origin, source_rule, source_text[:80], tuple(steps), location,
-            line_text, scope.rpartition(":")[2], document.language, held.role, hops, fingerprint,
+            line_text, scope.rpartition(":")[2], document.language, self._find_role(steps, held), hops, fingerprint,
             self._find_suppression(held, location.start_line, rule.id),
         )  # fmt: skip
+
+    def _find_role(self, steps: Sequence[RowStep], held: HeldFile) -> str:
+        """Data that begins in a test is the test's."""
+        first = self._relations.hold(steps[0].path) if steps else None
+        return first.role if first is not None and first.role in ("test", "doc") else held.role
 
     def _list_steps(self, flow: Flow) -> list[RowStep]:
         if flow.taint is None or flow.taint.step is None:

@@ -32,8 +32,9 @@ from cq.risk.values import (
 )
 
 if TYPE_CHECKING:
-    from cq.risk.interpret import Interpreter, Summary
+    from cq.risk.interpret import Interpreter
     from cq.risk.rules import PropagatorRule
+    from cq.risk.run import Summary
 
 MAX_TEXT = 60  # characters of a constant that is passed on as one
 MAX_TARGETS = 5

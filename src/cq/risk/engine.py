@@ -26,9 +26,10 @@ from cq.model.code import (
 )
 from cq.model.code import Value as Form
 from cq.model.edge import Candidate, Mistake, find_mistake
-from cq.risk.interpret import Context, Flow, Interpreter, Summary
+from cq.risk.interpret import Interpreter
 from cq.risk.program import Callee, Document, Function, Program
 from cq.risk.rules import EntryRule, Rules, load_rules
+from cq.risk.run import Context, Flow, Run, Summary
 from cq.risk.values import NOTHING, UNKNOWN, Closure, ParameterSource, Place, Ref, Shape, Taint, Value
 
 MAX_CONTEXTS = 6  # summaries of one function, by the constants that it is given
@@ -58,7 +59,7 @@ class Engine:
         self.mistakes: dict[_Key, Mistake] = {}
         self._rules = rules
         self._summaries: dict[tuple[_Key, object], Summary] = {}
-        self._contexts: Counter[_Key] = Counter()
+        self._contexts: Counter[tuple[_Key, bool]] = Counter()  # with constants, and without
         self._running: dict[tuple[_Key, object], bool] = {}  # whether its own summary was asked for
         self._entries: dict[_Key, Entry | None] = {}
         self._globals: dict[tuple[str, int], Mapping[str, Value]] = {}
@@ -125,12 +126,13 @@ class Engine:
             self._running[key] = True
             return known or Summary()
         if context:
-            if self._contexts[function.key] >= MAX_CONTEXTS:
+            # Constants are given up first: callers pass hundreds of them, but few kinds of objects and functions.
+            has_constants = any(value.is_constant for value in context.values())
+            if self._contexts[function.key, has_constants] >= MAX_CONTEXTS:
                 kept = {at: value for at, value in context.items() if value.paths or value.closures}
                 kept = {at: value._replace(const=UNKNOWN, prefix="") for at, value in kept.items()}
-                kept = kept if self._contexts[function.key] < 2 * MAX_CONTEXTS and kept != context else {}
-                return self.summarize(function, kept)
-            self._contexts[function.key] += 1
+                return self.summarize(function, kept if has_constants else {})
+            self._contexts[function.key, has_constants] += 1
         if len(self._running) > MAX_NESTED:
             self.cut[function.key] = None
             return Summary()
@@ -218,7 +220,7 @@ class Engine:
 
     # -- names -------------------------------------------------------------------------------------------
 
-    def find_outer(self, run: Interpreter, name: str) -> Value:
+    def find_outer(self, run: Run, name: str) -> Value:
         """A name that a function does not bind itself: of the functions around it, of the module, of the language."""
         function, document = run.function, run.document
         around = function.around if function.definition is not None else None

@@ -134,6 +134,8 @@ class Expressions(Sinks):
     def read_name(self, name: str) -> Value:
         known = self.state.names.get(name)
         if known is not None:
+            if known.taints and not known.origin:  # joined from several: from here on it is one
+                known = self.state.names[name] = known._replace(origin=("v", (name, self.at[1])))
             return known
         made = self.function.definition
         if made is not None and not made.anonymous and (self.function.scope, name) in self.document.binds:

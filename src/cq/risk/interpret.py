@@ -18,10 +18,11 @@ from cq.model.code import (
 )
 from cq.model.code import Value as Form
 from cq.risk import body as code
-from cq.risk.calls import call, read_accessor
+from cq.risk.calls import call
 from cq.risk.expressions import MAX_EFFORT, Expressions
 from cq.risk.guards import assume
 from cq.risk.run import Summary
+from cq.risk.transfer import read_accessor
 from cq.risk.values import (
     NOTHING,
     UNKNOWN,

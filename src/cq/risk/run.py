@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from cq.risk.engine import Engine
     from cq.risk.rules import Rule
 
+MODULE = "module:"  # begins the path of a document of the repository
 MAX_PATH = 140  # characters of an access path
 MAX_FIELDS_DEEP = 2
 
@@ -162,6 +163,9 @@ class Run:
         return value._replace(taints=join_taints((*value.taints, taint)), origin=value.origin or ("s", place))
 
     def read_attribute(self, value: Value, name: str) -> Value:
+        modules = [path for path in value.paths if path.startswith(MODULE)]
+        if modules:
+            return join_all([self.engine.read_module(path.removeprefix(MODULE), name) for path in modules])
         found = self.field(value, name)
         paths = self._extend(value.paths, f".{name}")
         if paths:

@@ -63,7 +63,7 @@ class Sinks(Run):
         elif argument == "own-0":
             yield from [value._replace(refs=()) for value in args[:1]]
         elif argument == "shell-text":
-            for value in args[:1]:
+            for value in args[:3]:
                 yield from self._find_shell_text(value)
         elif argument in keywords:
             yield keywords[argument]

@@ -126,7 +126,8 @@ def test_one_snapshot_of_every_file_the_best_first(tmp_path: Path):
 
 
 def test_the_same_code_is_shown_once(tmp_path: Path):
-    source = "#- src/a.js\nexport function token() { return renew() }\n#- dist/a.js\nexport function token() { return renew() }\n"
+    code = "export function token() { return renew() }"
+    source = f"#- src/a.js\n{code}\n#- dist/a.js\n{code}\n"
     answer = find_fixture(tmp_path, source, "token", threshold=0.0)
     assert [len(shot.results) for shot in answer.snapshots] == [1]
     assert answer.graph is not None

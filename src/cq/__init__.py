@@ -6,7 +6,7 @@ type checkers.
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "0.4.0"
 
 # Module -> what of it is public: every options and answer type, and the errors.
 _PUBLIC = {

@@ -153,7 +153,8 @@ def test_the_target_is_enriched_where_a_server_runs_or_is_asked_for(
         warm = ask(workspace, None)
         assert lines(warm) == lines(told)
         again = ask(workspace, False)
-        assert again.insight is not None and cold.insight is not None
+        assert again.insight is not None
+        assert cold.insight is not None
         assert (lines(again), again.summary) == ({}, cold.summary)
         assert again.insight.degradation == cold.insight.degradation
         assert again.insight.neighborhood == cold.insight.neighborhood

@@ -96,6 +96,8 @@ class Resolver:
         if dialect.is_static and len(values) > 1 and UNKNOWN in values:
             values = {thing: level for thing, level in values.items() if thing is not UNKNOWN}
         meaning = self.mean(values)
+        if meaning.status == "ambiguous" and self._is_only(unit, number, values):
+            meaning = meaning._replace(status="resolved")
         if meaning.module:
             meaning = meaning._replace(module=_name_own(meaning.module, dialect))
         if meaning.status == "unresolved":
@@ -107,6 +109,19 @@ class Resolver:
             if site.name and site.name != site.callee and dialect.is_method_call(site):
                 return BY_NAME
         return meaning
+
+    def _is_only(self, unit: View, number: int, values: Values) -> bool:
+        """Whether a call on what is only partly known means the one method that is known to come there, since nothing
+        else has a method of that name."""
+        site, dialect = unit.sites[number], self.linker.dialect(unit)
+        known = [thing for thing in values if thing is not UNKNOWN]
+        if len(known) != 1 or site.name in dialect.common_members or not dialect.is_method_call(site):
+            return False
+        thing = known[0]
+        function = thing.function if isinstance(thing, Bound) and isinstance(thing.receiver, Instance) else None
+        if not isinstance(function, Function) or function.definition.name != site.name:
+            return False
+        return self.linker.documents.find_only_method(site.name) == (function.unit, function.definition)
 
     def call_and_construct(self, unit: View, number: int, values: Values) -> tuple[Meaning, list[Meaning]]:
         """What a call runs, and the constructors of what it makes."""

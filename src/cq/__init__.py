@@ -6,7 +6,7 @@ type checkers.
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "0.4.0"
 
 # Module -> what of it is public: every options and answer type, and the errors.
 _PUBLIC = {
@@ -16,8 +16,8 @@ _PUBLIC = {
         "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
         "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
         "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
-        "PassedAt QueryDetails ReferenceDetails Risk Run Section ServerDetails Slice SourceDetails Target "
-        "Truncation"
+        "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
+        "SourceDetails Target Truncation"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -45,6 +45,7 @@ _PUBLIC = {
     "cq.questions.read": "ReadOptions",
     "cq.questions.references": "ReferencesOptions",
     "cq.questions.risk": "RiskOptions",
+    "cq.questions.routes": "RoutesOptions",
     "cq.questions.run": "ReportOptions RunOptions",
     "cq.questions.run.plan": "make_plan parse_plan",
     "cq.questions.scopes": "ScopesOptions",
